@@ -2,17 +2,21 @@
 
 import contextlib
 import fcntl
+import functools
 import gc
 import multiprocessing
+from multiprocessing import forkserver
 import os
 from pathlib import Path
 import re
+import resource
 import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from unittest.mock import patch
 import warnings
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -20,7 +24,7 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 import rclpy
 from rclpy.action import ActionClient, ActionServer
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
@@ -38,18 +42,27 @@ DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other pro
 LOCKED = r'Timeout \(0:00:30\)!\nThread .*\n  File .*/rclpy/node.py", line \d+ in destroy_node'
 
 
-# What a server imports once, of whose forks our nodes are made: imports are half of a node's time.
 FORKS = multiprocessing.get_context('forkserver')
-NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
-         'simulated_rig', 'composed')
-FORKS.set_forkserver_preload([f'ros_inertial_id.nodes.{name}' for name in NODES])
+FORKS.set_forkserver_preload(['preloaded'])
+
+
+@functools.cache
+def serve_forks():
+    """Start the server whose forks our nodes are: what they import is most of their start."""
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
 
 
 class Fork:
     """A node in a process of its own, with the part of subprocess.Popen that is needed."""
 
-    def __init__(self, command, log, environment):
-        self._process = FORKS.Process(target=run_script, args=(command, log, environment))
+    def __init__(self, command, log, environment, limits):
+        serve_forks()
+        written = log.with_suffix('.stdin')
+        os.mkfifo(written)
+        self.stdin = open(os.open(written, os.O_RDWR), 'wb')  # without waiting for its reader
+        self._process = FORKS.Process(target=run_script, args=(
+            command, log, written, environment, limits))
         self._process.start()
         self.pid = self._process.pid
 
@@ -65,13 +78,22 @@ class Fork:
         os.kill(self.pid, number)
 
 
-def run_script(command, log, environment):
-    """Be the process of a script: ``command`` [path, arguments] with its output in ``log``."""
+def run_script(command, log, written, environment, limits):
+    """
+    Be the process of a script: ``command`` [path, arguments] with its output in ``log``.
+
+    written : path of a pipe, its standard input; limits : {of the module resource: (soft, hard)}
+    """
+    assert 'preloaded' in sys.modules
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, limit)
     os.environ.clear()
     os.environ.update(environment)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
+    os.dup2(os.open(written, os.O_RDONLY), 0)
+    sys.stdin = open(0)
     sys.argv = command
     runpy.run_path(command[0], run_name='__main__')
 
@@ -80,19 +102,19 @@ class Process:
     """
     A child process with its output in a file.
 
-    fresh : a Python of its own; else a Fork
+    fresh : a Python of its own; else a Fork, with ``limits``
     """
 
-    def __init__(self, command, log, environment, fresh=True, **arguments):
+    def __init__(self, command, log, environment, fresh=False, limits=None):
         self.log, self.shared_memory, self.ends = log, set(), False
         if not fresh:
             log.touch()
-            self._process = Fork(command, log, environment)
+            self._process = Fork(command, log, environment, limits or {})
             return
         with log.open('w') as output:
             self._process = subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
-                stdout=output, stderr=subprocess.STDOUT, **arguments)
+                stdout=output, stderr=subprocess.STDOUT)
 
     @property
     def pid(self):
@@ -154,8 +176,7 @@ class Process:
         if self.alive():
             self.send(signal.SIGKILL)
         self._process.wait()
-        if not isinstance(self._process, Fork):
-            self._process.stdin.close()
+        self._process.stdin.close()
 
 
 class Graph:
@@ -179,7 +200,7 @@ class Graph:
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
         self.node = rclpy.create_node('observer', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = EventsExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._clients, self._health = {}, {}
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._note_health, 100)
@@ -194,15 +215,13 @@ class Graph:
         """
         Start a script of this package as a Process.
 
-        limits : runs in it before all else; fresh : a Python of its own, as other scripts have
+        limits : see run_script; fresh : a Python of its own
         """
         command = [str(ROOT / 'scripts' / kind), *arguments]
         command += ['--ros-args'] * bool(parameters)
         for key, value in parameters.items():
             command += ['-p', f'{key}:={value}']
-        if limits or fresh or kind not in NODES:
-            return self._begin(command, kind, preexec_fn=limits)
-        return self._begin(command, kind, fresh=False)
+        return self._begin(command, kind, fresh=fresh, limits=limits)
 
     def run(self, script, *arguments):
         """Start a script of this folder as a Process."""
@@ -211,7 +230,7 @@ class Graph:
 
     def python(self, program):
         """Run a program, given as its text, as a Process."""
-        return self._begin(['-c', program], 'program')
+        return self._begin(['-c', program], 'program', fresh=True)
 
     def _begin(self, command, name, **arguments):
         log = self.folder / f'{len(self.processes)}_{name}.log'
