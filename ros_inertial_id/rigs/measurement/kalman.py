@@ -129,7 +129,7 @@ def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readin
     before, before_P, gained = filtered.copy(), covariance.copy(), covariance.copy()
     transposed = F.T
     for k, (A_k, b_k) in enumerate(zip(A, b)):
-        # Of so small matrices dot takes half the time of @, NumPy's own solve far more than LAPACK.
+        # Of small matrices dot takes half the time of @; NumPy's own solve checks for longer.
         if k:
             x, P = F.dot(x) + forced[k - 1], F.dot(P).dot(transposed) + Q
         gain = eye + P.dot(A_k)
