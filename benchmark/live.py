@@ -12,8 +12,9 @@ publishes sample by sample.  Latency is from the stamp of a sample to
 the moment at which its publication reaches another process, less the lag that the node declares:
 its parameter ``lag``, for 0 the four samples that doc/live.md tells of.  CPU is that of the
 process over the time of the streams.
---composed measures, after the first case that is no bare node, recorder, online identification and
-that prediction in one process as well.  The error is that of the predicted against the true torque
+--composed measures, in their place, recorder, online identification and the first prediction in
+three processes and in one, in pairs, and prints their CPU as a table with a bare node and the
+messages that were recorded a second.  The error is that of the predicted against the true torque
 (RMS of both over all joints).  Needs an idle machine; 30 s per case and 40 s to prepare.
 """
 
@@ -21,6 +22,7 @@ import argparse
 import gc
 import json
 from pathlib import Path
+import re
 import struct
 import sys
 import tempfile
@@ -32,6 +34,7 @@ from soak import PERIOD, ROOT, save_motion, simulated, usage, write_model
 CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
 BEGINNING = 1.0  # [s] in which the listener catches up with what came before it was ready
+PAIRS = 3      # of measurements apart and together
 FORWARD = 4    # samples that a causal prediction is behind
 
 
@@ -142,29 +145,66 @@ def measured(graph, folder, case, seconds, rate):
             f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}')
 
 
-def together(graph, folder, case, seconds, rate):
-    """Return the figures of recorder, online identification and a prediction in one process."""
-    lag, period = case.split(':')
-    own = {'recorder': {'out': f'"{folder}/one"'},
-           'identification': {'online': 'true', 'urdf_file': f'"{ROOT}/urdf/franka.urdf"'},
-           'torque_prediction': {'model_file': f'"{folder}/model_{rate:.0f}.yaml"', 'lag': lag,
-                                 'period': period}}
-    words = [word for node, values in own.items() for word in
-             (node, '--ros-args', *(w for k, v in values.items() for w in ('-p', f'{k}:={v}')),
-              '--')]
-    node = graph.start('composed', *words)
-    while not graph.call('recorder/start').success:  # until it has found the driver
-        graph.spin(1.0)
-    listener = graph._begin([__file__, 'hear', str(seconds + 15.0)], 'hear')
-    graph.spin(15.0)
-    before, began = usage(node.pid)[0], time.monotonic()
+NODES = {'recorder': ('out',), 'identification': ('online', 'urdf_file'),
+         'torque_prediction': ('model_file', 'lag', 'period')}
+
+
+def words_of(parameters):
+    """Return the ROS arguments of a node's parameters."""
+    return ['--ros-args', *(w for k, v in parameters.items() for w in ('-p', f'{k}:={v}')), '--']
+
+
+def shares(graph, processes, seconds):
+    """Return the CPU of each process in cores, {name: share}, while a listener hears."""
+    listener = graph._begin([__file__, 'hear', str(seconds + SETTLED + 30.0)], 'hear')
+    graph.until(lambda: 'ready' in listener.output, 'the listener')
+    graph.spin(SETTLED)
+    before, began = {k: usage(p.pid)[0] for k, p in processes.items()}, time.monotonic()
     time.sleep(seconds)
-    cpu = (usage(node.pid)[0] - before) / (time.monotonic() - began)
+    span = time.monotonic() - began
+    out = {k: (usage(p.pid)[0] - before[k]) / span for k, p in processes.items()}
     listener.ends = True
     listener.kill()
+    return out
+
+
+def recorded(graph, seconds, begin):
+    """Return the shares of the processes that ``begin`` starts, and how many messages a second."""
+    processes = begin()
+    while not graph.call('recorder/start').success:  # until it has found the driver
+        graph.spin(1.0)
+    began = time.monotonic()
+    out = shares(graph, processes, seconds)
     answer = graph.call('recorder/stop').message
-    node.end()
-    return f"recorder, identification and {case} in one process: {cpu:.3f} core; {answer}"
+    rate = int(re.search(r'(\d+) /joint_states', answer)[1]) / (time.monotonic() - began)
+    for process in processes.values():
+        process.end()
+    lost = re.search(r'(\d+) lost', answer)
+    return out, f"{rate:.0f}, {lost[1] if lost else 'none'} lost"
+
+
+def together(graph, folder, case, seconds, rate):
+    """Print the CPU of three nodes apart and in one process, beside a bare node, as a table."""
+    lag, period = case.split(':')
+    values = {'out': folder / 'one', 'online': 'true', 'lag': lag, 'period': period,
+              'urdf_file': ROOT / 'urdf' / 'franka.urdf',
+              'model_file': folder / f'model_{rate:.0f}.yaml'}
+    own = {node: words_of({k: values[k] for k in names}) for node, names in NODES.items()}
+    every = [word for node, words in own.items() for word in (node, *words)]
+    bare = graph._begin([__file__, 'relay'], 'relay')
+    print('| | recorder | online | prediction | together | messages a second |')
+    print('|---|---|---|---|---|---|')
+    alone = shares(graph, {'bare': bare}, seconds)['bare']
+    bare.end()
+    print(f'| bare node | | | | {alone:.3f} | |', flush=True)
+    for _ in range(PAIRS):
+        out, heard = recorded(graph, seconds, lambda: {
+            node: graph.start(node, *words) for node, words in own.items()})
+        cells = ' | '.join(f'{out[node]:.3f}' for node in own)
+        print(f'| three processes | {cells} | {sum(out.values()):.3f} | {heard} |', flush=True)
+        out, heard = recorded(graph, seconds, lambda: {
+            'composed': graph.start('composed', *every)})
+        print(f"| one process | | | | {out['composed']:.3f} | {heard} |", flush=True)
 
 
 def run(cases, seconds, rate, alone, composed):
@@ -176,12 +216,15 @@ def run(cases, seconds, rate, alone, composed):
         write_model(folder, rate, state, names)
         save_motion(folder, state, names)
         with Graph(folder) as graph:
+            graph._begin([__file__, 'drive', name, str(rate)], 'driver')
+            graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
+            if composed:
+                return together(graph, folder, next(c for c in cases if c != 'bare'), seconds,
+                                rate)
             nodes = {} if alone else {
                 'recorder': graph.start('recorder', out=folder / 'bags'),
                 'identification': graph.start('identification', online=True,
                                               urdf_file=ROOT / 'urdf' / 'franka.urdf')}
-            graph._begin([__file__, 'drive', name, str(rate)], 'driver')
-            graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
             if nodes:
                 graph.call('recorder/start')
                 graph.spin(15.0)
@@ -191,11 +234,6 @@ def run(cases, seconds, rate, alone, composed):
             span = time.monotonic() - began
             for kind, process in nodes.items():
                 print(f'{kind}: {(usage(process.pid)[0] - before[kind]) / span:.3f} core')
-            if composed:
-                for process in nodes.values():
-                    process.end()
-                print(together(graph, folder, next(c for c in cases if c != 'bare'), seconds,
-                               rate))
 
 
 def main():

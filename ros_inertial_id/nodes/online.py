@@ -1,8 +1,14 @@
-"""The estimate while the robot moves, on a topic: what ``identification`` does when ``online``."""
+"""
+The estimate while the robot moves, on a topic: what ``identification`` does when ``online``.
+
+It is made in a thread: that of a closed loop takes seconds, in which what shares the process goes
+on to record and predict.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 import math
+import threading
 from typing import Any
 
 from sensor_msgs.msg import JointState
@@ -16,7 +22,9 @@ from ..measurement.recording import Channel
 from ..procedures.online import OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import as_values, StreamWatch
 
-PERIOD = 1.0  # [s] from one estimate to the next
+PERIOD = 1.0  # [s] from one estimate to the next, at least
+LOOK = 0.2  # [s] between looks at the thread and for publishers
+Outcome = tuple[OnlineIdentification, OnlineEstimate | Exception | None, list[str]]
 
 
 class Online:
@@ -40,7 +48,9 @@ class Online:
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
         node.offer('~/forget', self._forget)
         self._begin()
-        every(node, 0.2, lambda: self._streams.look(self._topics))
+        self._thread: threading.Thread | None = None
+        self._outcome: Outcome | None = None
+        every(node, LOOK, self._look)
         every(node, PERIOD, self._go_on)
         node.get_logger().info(f"learning online from {', '.join(self._topics)}")
 
@@ -49,6 +59,7 @@ class Online:
         # Made also without a description: options that cannot be learned with end the node now.
         learning = self._learn(self._urdf)
         self._watch = StreamWatch(self._urdf)
+        self._waiting: list[Channel] = []  # not yet learnt
         self._learning = learning if self._urdf else None
 
     def describe(self, urdf: str) -> None:
@@ -62,22 +73,47 @@ class Online:
         return 'learning from now on'
 
     def _go_on(self):
-        """Learn what was received, estimate and publish; a fault ends this estimate alone."""
+        """Take what was received and, if no estimate is under way, begin one with it."""
         self._received = set()
         self._streams.hand_to(self._take)
-        if self._learning is None:
+        if self._learning is None or self._thread is not None:
             return
+        channels, self._waiting = self._waiting, []
+        # Nobody waits for it at the end of the node.
+        self._thread = threading.Thread(target=self._estimate_of, daemon=True,
+                                        args=(self._learning, channels))
+        self._thread.start()
+
+    def _estimate_of(self, learning: OnlineIdentification, channels: Sequence[Channel]) -> None:
+        """Learn ``channels`` and estimate, in the thread; the outcome waits for a look."""
+        words: list[str] = []
         try:
-            estimate = self._learning.estimate()
-        except InertialIdError as error:
-            self._complain(str(error))
+            for channel in channels:
+                try:
+                    learning.add(channel)
+                except InertialIdError as error:  # costs that batch
+                    words.append(str(error))
+            self._outcome = learning, learning.estimate(), words
+        except Exception as error:
+            self._outcome = learning, error, words
+
+    def _look(self):
+        """Look for publishers, and publish the estimate; a fault ends this estimate alone."""
+        self._streams.look(self._topics)
+        if self._outcome is None:
             return
-        except Exception as error:  # a fault of ours: say so and learn anew
+        (learning, estimate, words), self._outcome, self._thread = self._outcome, None, None
+        if learning is not self._learning:  # learning has begun anew
+            return
+        for each in words:
+            self._complain(each)
+        if isinstance(estimate, InertialIdError):
+            self._complain(str(estimate))
+        elif isinstance(estimate, Exception):  # a fault of ours: say so and learn anew
             self._complain('internal error, please report; learning begins anew: '
-                           f'{type(error).__name__}: {error}')
+                           f'{type(estimate).__name__}: {estimate}')
             self._begin()
-            return
-        if estimate is not None:
+        elif estimate is not None:
             self._estimate = estimate
             self._table.publish(table(
                 [b['name'] for b in estimate.base],
@@ -96,7 +132,7 @@ class Online:
         self._received.add(channel.topic)
         self._watch.add(channel)
         if self._learning is not None:
-            self._learning.add(channel)
+            self._waiting.append(channel)
 
     def _complain(self, words):
         self._complaint = words

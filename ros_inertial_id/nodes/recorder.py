@@ -125,28 +125,29 @@ class Recorder(GuardedNode):
                 bag.add_topic(topic, STRING, latched=True)
             bag.write(topic, message, now)
 
-    def _write(self, topic, data, received_ns):
-        """Write a message, as received by our clock where it is a simulated one."""
-        if self._inputs.latched(topic) and not topic.endswith(PERIODS):
-            self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).append(data)
+    def _write(self, topic, messages, received_ns):
+        """Write messages, as received by our clock where it is a simulated one."""
+        latched = self._inputs.latched(topic)
+        if latched and not topic.endswith(PERIODS):
+            self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).extend(messages)
         if self._bag is None:
             return
         # A middleware that does not say when it received a message says 0.
-        now = (received_ns if received_ns and not self._simulated
-               else self.get_clock().now().nanoseconds)
-        self._received[topic], self._newest[topic] = now * 1e-9, received_ns
+        times = (received_ns if all(received_ns) and not self._simulated
+                 else [self.get_clock().now().nanoseconds] * len(messages))
+        self._received[topic], self._newest[topic] = times[-1] * 1e-9, received_ns[-1]
         try:
-            if not now and len(self._waiting) < MOST_WAITING:
-                self._waiting.append((topic, data))
+            if not times[-1] and len(self._waiting) < MOST_WAITING:
+                self._waiting += [(topic, message) for message in messages]
             else:
                 self._write_waiting(self._bag)
-                self._bag.write(topic, data, now)
+                self._bag.write_all(topic, messages, times)
         except RecordingError as error:
             self._give_up(error)
             return
-        if (DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER
-                and not self._inputs.latched(topic)):
-            self._stamps.setdefault(topic, []).append(header_stamp_ns(data))
+        if DECODERS[self._inputs.types[topic]].header == 'header' and not latched:
+            stamps = [header_stamp_ns(data) for data in messages if len(data) > HEADER]
+            self._stamps.setdefault(topic, []).extend(stamps)
 
     def _flush(self):
         if self._bag is None:

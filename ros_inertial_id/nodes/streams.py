@@ -44,10 +44,10 @@ class Streams:
         self._received: dict[str, int] = {}  # [ns] when the newest of a topic came
         self.waited = 0.0
 
-    def _keep(self, topic: str, data: bytes, received_ns: int) -> None:
+    def _keep(self, topic: str, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
         if topic in self._messages:  # messages of an ended subscription may wait in the executor
-            self._messages[topic].append(data)
-            self._received[topic] = received_ns
+            self._messages[topic] += messages
+            self._received[topic] = received_ns[-1]
 
     def look(self, topics: Sequence[str]) -> None:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""

@@ -8,7 +8,7 @@ sequence numbers, not ``message_lost`` events: these and an EventsExecutor can l
 ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import inspect
 from typing import Any
 
@@ -19,7 +19,7 @@ from .running import GuardedNode, Unserved
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
-Take = Callable[[str, bytes, int], object]
+Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
 Offer = tuple[bool, bool]
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
@@ -88,11 +88,7 @@ class Reader:
 
         def take(*received: Any) -> None:
             # The EventsExecutor of Jazzy hands over message and information as one pair.
-            data, about = received if len(received) == 2 else received[0]
-            self.count.add(about['publication_sequence_number'])
-            message = bytes(data)
-            for give in [*self.takes.values()]:
-                give(self._topic, message, about['received_timestamp'])
+            self._hand_over([received if len(received) == 2 else received[0]])
 
         # By which rclpy knows a callback that takes message and information.
         take.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
@@ -105,8 +101,18 @@ class Reader:
 
     def drain(self) -> None:
         """Hand over what has arrived and waits its turn."""
-        for received in taken(self._reader):
-            self._reader.callback(*received)
+        received = taken(self._reader)
+        if received:
+            self._hand_over(received)
+
+    def _hand_over(self, received: Sequence[tuple[bytes, Any]]) -> None:
+        """Count what was received and give it to everybody, the same objects."""
+        messages, about = zip(*received)
+        for each in about:
+            self.count.add(each['publication_sequence_number'])
+        received_ns = [each['received_timestamp'] for each in about]
+        for give in [*self.takes.values()]:
+            give(self._topic, messages, received_ns)
 
     def leave(self, taker: object) -> None:
         """Hand nothing more to ``taker``; the last one ends the subscription."""
@@ -120,7 +126,7 @@ class Subscriptions:
     """
     Subscribes for a node; what comes goes to ``take`` whenever somebody calls ``drain``.
 
-    take : called with the resolved topic, the message as bytes, the time of reception [ns]
+    take : called with the resolved topic, the messages that came as bytes, and when [ns] each did
     """
 
     def __init__(self, node: GuardedNode, take: Take) -> None:
@@ -194,15 +200,18 @@ def poll(reader: Any) -> None:
         entity.callback_group = Unserved()
 
 
-def taken(reader: Any) -> Iterator[tuple[bytes, Any]]:
-    """Yield message and information of all that waits in the queue of a raw ``reader``."""
-    # Publishers go on: take what a full queue holds, no more.
-    for _ in range(max(DEPTH, reader.qos_profile.depth)):
-        with reader.handle:
-            received = reader.handle.take_message(reader.msg_type, True)
-        if received is None:
-            return
-        yield received
+def taken(reader: Any) -> list[tuple[bytes, Any]]:
+    """Return message and information of all that waits in the queue of a raw ``reader``."""
+    kind, out = reader.msg_type, []
+    with reader.handle:
+        take = reader.handle.take_message
+        # Publishers go on: take what a full queue holds, no more.
+        for _ in range(max(DEPTH, reader.qos_profile.depth)):
+            received = take(kind, True)
+            if received is None:
+                break
+            out.append(received)
+    return out
 
 
 class SequenceCount:
@@ -221,11 +230,14 @@ class SequenceCount:
         """Take the sequence number of a message, None where the middleware has none."""
         if number is None:
             return
+        if number - 1 in self._last:
+            self._last[self._last.index(number - 1)] = number
+            return
         before = [k for k, last in enumerate(self._last) if last < number]
         if before:
             nearest = max(before, key=self._last.__getitem__)
             gap = number - self._last[nearest] - 1
-            if not gap or len(self._last) >= self._publishers():
+            if len(self._last) >= self._publishers():
                 self._last[nearest], self.lost = number, self.lost + gap
                 return
         self._last.append(number)  # of a publisher that was not received before

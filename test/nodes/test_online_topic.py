@@ -1,6 +1,7 @@
 """The node identification while the robot moves: its table becomes that of the bag."""
 
 from dataclasses import replace
+import threading
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 import arm_recordings  # noqa: E402
-from live_graph import LATCHED  # noqa: E402
+from live_graph import LATCHED, PATIENCE  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
@@ -17,6 +18,8 @@ from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.methods.serial_arm import USUAL  # noqa: E402
+from ros_inertial_id.nodes.online import Online  # noqa: E402
+from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
 
 SECONDS = 24.0
 
@@ -77,3 +80,42 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
                 'word of the silence')
     assert graph.call('identification/forget').success
     graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')
+
+
+class Slow:
+    """What learns and estimates as long as the test wants."""
+
+    waiting, gaps = '', 0
+
+    def __init__(self):
+        self.learnt, self.begun, self.go_on = 0, threading.Event(), threading.Event()
+        self.told = []  # whether each estimate was told to go on, or held everybody up
+
+    def add(self, channel):
+        self.learnt += len(channel)
+
+    def estimate(self):
+        if self.learnt:
+            self.begun.set()
+            self.told.append(self.go_on.wait(PATIENCE))
+
+
+def test_others_have_their_turns_during_an_estimate_and_what_comes_is_learnt_after_it(graph):
+    slow, node = Slow(), GuardedNode('slow', context=graph.context)
+    graph.executor.add_node(node)
+    online = Online(node, ('joint_states',), arm_recordings.ARM.read_text(), lambda urdf: slow)
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.until(publisher.get_subscription_count, 'the subscription')
+    message = JointState(name=['joint1'], position=[1.0])
+    message.header.stamp.sec = 1
+    publisher.publish(message)
+    graph.until(slow.begun.is_set, 'an estimate')
+    message.header.stamp.nanosec = 1000
+    publisher.publish(message)
+    graph.until(lambda: 'nothing received' in online.health()[1], 'a turn after its reception')
+    assert slow.learnt == 1
+    slow.go_on.set()
+    graph.until(lambda: slow.learnt == 2, 'the second')
+    assert all(slow.told)
+    graph.executor.remove_node(node)
+    node.destroy_node()

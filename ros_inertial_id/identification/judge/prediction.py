@@ -276,22 +276,28 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
 
 
 def _live(model, robot, state):
-    """Return the LiveTorques of a state by the rows of its method."""
-    rows = _by_rows(model, [(robot, state)])
-    return LiveTorques(rows.names, rows.torque, rows.residual, rows.measured)
+    """Return the LiveTorques of a state by the rows of its method; whoever listens gets a band."""
+    blocks, (torque, measured, _) = _rows(model, [(robot, state)])
+    return LiveTorques(tuple(g.name for g in blocks[0].groups), torque, measured - torque,
+                       measured)
+
+
+def _rows(model, states):
+    """Return the RegressorBlocks of (robot, state), and predicted, measured, raw (3, N, g)."""
+    method = METHODS[model.method]
+    blocks = [block for robot, state in states
+              for block in method.regress(state, robot, model.parameters)]
+    columns = [[(predicted + g.known, g.y + g.known, g.y_raw + g.known) for g, predicted in
+                zip(block.groups, model.predict(block).values())] for block in blocks]
+    return blocks, np.concatenate(columns, axis=2).transpose(1, 2, 0)
 
 
 def _by_rows(model: IdentifiedModel, states: Sequence[tuple[Any, Any]]) -> Prediction:
     """Return the Prediction of successive (robot, state), what is known beforehand included."""
-    method = METHODS[model.method]
-    blocks = [block for robot, state in states
-              for block in method.regress(state, robot, model.parameters)]
+    blocks, (torque, measured, raw) = _rows(model, states)
     groups = blocks[0].groups
-    columns = [[(predicted + g.known, g.y + g.known, g.y_raw + g.known) for g, predicted in
-                zip(block.groups, model.predict(block).values())] for block in blocks]
-    torque, measured, raw = np.concatenate(columns, axis=2).transpose(1, 2, 0)
     names = tuple(g.name for g in groups)
-    band = band_for(model, names)
+    band, method = band_for(model, names), METHODS[model.method]
     half, outside = map(np.concatenate, zip(*(
         band.at(method.validity_range(state, robot)) for robot, state in states)))
     return Prediction(np.concatenate([b.t for b in blocks]), names, tuple(g.unit for g in groups),

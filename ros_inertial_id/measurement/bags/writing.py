@@ -4,6 +4,7 @@ Bags that every rosbag tool opens, through rosbags' writer, of files that can be
 rosbags leaves the CRC of an mcap's chunk empty; here it is written.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 import heapq
 from pathlib import Path
@@ -28,7 +29,10 @@ _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
 _FOREVER = QosTime(9223372036, 854775807)
 STORAGES = tuple(plugin.name.lower() for plugin in StoragePlugin)
 REFUSED = (WriterError, OSError, sqlite3.Error)  # what writing may raise
-_CRC_IN_CHUNK = 9 + 24  # bytes: opcode and length; first and last time, size
+_MESSAGE = struct.Struct('<BQHIQQ')  # opcode, length; channel, sequence, two times [ns]
+_HEAD = 9  # bytes of a record of an mcap before its content: opcode and length
+_CRC_IN_CHUNK = _HEAD + 24  # first and last time, size
+_CHUNK = 2 ** 20  # bytes of a chunk that is closed
 
 
 class _CheckedMcap(McapWriter):
@@ -42,6 +46,20 @@ class _CheckedMcap(McapWriter):
         self.bio.seek(start + _CRC_IN_CHUNK)
         self.bio.write(struct.pack('<I', crc))
         self.bio.seek(end)
+
+    def write(self, connection: Connection, timestamp: int, data: bytes | memoryview) -> None:
+        """Write a message as rosbags does, by one write in place of nine."""
+        chunk, channel = self.chunk, connection.id
+        self.message_start_time = min(timestamp, self.message_start_time)
+        self.message_end_time = max(timestamp, self.message_end_time)
+        self.channel_stats[channel] += 1
+        chunk.message_start_time = min(timestamp, chunk.message_start_time)
+        chunk.message_end_time = max(timestamp, chunk.message_end_time)
+        chunk.msgs[channel].append((timestamp, chunk.bio.tell()))
+        length = _MESSAGE.size - _HEAD + len(data)
+        chunk.bio.write(_MESSAGE.pack(5, length, channel, 0, timestamp, timestamp) + data)
+        if chunk.bio.tell() > _CHUNK:
+            self.close_chunk()
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
@@ -123,8 +141,13 @@ class BagWriter:
         self.counts[topic] = 0
 
     def write(self, topic: str, message: bytes, received_ns: int) -> None:
+        """Append a ``message`` as ``write_all`` does, received at ``received_ns`` [ns]."""
+        self.write_all(topic, (message,), (received_ns,))
+
+    def write_all(self, topic: str, messages: Sequence[bytes],
+                  received_ns: Sequence[int]) -> None:
         """
-        Append a serialised ``message`` (CDR) that was received at ``received_ns`` [ns].
+        Append serialised ``messages`` (CDR) of a topic, each with its time of reception [ns].
 
         Raises RecordingError for an undeclared topic, and where the disk refuses.
         """
@@ -132,10 +155,15 @@ class BagWriter:
             raise RecordingError(f'topic {topic} was not declared',
                                  exists=tuple(self.counts))
         connection = self._connections[topic]
-        self._do(lambda writer: writer.write(connection, received_ns, message))
-        self.counts[topic] += 1
-        if self._flushed_ns is None or abs(received_ns - self._flushed_ns) >= _FLUSH_NS:
-            self._flushed_ns = received_ns
+
+        def append(writer: Any) -> None:
+            for message, received in zip(messages, received_ns):
+                writer.write(connection, received, message)
+                self.counts[topic] += 1
+
+        self._do(append)
+        if self._flushed_ns is None or abs(received_ns[-1] - self._flushed_ns) >= _FLUSH_NS:
+            self._flushed_ns = received_ns[-1]
             self.flush()
 
     def flush(self) -> None:

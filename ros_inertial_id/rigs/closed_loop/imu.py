@@ -239,7 +239,8 @@ class CausalFilter:
 
         out = estimated(_predicted(self._x, F, count), [], received)
         if received:
-            near = q[np.clip(np.searchsorted(t, ticks), 0, len(t) - 1)]
+            # The nearest, whatever rounding made of its stamp: one Newton step is enough there.
+            near = q[np.clip(np.searchsorted(t, ticks - 0.5 * period), 0, len(t) - 1)]
             out = self._fused(out.x, near, ticks, readings, estimated)
         self._t = self._used = ticks[-1]
         self._x, self._P = out.x[-1], out.covariance[-1]

@@ -19,7 +19,7 @@ from ...dynamics.body_motion import body_motions, frame_of, twists
 
 LIBRARY = 400      # random configurations per independent coordinate
 ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
-SETTLED = 1e-2     # standard deviations: a smaller step does not matter
+SETTLED = 0.1      # standard deviations: of a smaller step, taken, hardly anything is left
 MOST = 4           # assemblies of one frame that are looked at
 COARSE = 4.0       # times the usual distance to the library: what may still be an assembly
 APART = 2.5        # times the largest step between two assemblies, before they are solved

@@ -107,6 +107,11 @@ def all_parameters(robot: Mechanism) -> list[Parameter]:
     return out + [element.parameter for element in robot.forces]
 
 
+def _of_bodies(robot):
+    """Return the names of the Parameters of the bodies; of each batch that runs: none is made."""
+    return [f'{symbol}{i + 1}' for i in range(len(robot.link_names)) for symbol in SYMBOLS]
+
+
 def equations(robot: Mechanism, state: MechanismState, parameters: Sequence[Parameter]
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
@@ -119,7 +124,7 @@ def equations(robot: Mechanism, state: MechanismState, parameters: Sequence[Para
     forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
     forces += [elements[name] for name in robot.known if name in elements]
     W = projected_rows(robot, state, forces)
-    bodies = [p.name for p in all_parameters(robot) if not p.law]
+    bodies = _of_bodies(robot)
     number = iter(range(len(bodies), W.shape[1]))
     chosen = [next(number) if p.law else bodies.index(p.name) for p in parameters]
     fixed = [next(number) if name in elements else bodies.index(name) for name in robot.known]
@@ -145,7 +150,7 @@ def projected_rows(robot: Mechanism, state: MechanismState,
                 W[i, columns] += rows * row
     for k, element in enumerate(forces, bodies):
         W[:, k] = element.column(robot.robot, state).T
-    return _without_tied(W, [p.name for p in all_parameters(robot)[:bodies]], robot.tied)
+    return _without_tied(W, _of_bodies(robot), robot.tied)
 
 
 def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) -> np.ndarray:
