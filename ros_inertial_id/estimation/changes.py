@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import stdtr
-
-from .problem import least_squares
 
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error
@@ -58,10 +57,10 @@ def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, 
     errors = np.sqrt(np.array([np.diag(w) for w in weights]))
     delta = np.zeros((len(systems), S.shape[1]))
     beta = np.zeros(size)
+    Q, R = np.linalg.qr(np.vstack([prior[0], *(A[:, :size] for A, _ in systems)]))
     for _ in range(ROUNDS):
-        beta = least_squares(
-            np.vstack([prior[0], *(A[:, :size] for A, _ in systems)]),
-            np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))]))
+        beta = solve_triangular(R, Q.T @ np.concatenate(
+            [prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))]))
         new = np.array([w @ (B.T @ (t - A[:, :size] @ beta))
                         for w, B, (A, t) in zip(weights, maps, systems)])
         precision = 1.0 / errors ** 2
