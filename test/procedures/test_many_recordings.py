@@ -431,9 +431,10 @@ def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
     assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'
 
 
-def test_a_dask_cluster_gives_the_same(serial, paths, options, tmp_path):
+def test_a_dask_cluster_gives_the_same(serial, paths, options, tmp_path, monkeypatch):
     distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
     import dask
+    monkeypatch.setattr(bag_map, 'AHEAD', 2)  # of seven bags
     patient = {'distributed.comm.timeouts.connect': '120s',
                'distributed.worker.daemon': True}
     with dask.config.set(patient), distributed.LocalCluster(
