@@ -2,19 +2,14 @@
 A fleet: what drifts in many robots over many days, by whom it is found, and at what cost.
 
     python benchmark/fleet.py [--robots 10] [--days 20] [--seconds 20] [--folder DIR] [--quick]
-                              [--scales]
 
 Simulated Franka-like arms (MuJoCo, each with bodies of its own), one bag a day: in two robots
 friction drifts, one picks up a load for good, three bags are broken.  Prints what `drift` finds
 against what was put in, the CPU time per bag against the number of bags, the run from the cache,
 the differences between serial, two processes, two with one of them killed, and a Dask
 LocalCluster (where Dask is installed), and the bytes per bag.  --quick leaves out all but the
-findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.
-
---scales instead prints the CPU time per robot of so many robots and of ten times as many, that of
-one more day, what 1 000 robots of a year take by these numbers, and how many robots without a
-change are named against the stated false-discovery rate: of those that were simulated, and of a
-thousand whose noise is drawn anew in the kept factors of one.
+findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.  Two scales on
+Dask and false alarms: ``fleet_scales.py``.
 """
 
 import argparse
@@ -38,16 +33,7 @@ import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 
 from ros_inertial_id.api.many import drift, identify_many  # noqa: E402
-from ros_inertial_id.estimation.r_factors import RFactors  # noqa: E402
-from ros_inertial_id.estimation.residuals import merged  # noqa: E402
-from ros_inertial_id.identification.reduce.plan import plan_of  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
-from ros_inertial_id.procedures import drift_findings  # noqa: E402
-from ros_inertial_id.procedures.bag_map import Engine, map_bags  # noqa: E402
-from ros_inertial_id.procedures.bag_paths import find_bags  # noqa: E402
-from ros_inertial_id.procedures.drift import (day_factors, robot_changes,  # noqa: E402
-                                              row_deviation)
-from ros_inertial_id.procedures.drift_findings import RATE as FALSE, significant  # noqa: E402
 
 RATE, NOISE, GROWTH, LOAD = 200.0, 0.05, 0.2, 0.8  # [Hz], [N m], share over all days, [kg]
 VISCOUS = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.6])  # [N m s/rad]
@@ -164,12 +150,8 @@ def main():
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--folder')
     parser.add_argument('--quick', action='store_true')
-    parser.add_argument('--scales', action='store_true')
     options = parser.parse_args()
     folder = Path(options.folder or tempfile.mkdtemp(prefix='fleet'))
-    if options.scales:
-        scales(folder, options)
-        return
     (expected, broken), cpu, _ = timed(lambda: make_fleet(
         folder / 'bags', options.robots, options.days, options.seconds))
     print(f'{options.robots} robots x {options.days} days + 3 broken bags in {folder} '
@@ -224,92 +206,6 @@ def linear(model, folder, options):
         found, cpu, _ = timed(lambda: drift(model, paths, cache=cache))
         count = sum(len(r.days) for r in found.robots)
         print(f'{count} bags: {cpu:.1f} s CPU, {cpu / count:.2f} s per bag')
-
-
-def scales(folder, options):
-    """Print time and false alarms at two scales, and what they extrapolate to."""
-    model, each = None, {}
-    for robots in (options.robots, 10 * options.robots):
-        own = folder / f'robots{robots}'
-        if not own.exists():
-            make_fleet(own, robots, options.days, options.seconds, broken=False)
-        cache = str(folder / f'cache{robots}')
-        model = model or identify_many(own / 'robot0', cache=str(folder / 'model')).model
-        first, cpu, _ = timed(lambda: drift(model, own, cache=cache))
-        again, cpu_again, _ = timed(lambda: drift(model, own, cache=cache))
-        expected = {name for name, *_ in changed(robots)}
-        named = {r.robot for r in first.robots if r.findings}
-        each[robots] = cpu / robots, cpu_again / robots
-        print(f'{robots} robots x {options.days} days: {cpu:.1f} s CPU, {cpu / robots:.3f} s a '
-              f'robot; from the cache {cpu_again / robots:.3f} s a robot, {again.read} bags read; '
-              f'changed and named {len(named & expected)} of {len(expected)}, not changed and '
-              f'named {len(named - expected)} of {robots - len(expected)} (stated: at most '
-              f'{100 * first.rate:g} % of those named)', flush=True)
-    small, large = each.values()
-    print(f'time per robot, large over small: {large[0] / small[0]:.3f} first, '
-          f'{large[1] / small[1]:.3f} from the cache')
-    own = folder / f'robots{10 * options.robots}'
-    urdf = mujoco_arm.description('franka')
-    write_bag(own / 'robot2' / f'day{options.days}', mujoco_arm.true_urdf(urdf, 3), urdf, 77,
-              options.days, options.seconds, VISCOUS, COULOMB)
-    one, cpu, _ = timed(lambda: drift(model, own / 'robot2', cache=cache))
-    print(f'one more day of one robot: {one.read} bag read, {one.cached} from the cache, '
-          f'{cpu:.2f} s CPU')
-    robots, half = 10 * options.robots, options.days // 2
-    _, cpu, _ = timed(lambda: drift(model, [own / f'robot{k}' / f'day{day}' for k in range(robots)
-                                            for day in range(half)], cache=cache))
-    per_bag = large[0] / options.days
-    kept = (large[1] - cpu / robots) / (options.days - half)  # beside what a robot costs at all
-    year = large[1] + kept * (365 - options.days)
-    print(f'a further bag from the cache: {1e3 * kept:.1f} ms; 1 000 robots x 365 days: '
-          f'{365e3 * per_bag / 3600:.1f} h CPU the first time; each further day '
-          f'{1e3 * per_bag / 3600:.2f} h for the new bags and {1e3 * year / 3600:.2f} h for the '
-          'kept factors of the year')
-    alarms(model, own / 'robot0', cache)
-
-
-def alarms(model, folder, cache, robots=1000, days=20, drifting=50):
-    """Print false alarms over robots whose noise is drawn anew in the kept factors of one."""
-    model, rng = model.identified, np.random.default_rng(0)
-    plan = plan_of(model)
-    bags, _ = map_bags(find_bags([str(folder)]), plan, Engine(cache=cache))
-    base, kept = day_factors(plan, model, bags)
-    sigma = row_deviation(merged(f.residuals for f in kept))
-    values = {p.name: value for p, value in zip(model.parameters, model.values)}
-    beta = base.matrix() @ [values.get(p.name, 0.0) for p in base.parameters]
-    beta = np.append(beta, [0.0, 0.0])
-    wear = [k for k, p in enumerate(base.independent) if base.parameters[p].law == 'viscous'][3]
-    sizes = dict(drift_findings.RELEVANT)
-    for scatter, rule in ((1.0, True), (1.0, False), (3.0, False)):
-        drift_findings.RELEVANT.update({k: v * rule for k, v in sizes.items()})
-        found = []
-        for robot in range(robots):
-            growth = np.zeros((days, len(beta)))
-            growth[:, wear] = (robot < drifting) * GROWTH * np.linspace(0.0, 1.0, days)
-            own = [redrawn(kept[day % len(kept)], day, beta * (1.0 + growth[day]), sigma, scatter,
-                           rng) for day in range(days)]
-            found.append(robot_changes(str(robot), [''] * days, base, own).hypotheses)
-        named = np.array([bool(f) for _, f in significant(found, FALSE)])
-        p = np.array([h.p_value for h in found[drifting:]])
-        all_still = sum(bool(f) for _, f in significant(found[drifting:], FALSE))
-        print(f'{robots} robots x {days} days by factors, {scatter:g} times the noise, '
-              f'{"any size" if not rule else "sizes that matter"}: named {named[:drifting].sum()} '
-              f'of {drifting} that wear and {named[drifting:].sum()} others (stated: '
-              f'{100 * FALSE:g} % of those named); without those that wear {all_still}; p of the '
-              f'others at most 0.1, 0.01: {np.mean(p <= 0.1):.4f}, {np.mean(p <= 0.01):.4f}',
-              flush=True)
-    drift_findings.RELEVANT.update(sizes)
-
-
-def redrawn(kept, day, beta, sigma, scatter, rng):
-    """Return kept BagFactors with a truth, with noise of so many standard deviations, of a day."""
-    groups = {}
-    for name, g in kept.stretches[0].groups.items():
-        R, k = g.R.copy(order='F'), len(g.columns)
-        R[:k, -2] = R[:k, :k] @ beta[g.columns] + scatter * sigma[name] * rng.normal(size=k)
-        groups[name] = replace(g, R=R)
-    return replace(kept, stretches=(RFactors(kept.stretches[0].size, groups),),
-                   notes={**kept.notes, 'start_s': 86400.0 * day})
 
 
 if __name__ == '__main__':

@@ -20,6 +20,8 @@ joints that move the body.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+import ctypes
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,8 +32,13 @@ BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough
 
 # glibc gives freed blocks above 128 kB back to the system and has them zeroed page by page when it
 # gets them again, which costs more than computing rows.  Once it has seen a larger block freed it
-# keeps all below that size (mallopt(3), M_MMAP_THRESHOLD); other allocators do not mind.
-np.empty(16 << 20, dtype=np.uint8)
+# keeps all below that size, but not where MALLOC_TRIM_THRESHOLD_ is set, as in workers of Dask:
+# so it is set here (mallopt(3)).  Other allocators do not mind.
+KEPT = 16 << 20  # bytes
+with suppress(OSError, AttributeError):
+    _libc = ctypes.CDLL(None)
+    _libc.mallopt(-3, KEPT)  # M_MMAP_THRESHOLD
+    _libc.mallopt(-1, 2 * KEPT)  # M_TRIM_THRESHOLD
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import stdtr
 
-from .problem import least_squares
+from .r_factors import triangle
 
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error
@@ -58,10 +59,13 @@ def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, 
     errors = np.sqrt(np.array([np.diag(w) for w in weights]))
     delta = np.zeros((len(systems), S.shape[1]))
     beta = np.zeros(size)
+    rows = np.vstack([prior[0], *(A[:, :size] for A, _ in systems)])
+    R = triangle(np.array(rows, order='F'))
     for _ in range(ROUNDS):
-        beta = least_squares(
-            np.vstack([prior[0], *(A[:, :size] for A, _ in systems)]),
-            np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))]))
+        left = np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(
+            systems, maps, delta))]) - rows @ beta
+        # Semi-normal equations, which every round refines (Bjorck 1987).
+        beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ left, trans='T'))
         new = np.array([w @ (B.T @ (t - A[:, :size] @ beta))
                         for w, B, (A, t) in zip(weights, maps, systems)])
         precision = 1.0 / errors ** 2

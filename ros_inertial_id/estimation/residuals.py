@@ -138,9 +138,10 @@ def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np
     lags : [square of its unit]
     """
     before = sums.get(name, (np.zeros(0), np.zeros(0)))
-    longer = max(len(before[0]), len(lags))
-    total, count = (np.pad(old, (0, longer - len(old))) + np.pad(new, (0, longer - len(new)))
-                    for old, new in zip(before, (lags, pairs)))
+    total, count = np.zeros((2, max(len(before[0]), len(lags))))
+    for sum_, old, new in zip((total, count), before, (lags, pairs)):
+        sum_[:len(old)] = old
+        sum_[:len(new)] += new
     sums[name] = total, count
 
 

@@ -8,6 +8,7 @@ MemoryError, before the machine is short of it.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 import os
 import resource
 from typing import Any
@@ -21,6 +22,7 @@ from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import in_processes, Lost, lost
 
+AHEAD = 2000  # tasks that a scheduler has at a time: its memory does not grow with the fleet
 Report = Callable[[str, int, int], None]
 Leaf = tuple[str, int, float]
 Function = Callable[[Any, Any], Any]
@@ -179,12 +181,20 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
                           ) from None
     with client:
         everywhere = client.scatter(shared, broadcast=True, hash=False)
-        submitted = [client.submit(_guarded, function, everywhere, task, pure=False)
-                     for task in tasks]
-        numbers = {future.key: number for number, future in enumerate(submitted)}
-        for future in as_completed(submitted, loop=client.loop):
+        numbers: dict[Any, int] = {}
+        tasks_left, waiting = iter(enumerate(tasks)), as_completed(loop=client.loop)
+
+        def submit(count: int) -> None:
+            for number, task in islice(tasks_left, count):
+                future = client.submit(_guarded, function, everywhere, task, pure=False)
+                numbers[future.key] = number
+                waiting.add(future)
+
+        submit(AHEAD)
+        for future in waiting:
             failed = future.exception() if future.status != 'finished' else None
-            yield numbers[future.key], lost(failed) if failed else future.result()
+            yield numbers.pop(future.key), lost(failed) if failed else future.result()
+            submit(1)
 
 
 def memory_share(jobs: int) -> int:

@@ -5,7 +5,8 @@ Tables are Parquet where pyarrow is there, CSV without.  ``drift_series`` has on
 quantity of every bag, ``drift_findings`` one for every change, ``drift_robots`` one a robot.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 import csv
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,31 +112,25 @@ def write_tables(drift: Drift, folder: str | Path) -> dict[str, str]:
     """
     goal, written = path_of(folder), {}
     found = [(robot, finding.to_dict()) for robot in drift.robots for finding in robot.findings]
-    tables: dict[str, dict[str, Any]] = {
-        'drift_series': _series(drift),
-        'drift_findings': {'robot': [robot.robot for robot, _ in found],
-                           **{name: [values[name] for _, values in found] for name in FINDING}},
-        'drift_robots': {'robot': [r.robot for r in drift.robots],
-                         'bags': [len(r.days) for r in drift.robots],
-                         'findings': [len(r.findings) for r in drift.robots],
-                         'adjusted_p_value': [r.adjusted for r in drift.robots]}}
+    tables: dict[str, Iterable[Mapping[str, Any]]] = {
+        'drift_series': map(_series, drift.robots),
+        'drift_findings': [{'robot': [robot.robot for robot, _ in found],
+                            **{name: [values[name] for _, values in found] for name in FINDING}}],
+        'drift_robots': [{'robot': [r.robot for r in drift.robots],
+                          'bags': [len(r.days) for r in drift.robots],
+                          'findings': [len(r.findings) for r in drift.robots],
+                          'adjusted_p_value': [r.adjusted for r in drift.robots]}]}
     try:
         goal.mkdir(parents=True, exist_ok=True)
-        for name, columns in tables.items():
-            written[name] = _write(goal, name, columns)
+        for name, parts in tables.items():
+            written[name] = _write(goal, name, parts)
     except OSError as error:
         raise RecordingError(f'the tables cannot be written to {folder}',
                              found=error.strerror or error) from error
     return written
 
 
-def _series(drift: Drift) -> dict[str, Any]:
-    """Return the columns of all series of all robots."""
-    parts = [_of_robot(robot) for robot in drift.robots]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _of_robot(robot: RobotDrift) -> dict[str, np.ndarray]:
+def _series(robot: RobotDrift) -> dict[str, np.ndarray]:
     """Return the columns of the series of one robot, all bags of a series one after the other."""
     bags, series = len(robot.days), robot.series
     seconds = robot.start_s + 86400.0 * robot.days
@@ -152,18 +147,24 @@ def _of_robot(robot: RobotDrift) -> dict[str, np.ndarray]:
     return out
 
 
-def _write(folder: Path, name: str, columns: Mapping[str, Any]) -> str:
-    """Write ``columns`` as a table into a ``folder``; return its path."""
+def _write(folder: Path, name: str, parts: Iterable[Mapping[str, Any]]) -> str:
+    """Write a table, whose rows come in ``parts`` of columns, into a folder; return its path."""
     try:
         from pyarrow import parquet, Table
     except ModuleNotFoundError:
         path = folder / f'{name}.csv'
         with path.open('w', newline='', encoding='utf-8') as stream:
             writer = csv.writer(stream)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values()))
+            for number, columns in enumerate(parts):
+                if not number:
+                    writer.writerow(columns)
+                writer.writerows(zip(*columns.values()))
         return str(path)
     path = folder / f'{name}.parquet'
-    with path.open('wb') as stream:
-        parquet.write_table(Table.from_pydict(dict(columns)), stream)
+    with path.open('wb') as stream, ExitStack() as opened:
+        table = None
+        for columns in parts:
+            part = Table.from_pydict(dict(columns))
+            table = table or opened.enter_context(parquet.ParquetWriter(stream, part.schema))
+            table.write_table(part)
     return str(path)

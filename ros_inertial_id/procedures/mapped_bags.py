@@ -26,7 +26,7 @@ from ..identification.model.identified_model import plain
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.bag_factors import (dataset_of, factors_of, find_factors, folders,
-                                                 keep, kept, key_of, write_factors)
+                                                 keep, kept, key_of, read_factors, write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.object_store import is_url, path_of, version_of
@@ -55,7 +55,7 @@ class Mapped:
 
     path : as given; file : of its factors, '' without; reason : why it is left out, '' if not
     stretches : how many; cached : whether the factors were there already
-    notes : see BagFactors, with ``checkup``
+    notes : see BagFactors
     """
 
     path: str
@@ -67,8 +67,8 @@ class Mapped:
 
     @property
     def checkup(self) -> Checkup:
-        """Return the Checkup of the bag."""
-        return Checkup.from_fields(self.notes['checkup'])
+        """Return the Checkup of the bag, which is kept with its factors."""
+        return Checkup.from_fields(read_factors(self.file).notes['checkup'])
 
     def overlaps(self, other: 'Mapped') -> bool:
         """Return whether the ``other`` one has samples of this one."""
@@ -136,7 +136,8 @@ def _content(bag: Path, places: Sequence[Path]) -> str:
 def _mapped(path: str, file: str, header: Mapping[str, Any], cached: bool) -> Mapped:
     if header['reason']:
         return Mapped(path, '', header['reason'], cached=cached)
-    return Mapped(path, file, '', len(header['stretches']), cached, header['notes'])
+    notes = {name: note for name, note in header['notes'].items() if name != 'checkup'}
+    return Mapped(path, file, '', len(header['stretches']), cached, notes)
 
 
 def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:

@@ -5,33 +5,51 @@ import pytest
 
 from ros_inertial_id.procedures.drift_findings import hypotheses_of, Series, significant
 
-DAYS, ROBOTS, SERIES = np.arange(12.0), 60, 6
+DAYS, SERIES, FLEETS = np.arange(12.0), 3, 200
+STILL, WORN = 8, 2  # robots of a fleet
+OPTIMISTIC = 3.0  # times the standard errors is the scatter: with true ones, alarms are fewer
 
 
-def fleet(rng, drifting):
-    """Return the Hypotheses of robots whose series depend on each other; the first ones drift."""
+def robots(rng, count, worn):
+    """Return the Hypotheses of robots whose series depend on each other; one drifts if worn."""
     out = []
-    for robot in range(ROBOTS):
+    for _ in range(count):
         mixing = np.eye(SERIES) + 0.8  # a correlation of 0.8 and more, as of one robot's series
         values = rng.normal(size=(len(DAYS), SERIES)) @ mixing
-        errors = np.linalg.norm(mixing, axis=0)
-        values[:, 2] += (robot < drifting) * 12.0 * errors[2] * DAYS / DAYS[-1]
+        scatter = np.linalg.norm(mixing, axis=0)
+        values[:, 2] += worn * 12.0 * scatter[2] * DAYS / DAYS[-1]
         series = [Series(f'fv{k}', f'joint{k}', 'viscous', 'N m s/rad', values[:, k],
-                         np.full(len(DAYS), errors[k]), 1.0) for k in range(SERIES)]
+                         np.full(len(DAYS), scatter[k] / OPTIMISTIC), 1.0) for k in range(SERIES)]
         out.append(hypotheses_of(series, DAYS, None))
     return out
 
 
-@pytest.mark.parametrize('drifting', [0, 20])
-def test_the_rate_of_false_discoveries_is_kept(drifting):
-    rng, rate, runs, shares, found = np.random.default_rng(drifting), 0.2, 12, [], 0
-    for _ in range(runs):
-        named = [bool(findings) for _, findings in significant(fleet(rng, drifting), rate)]
-        shares.append(sum(named[drifting:]) / max(1, sum(named)))
-        found += sum(named[:drifting])
-    # The share has a standard deviation of 0.4 at most without any drift: three of the mean.
-    assert np.mean(shares) <= rate + 3.0 * 0.4 / np.sqrt(runs) * (1.0 if not drifting else 0.3)
-    assert found >= 0.9 * runs * drifting  # twelve standard errors are seen
+@pytest.fixture(scope='module')
+def fleets():
+    """Return (FLEETS, robots) Hypotheses, none of them in two fleets; those that wear first."""
+    rng = np.random.default_rng(0)
+    own = robots(rng, FLEETS * WORN, True), robots(rng, FLEETS * STILL, False)
+    worn, still = (np.array(part, dtype=object).reshape(FLEETS, -1) for part in own)
+    return np.hstack([worn, still])
+
+
+def named(fleets, rate):
+    return np.array([[bool(found) for _, found in significant(list(fleet), rate)]
+                     for fleet in fleets])
+
+
+@pytest.mark.parametrize('rate', [0.05, 0.1])
+def test_no_more_fleets_without_a_change_name_a_robot_than_the_rate(fleets, rate):
+    share = named(fleets[:, WORN:], rate).any(axis=1).mean()
+    assert share <= rate + 3.0 * np.sqrt(rate * (1.0 - rate) / FLEETS)
+
+
+@pytest.mark.parametrize('rate', [0.05, 0.1])
+def test_of_the_robots_that_are_named_no_more_are_unchanged_than_the_rate(fleets, rate):
+    found = named(fleets, rate)
+    shares = found[:, WORN:].sum(axis=1) / np.maximum(1, found.sum(axis=1))
+    assert shares.mean() <= rate + 3.0 * shares.std() / np.sqrt(FLEETS)
+    assert found[:, :WORN].mean() >= 0.9  # twelve times the scatter is seen
 
 
 def test_what_is_too_small_to_matter_is_no_finding():

@@ -4,10 +4,9 @@ BagFactors: what one recording says, as R factors that merge with those of any o
 Columns are those of the plan's structure (base parameters under any mounting, friction laws and
 constants that are tried), then the torque by a tilt of gravity about two axes.
 
-They are kept beside their bag and found again by content and plan.  A file (numpy's npz) holds a
-header (JSON) and one array of all numbers, of R factors the upper triangles, in double precision,
-so that what is read is what was computed to the last bit.  A bag that was left out has a header
-alone, with the reason.
+They are kept beside their bag and found again by content and plan.  A file holds a line (JSON)
+and all numbers, of R factors the upper triangles, in double precision, so that what is read is
+what was computed to the last bit.  A bag that was left out has the line alone, with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +15,12 @@ from dataclasses import dataclass
 import functools
 import hashlib
 import hmac
-import io
 import json
 import math
 import os
 from pathlib import Path
 import tempfile
 from typing import Any
-import zipfile
 
 import numpy as np
 
@@ -53,7 +50,6 @@ TEMPERATURE = 'sensor_msgs/msg/Temperature'
 FOLDER = '.inertial_id'
 SIGNATURE = 32  # bytes
 SECRET = 'ROS_INERTIAL_ID_CACHE_KEY'  # the same for all workers of a cluster
-DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -184,11 +180,10 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
     OSError where no place takes them.
     """
     arrays, content = _packed(factors) if factors else ({}, {})
-    packed = io.BytesIO()
     content['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
-    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))),
-             numbers=np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())]))
-    return str(keep(f'{key}.factors', places, packed.getvalue()))
+    line = json.dumps(plain({**header, **content})).encode()
+    numbers = np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())])
+    return str(keep(f'{key}.factors', places, line + b'\n' + numbers.astype('<f8').tobytes()))
 
 
 def keep(name: str, places: Sequence[Path], content: bytes) -> Path:
@@ -230,14 +225,21 @@ def kept(name: str, places: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
 
 def signed(name: str, content: bytes) -> bytes:
     """Return ``content`` behind the signature of this user for it under this ``name``."""
-    return hmac.digest(_secret(), name.encode() + content, 'sha256') + content
+    return _signature(name, content) + content
 
 
 def verified(name: str, data: bytes) -> bytes:
     """Return the content of ``signed``; ValueError where this user did not sign it so."""
-    if not hmac.compare_digest(signed(name, data[SIGNATURE:])[:SIGNATURE], data[:SIGNATURE]):
+    content = data[SIGNATURE:]
+    if not hmac.compare_digest(_signature(name, content), data[:SIGNATURE]):
         raise ValueError(f'{name} was not kept by this user')
-    return data[SIGNATURE:]
+    return content
+
+
+def _signature(name: str, content: bytes) -> bytes:
+    digest = hmac.new(_secret(), name.encode(), 'sha256')
+    digest.update(content)
+    return digest.digest()
 
 
 @functools.cache
@@ -270,8 +272,8 @@ def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | N
     A file that is damaged, cut short or signed by somebody else counts as none.
     """
     for path, content in kept(f'{key}.factors', places):
-        with suppress(*DAMAGED), np.load(io.BytesIO(content)) as file:
-            return str(path), dict(json.loads(str(file['header'])))
+        with suppress(ValueError):
+            return str(path), dict(json.loads(content[:content.index(b'\n')]))
     return None
 
 
@@ -279,13 +281,18 @@ def read_factors(path: str) -> BagFactors:
     """Return the BagFactors in the file ``path``; ValueError where it holds none."""
     file = path_of(path)
     try:
-        with np.load(io.BytesIO(verified(file.name, file.read_bytes()))) as arrays:
-            header, numbers = json.loads(str(arrays['header'])), arrays['numbers']
-        ends = np.cumsum([math.prod(shape) for shape in header['shapes'].values()])
-        return _unpacked(header, {name: part.reshape(shape) for (name, shape), part in zip(
-            header['shapes'].items(), np.split(numbers, ends[:-1]))})
-    except DAMAGED as error:
+        line, _, numbers = verified(file.name, file.read_bytes()).partition(b'\n')
+        header, arrays, end = json.loads(line), dict[str, np.ndarray](), 0
+        for name, shape in header['shapes'].items():
+            count = math.prod(shape)
+            arrays[name] = np.frombuffer(numbers, '<f8', count, end).reshape(shape)
+            end += 8 * count
+        return _unpacked(header, arrays)
+    except (OSError, ValueError, KeyError) as error:
         raise ValueError(f'{path} holds no factors') from error
+
+
+_triangle = functools.cache(np.triu_indices)
 
 
 def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -294,7 +301,7 @@ def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
     stretches = []
     for k, stretch in enumerate(factors.stretches):
         for name, g in stretch.groups.items():
-            arrays[f'R {k} {name}'] = g.R[np.triu_indices(len(g.R))]
+            arrays[f'R {k} {name}'] = g.R[_triangle(len(g.R))]
         stretches.append({'size': stretch.size, 'groups': [
             [name, g.unit, g.columns.tolist(), g.rows] for name, g in stretch.groups.items()]})
     for name, (total, pairs) in factors.residuals.covariances.items():
@@ -309,13 +316,13 @@ def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _unpacked(header: dict[str, Any], file: Mapping[str, np.ndarray]) -> BagFactors:
     """Return the BagFactors of a header and the arrays in a file; KeyError where one lacks."""
-    stretches, places = [], functools.cache(np.triu_indices)
+    stretches = []
     for number, stretch in enumerate(header['stretches']):
         groups = {}
         for name, unit, columns, rows in stretch['groups']:
             k = len(columns) + 2
             R = np.zeros((k, k), order='F')
-            R[places(k)] = file[f'R {number} {name}']
+            R[_triangle(k)] = file[f'R {number} {name}']
             groups[name] = GroupFactor(unit, np.array(columns, dtype=int), R, rows)
         stretches.append(RFactors(stretch['size'], groups))
     kinds = header['residuals']
