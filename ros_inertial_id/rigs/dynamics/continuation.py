@@ -66,9 +66,9 @@ class Continuation:
             q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
             return q, mechanism.transformation(q)[0]
-        keys, first, cell = np.unique(self._floor(z), axis=0, return_index=True,
-                                      return_inverse=True)
-        keys, cell = list(map(tuple, keys.tolist())), cell.ravel()
+        cells, first, cell = np.unique(self._floor(z), axis=0, return_index=True,
+                                       return_inverse=True)
+        keys, cell = list(map(tuple, cells.tolist())), cell.ravel()
         self._explore(keys, cell, z[first], t[first])
         near = [self._cells[key] for key in keys]
         here, q, R, dexterity = (np.array(column)[cell] for column in zip(*near))

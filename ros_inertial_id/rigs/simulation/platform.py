@@ -217,7 +217,7 @@ class PlatformRig:
         IMU samples : {topic: [(stamp [s], (6,)), ...]} from here to the next instant
         """
         self._mujoco.mj_kinematics(self.model, self.data)
-        seen = {}
+        seen: dict[str, np.ndarray] = {}
         for link in self.links:
             if link.layout:
                 body, places = self.data.body(link.name), np.array(list(link.layout.values()))
