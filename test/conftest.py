@@ -10,14 +10,15 @@ import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-# Files that take a minute and more.  They begin first: at the end no worker is alone with one.
-LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_excitation_faults',
-           'test_many_recordings', 'test_rigs',
-           'test_excitation_design', 'test_endings', 'test_simulated_time',
-           'test_suspended_platform', 'test_closed_loop_markers', 'test_recorder',
-           'test_natural_frequencies', 'test_rigid_body', 'test_path_clock', 'test_gravity',
-           'test_suspended_platform_imu', 'test_checkup', 'test_identify',
-           'test_closed_loop_camera')
+# Files that take long, the longest first.  They begin first: at the end no worker is alone with
+# one.
+LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_excitation_faults', 'test_rigs',
+           'test_excitation_design', 'test_many_recordings', 'test_endings',
+           'test_simulated_time', 'test_recorder',
+           'test_suspended_platform', 'test_identify', 'test_live', 'test_checkup',
+           'test_closed_loop_camera', 'test_api', 'test_closed_loop_markers',
+           'test_suspended_platform_imu', 'test_rigid_body', 'test_closed_loop',
+           'test_any_mechanism', 'test_one_model')
 
 
 def pytest_configure(config):

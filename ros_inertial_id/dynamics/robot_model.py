@@ -125,8 +125,7 @@ class RobotModel:
     def pin_q(self, q: np.ndarray) -> np.ndarray:
         """Return pinocchio's configurations (..., nq) of joint positions q (..., n) [rad, m]."""
         out = np.empty((*np.shape(q)[:-1], self.pin_model.nq))
-        for i, joint in enumerate(self.pin_model.joints[1:]):
-            angle = np.asarray(q)[..., i]
+        for joint, angle in zip(self.pin_model.joints[1:], np.moveaxis(q, -1, 0)):
             if joint.nq == 1:
                 out[..., joint.idx_q] = angle
             else:  # a continuous joint is (cos, sin) to pinocchio

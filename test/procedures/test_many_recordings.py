@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-import mujoco_arm
+from arm_days import day, VISCOUS
 import numpy as np
 import pytest
 from test_processes import never, pids, PROMPT, ROOT, runs
@@ -36,20 +36,6 @@ from ros_inertial_id.procedures.many_recordings import identify_many
 from ros_inertial_id.processes import Lost
 
 DAYS = 4
-VISCOUS = 0.8
-
-
-def day(arm3, number, seconds=16.0, sign=1.0, lean=0.0, rate=100.0):
-    """Return the Recording of one day of the 3R arm, leaning by [rad]; 0.02 N m of noise."""
-    urdf, truth = arm3
-    t, q, v, a = mujoco_arm.motion(3, seconds, rate, seed=number, period=8.0)
-    noise = 0.02 * np.random.default_rng(number).normal(size=v.shape)
-    gravity = 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)])
-    tau = (mujoco_arm.torque(truth, q, v, a, gravity=gravity)
-           + VISCOUS * v + 0.5 * np.tanh(v / 0.05) + noise)
-    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v,
-                                     sign * tau)
-    return replace(recording, robot_description=urdf)
 
 
 @pytest.fixture(scope='module')
@@ -104,61 +90,6 @@ def test_bad_bags_are_left_out_with_the_reason(serial, paths):
     assert set(reasons) == {'day7', 'day8', 'day9'}
     assert 'negated' in reasons['day7']
     assert 'short' in reasons['day8']
-
-
-def assert_one_model(one, other):
-    """Assert that two models differ by less than 1e-9 standard errors, and judge alike."""
-    values = {e['name']: e for e in one.base}
-    assert list(values) == [e['name'] for e in other.base]
-    for entry in other.base:
-        own = values[entry['name']]
-        assert own['determined'] == entry['determined']
-        if own['determined']:
-            error = own['standard_error']
-            assert abs(own['value'] - entry['value']) < 1e-9 * error, entry['name']
-            assert entry['standard_error'] == pytest.approx(error, rel=1e-6)
-    np.testing.assert_allclose(one.values, other.values, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(*(m.mounting['gravity_base'] for m in (one, other)), atol=1e-9)
-    for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
-        assert one.statistics[name] == other.statistics[name]
-    for name in ('training', 'validation', 'cross_validation'):
-        own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
-                       for m in (one, other))
-        assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
-
-
-@pytest.mark.parametrize('lean, rates, changes', [
-    (0.03, (40.0, 200.0, 100.0), {}),
-    (0.0, (100.0,) * 3, {'unconstrained': True, 'coulomb_width': 0.05})])
-def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
-    bags = [str(tmp_path / f'day{number}') for number in range(3)]
-    for number, bag in enumerate(bags):  # the last one is wrong and takes no part
-        write_recording(Path(bag), day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean,
-                                       rate=rates[number]))
-    config = tmp_path / 'config.yaml'
-    words = {k: str(v).lower() for k, v in changes.items()}
-    config.write_text(f'serial_arm: {{{", ".join(f"{k}: {v}" for k, v in words.items())}}}')
-    write_recording(tmp_path / 'other', day(arm3, 5, lean=lean))
-    other = read_bag(str(tmp_path / 'other'))
-    once = rid.identify([read_bag(bag) for bag in bags], validate=other, **changes).model
-    assert list(once.identified.provenance['left_out']) == bags[2:]
-    for seen, rate in zip(once.identified.preprocessing, rates):  # each keeps its own noise out
-        assert seen['cutoff'] <= 0.25 * rate * (1.0 + 1e-3)
-    if lean:
-        found = np.array(once.identified.mounting['gravity_base'][0])
-        np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
-                                   atol=0.05)  # [m/s^2], a third of a degree
-    kept = str(tmp_path / 'kept')
-    ways = [rid.identify_many(bags, validate=other, cache=kept, **changes).model,
-            rid.identify_many(bags, validate=other, cache=kept, jobs=2, **changes).model]
-    for k, more in enumerate(([], ['--jobs', '1', '--cache', kept])):
-        out = str(tmp_path / f'out{k}')
-        main(['identify', *bags, '--validate', str(tmp_path / 'other'), '--config', str(config),
-              '--no-report', '--out', out, *more])
-        ways.append(rid.load_model(f'{out}/model.yaml'))
-    for other in ways:
-        assert_one_model(once.identified, other.identified)
-        assert list(other.identified.provenance['left_out']) == bags[2:]
 
 
 def test_friction_is_the_true_one(serial):
@@ -254,14 +185,12 @@ def test_the_same_content_under_two_names_counts_once(serial, fleet, paths, opti
     assert_same(serial, many)
 
 
-def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, options, tmp_path,
-                                                             monkeypatch):
+def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, options, tmp_path):
     together = serial.model.statistics['training']['filtered']['relative_percent']
     assert serial.alone_percent == pytest.approx(together, rel=0.1)
     assert not contradiction(serial)
     for number, viscous in enumerate((VISCOUS, 2.0 * VISCOUS)):
-        monkeypatch.setattr(sys.modules[__name__], 'VISCOUS', viscous)
-        write_recording(tmp_path / f'day{number}', day(arm3, number))
+        write_recording(tmp_path / f'day{number}', day(arm3, number, viscous=viscous))
     both = identify_many([str(tmp_path / 'day0'), str(tmp_path / 'day1')], options)
     assert 'inertial-id drift' in contradiction(both)[0]
 

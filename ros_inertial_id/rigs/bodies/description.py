@@ -4,7 +4,9 @@ Descriptions of rigs: a YAML text read with messages that name what is wrong, an
 Numbers are put into the text; all else stays as it was written.
 """
 
+from copy import deepcopy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -26,7 +28,7 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 
     text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
     """
-    data = yaml_content(text, 'the description')
+    data = deepcopy(_content(text))
     if not isinstance(data, dict):
         raise RobotModelError('the description is neither a URDF nor a YAML mapping',
                               found=repr(text[:40]))
@@ -34,6 +36,12 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
         if key not in known:
             raise ConfigError('unknown key in the description', found=key, exists=known)
     return data
+
+
+@lru_cache(4)
+def _content(text):
+    """Return what the text holds: each recording asks for it, and reading YAML takes long."""
+    return yaml_content(text, 'the description')
 
 
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:

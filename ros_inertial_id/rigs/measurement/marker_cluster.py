@@ -115,11 +115,13 @@ def _flatness(layout):
     return np.linalg.svd(layout - layout.mean(0), compute_uv=False)[1]
 
 
-def _exchanged(markers, layout, pair):
-    order = np.arange(len(layout))
-    order[list(pair)] = order[list(pair[::-1])]
-    residual = _register(markers[:, order], layout)[2]
-    return _rms(residual)
+def _exchanged(markers, layout, pairs):
+    """Return the residuals (N, P) of all samples with each of P pairs of markers exchanged."""
+    order = np.tile(np.arange(len(layout)), (len(pairs), 1))
+    for row, pair in zip(order, pairs):
+        row[list(pair)] = pair[::-1]
+    residual = _register(markers[:, order].reshape(-1, *layout.shape), layout)[2]
+    return _rms(residual).reshape(len(markers), len(pairs))
 
 
 def _rms(residual):
@@ -137,7 +139,7 @@ def _best_exchange(markers, layout, error):
     some = finite[np.linspace(0, len(finite) - 1, min(51, len(finite))).astype(int)]
     usual = np.median(error[some])
     pairs = list(combinations(range(len(layout)), 2))
-    after = [np.nanmedian(_exchanged(markers[some], layout, pair)) for pair in pairs]
+    after = np.nanmedian(_exchanged(markers[some], layout, pairs), axis=0)
     k = int(np.argmin(after))
     if usual > 1e-6 and after[k] < MENDED * usual:
         return after[k], pairs[k]
@@ -149,7 +151,7 @@ def _exchanges(markers, layout, labels, error, wrong):
     if not wrong.size:
         return ()
     pairs = list(combinations(range(len(layout)), 2))
-    after = np.array([_exchanged(markers[wrong], layout, pair) for pair in pairs])
+    after = np.array([_exchanged(markers[wrong], layout, [pair])[:, 0] for pair in pairs])
     best = after.argmin(0)
     mended = after.min(0) < MENDED * error[wrong]
     out = []

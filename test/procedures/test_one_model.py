@@ -1,0 +1,67 @@
+"""Many recordings: by every way that leads from them to a model it is the same model."""
+
+from pathlib import Path
+
+from arm_days import day
+import numpy as np
+import pytest
+
+import ros_inertial_id as rid
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
+
+
+def assert_one_model(one, other):
+    """Assert that two models differ by less than 1e-9 standard errors, and judge alike."""
+    values = {e['name']: e for e in one.base}
+    assert list(values) == [e['name'] for e in other.base]
+    for entry in other.base:
+        own = values[entry['name']]
+        assert own['determined'] == entry['determined']
+        if own['determined']:
+            error = own['standard_error']
+            assert abs(own['value'] - entry['value']) < 1e-9 * error, entry['name']
+            assert entry['standard_error'] == pytest.approx(error, rel=1e-6)
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(*(m.mounting['gravity_base'] for m in (one, other)), atol=1e-9)
+    for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
+        assert one.statistics[name] == other.statistics[name]
+    for name in ('training', 'validation', 'cross_validation'):
+        own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
+                       for m in (one, other))
+        assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
+
+
+@pytest.mark.parametrize('lean, rates, changes', [
+    (0.03, (40.0, 200.0, 100.0), {}),
+    (0.0, (100.0,) * 3, {'unconstrained': True, 'coulomb_width': 0.05})])
+def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
+    bags = [str(tmp_path / f'day{number}') for number in range(3)]
+    for number, bag in enumerate(bags):  # the last one is wrong and takes no part
+        write_recording(Path(bag), day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean,
+                                       rate=rates[number]))
+    config = tmp_path / 'config.yaml'
+    words = {k: str(v).lower() for k, v in changes.items()}
+    config.write_text(f'serial_arm: {{{", ".join(f"{k}: {v}" for k, v in words.items())}}}')
+    write_recording(tmp_path / 'other', day(arm3, 5, lean=lean))
+    other = read_bag(str(tmp_path / 'other'))
+    once = rid.identify([read_bag(bag) for bag in bags], validate=other, **changes).model
+    assert list(once.identified.provenance['left_out']) == bags[2:]
+    for seen, rate in zip(once.identified.preprocessing, rates):  # each keeps its own noise out
+        assert seen['cutoff'] <= 0.25 * rate * (1.0 + 1e-3)
+    if lean:
+        found = np.array(once.identified.mounting['gravity_base'][0])
+        np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
+                                   atol=0.05)  # [m/s^2], a third of a degree
+    kept = str(tmp_path / 'kept')
+    ways = [rid.identify_many(bags, validate=other, cache=kept, **changes).model,
+            rid.identify_many(bags, validate=other, cache=kept, jobs=2, **changes).model]
+    for k, more in enumerate(([], ['--jobs', '1', '--cache', kept])):
+        out = str(tmp_path / f'out{k}')
+        main(['identify', *bags, '--validate', str(tmp_path / 'other'), '--config', str(config),
+              '--no-report', '--out', out, *more])
+        ways.append(rid.load_model(f'{out}/model.yaml'))
+    for other in ways:
+        assert_one_model(once.identified, other.identified)
+        assert list(other.identified.provenance['left_out']) == bags[2:]
