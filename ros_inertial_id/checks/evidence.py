@@ -16,6 +16,7 @@ import numpy as np
 from .hypothesis import Described, Fitted, Hypothesis, nominal_residual, ratios_of, Score, surprise
 from .samples import correlation_of, FRICTION, Samples
 from ..estimation.cross_validation import without_each
+from ..estimation.problem import solve_positive
 
 ROUNDS = 2        # of weights from residuals
 FLOOR = 0.01      # of a joint's torque: no model of a robot is better, so less is no evidence
@@ -118,7 +119,7 @@ class Evidence:
             residual = np.sqrt(square / count)
             sigma = np.hypot(residual, FLOOR * unit)
         matrix = np.tensordot(weight, equations.AA.sum(1), 1) + np.eye(len(mean))
-        z = np.linalg.solve(matrix, np.tensordot(weight, equations.AY.sum(1), 1) + mean)
+        z = solve_positive(matrix, np.tensordot(weight, equations.AY.sum(1), 1) + mean)
         evidence = -(self.effective * np.log(sigma / np.maximum(unit, 1e-150))).sum()
         n = len(h.target)
         brakes = np.add.outer(10 * n + FRICTION * np.arange(n), BRAKING).ravel()
@@ -138,7 +139,7 @@ class Evidence:
         AA, Ay, yy = (x.sum(1) for x in (equations.AA, equations.AY, equations.YY))
         mean, sd = self._prior(equations)
         weight = self.effective / count / (ALIKE ** 2 * max(yy.sum() / count, 1e-300))
-        z = np.linalg.solve(np.tensordot(weight, AA, 1) + np.eye(len(mean)), weight @ Ay + mean)
+        z = solve_positive(np.tensordot(weight, AA, 1) + np.eye(len(mean)), weight @ Ay + mean)
         square = yy.sum() - 2.0 * Ay.sum(0) @ z + z @ AA.sum(0) @ z
         return float(np.sqrt(max(square, 0.0) / max(yy.sum(), 1e-300))), sd * z
 

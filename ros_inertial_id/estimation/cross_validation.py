@@ -7,7 +7,7 @@ import numpy as np
 
 from .base_parameters import BaseParameters
 from .estimators import params_of
-from .problem import Estimate, Problem
+from .problem import Estimate, Problem, solve_positive
 from .r_factors import merge, RFactors
 from .residuals import Fit
 
@@ -77,8 +77,8 @@ def without_each(A: np.ndarray, b: np.ndarray, information: np.ndarray,
     A : (count, p, p), b : (count, p) of every part; information (p, p), target (p,) : of the
     prior, which all have
     """
-    return np.linalg.solve(A.sum(0) - A + information,
-                           (b.sum(0) - b + target)[:, :, None])[:, :, 0]
+    return np.array([solve_positive(one, x) for one, x in zip(
+        A.sum(0) - A + information, b.sum(0) - b + target)])
 
 
 def parameters_by(estimator: Callable[[Problem], Estimate], base: BaseParameters,

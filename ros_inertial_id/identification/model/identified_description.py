@@ -12,7 +12,6 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 import numpy as np
-import pinocchio as pin
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
 from .identified_model import IdentifiedModel
@@ -178,13 +177,14 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
     speeds : {joint: largest speed seen [rad/s]} up to which a richer friction law is summed up
         as damping and friction loss
     """
+    from scipy.spatial.transform import Rotation  # takes long to import: when needed
     root = xml.Element('mujoco', model=robot.name)
     xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')
     xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base))
     parents = {-1: xml.SubElement(root, 'worldbody')}
     first = bodies(parameters)
     for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
-        quaternion = pin.Quaternion(robot.rotations[i]).coeffs()[[3, 0, 1, 2]]
+        quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
         parents[i] = xml.SubElement(parents[robot.parents[i]], 'body', name=link,
                                     pos=_numbers(robot.translations[i]),
                                     quat=_numbers(quaternion))
