@@ -11,6 +11,7 @@ from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 ARM = Path(__file__).resolve().parents[2] / 'urdf' / 'arm2.urdf'
 RATE = 500.0  # [Hz]
+BANDWIDTH = 30.0  # [rad/s], a soft controller: one step of integration a sample
 ORIGIN_NS = 1_700_000_000_000_000_000
 
 
@@ -24,7 +25,8 @@ def random_arm_motion(seed, period=10.0, share=0.8, acceleration=8.0):
 
 def simulated(motion, seconds=10.0):
     """Return (Recording, ArmState) of the arm following the motion; always the same true arm."""
-    arm = SimulatedArm(ARM.read_text(), options=ArmOptions(rate=RATE, seed=1))
+    arm = SimulatedArm(ARM.read_text(), options=ArmOptions(rate=RATE, seed=1,
+                                                            bandwidth=BANDWIDTH))
     state = arm.simulate(motion.at, seconds)
     stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
     channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {

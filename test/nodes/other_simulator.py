@@ -15,6 +15,7 @@ import time
 import mujoco
 import numpy as np
 import rclpy
+from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -94,6 +95,8 @@ def main(path, factor):
     rclpy.init()
     with open(path) as file:
         simulator = Simulator(file.read())
+    executor = EventsExecutor()
+    executor.add_node(simulator.node)
     began, number = time.monotonic(), 0
     while rclpy.ok():
         due = (time.monotonic() - began) * factor / STEP
@@ -103,8 +106,8 @@ def main(path, factor):
             number += 1
             simulator.step(number)
             if number % 5 == 0:
-                rclpy.spin_once(simulator.node, timeout_sec=0.0)
-        rclpy.spin_once(simulator.node, timeout_sec=0.001)
+                executor.spin_once(timeout_sec=0.0)
+        executor.spin_once(timeout_sec=0.002)
 
 
 if __name__ == '__main__':

@@ -44,7 +44,7 @@ def nodes_of(folder):
 
 
 def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path):
-    told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 4.0)
+    told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 2.0)
     for published, recorded in ((told['published'], told['recorded']),
                                 (told['published_second'], told['recorded_second'])):
         assert published == recorded
@@ -62,7 +62,7 @@ def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path)
 
 
 def test_wrist_sensor_weighs_its_payload_and_predicts_the_wrench(graph, tmp_path):
-    told = demonstration(graph, tmp_path / 'demo', 'wrist_sensor', 5.0)
+    told = demonstration(graph, tmp_path / 'demo', 'wrist_sensor', 3.0)
     assert told['published'] == told['recorded']
     assert told['within_3_standard_errors'] >= 15 / 16
     assert told['worst_error_percent'] < 5.0
