@@ -9,6 +9,7 @@ from multiprocessing import forkserver
 import os
 from pathlib import Path
 import re
+import resource
 import runpy
 import signal
 import subprocess
@@ -39,8 +40,6 @@ DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other pro
 LOCKED = r'Timeout \(0:00:30\)!\nThread .*\n  File .*/rclpy/node.py", line \d+ in destroy_node'
 
 
-NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
-         'simulated_rig', 'composed')
 FORKS = multiprocessing.get_context('forkserver')
 FORKS.set_forkserver_preload(['preloaded'])
 
@@ -55,9 +54,13 @@ def serve_forks():
 class Fork:
     """A node in a process of its own, with the part of subprocess.Popen that is needed."""
 
-    def __init__(self, command, log, environment):
+    def __init__(self, command, log, environment, limits):
         serve_forks()
-        self._process = FORKS.Process(target=run_script, args=(command, log, environment))
+        written = log.with_suffix('.stdin')
+        os.mkfifo(written)
+        self.stdin = open(os.open(written, os.O_RDWR), 'wb')  # without waiting for its reader
+        self._process = FORKS.Process(target=run_script, args=(
+            command, log, written, environment, limits))
         self._process.start()
         self.pid = self._process.pid
 
@@ -73,14 +76,22 @@ class Fork:
         os.kill(self.pid, number)
 
 
-def run_script(command, log, environment):
-    """Be the process of a script: ``command`` [path, arguments] with its output in ``log``."""
+def run_script(command, log, written, environment, limits):
+    """
+    Be the process of a script: ``command`` [path, arguments] with its output in ``log``.
+
+    written : path of a pipe, its standard input; limits : {of the module resource: (soft, hard)}
+    """
     assert 'preloaded' in sys.modules
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, limit)
     os.environ.clear()
     os.environ.update(environment)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
+    os.dup2(os.open(written, os.O_RDONLY), 0)
+    sys.stdin = open(0)
     sys.argv = command
     runpy.run_path(command[0], run_name='__main__')
 
@@ -89,19 +100,19 @@ class Process:
     """
     A child process with its output in a file.
 
-    fresh : a Python of its own; else a Fork
+    fresh : a Python of its own; else a Fork, with ``limits``
     """
 
-    def __init__(self, command, log, environment, fresh=True, **arguments):
+    def __init__(self, command, log, environment, fresh=False, limits=None):
         self.log, self.shared_memory, self.ends = log, set(), False
         if not fresh:
             log.touch()
-            self._process = Fork(command, log, environment)
+            self._process = Fork(command, log, environment, limits or {})
             return
         with log.open('w') as output:
             self._process = subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
-                stdout=output, stderr=subprocess.STDOUT, **arguments)
+                stdout=output, stderr=subprocess.STDOUT)
 
     @property
     def pid(self):
@@ -163,8 +174,7 @@ class Process:
         if self.alive():
             self.send(signal.SIGKILL)
         self._process.wait()
-        if not isinstance(self._process, Fork):
-            self._process.stdin.close()
+        self._process.stdin.close()
 
 
 class Graph:
@@ -201,15 +211,13 @@ class Graph:
         """
         Start a script of this package as a Process.
 
-        limits : runs in it before all else; fresh : a Python of its own, as other scripts have
+        limits : see run_script; fresh : a Python of its own
         """
         command = [str(ROOT / 'scripts' / kind), *arguments]
         command += ['--ros-args'] * bool(parameters)
         for key, value in parameters.items():
             command += ['-p', f'{key}:={value}']
-        if limits or fresh or kind not in NODES:
-            return self._begin(command, kind, preexec_fn=limits)
-        return self._begin(command, kind, fresh=False)
+        return self._begin(command, kind, fresh=fresh, limits=limits)
 
     def run(self, script, *arguments):
         """Start a script of this folder as a Process."""
@@ -218,7 +226,7 @@ class Graph:
 
     def python(self, program):
         """Run a program, given as its text, as a Process."""
-        return self._begin(['-c', program], 'program')
+        return self._begin(['-c', program], 'program', fresh=True)
 
     def _begin(self, command, name, **arguments):
         log = self.folder / f'{len(self.processes)}_{name}.log'
