@@ -27,7 +27,8 @@ import ros_inertial_id.nodes.recorder as recorder_module  # noqa: E402
 from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
 
 LONG = os.environ.get('INERTIAL_ID_LONG')
-COUNT = 60_000 if LONG else 8_000
+COUNT = 60_000 if LONG else 4_000
+FULL = {resource.RLIMIT_FSIZE: (1 << 20, 1 << 20)}  # [B], at a megabyte
 URDF = ROOT / 'urdf' / 'franka.urdf'
 
 
@@ -294,11 +295,8 @@ def test_a_signal_closes_the_bag_and_announces_it(graph, tmp_path, number):
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, storage):
-    def full_at_a_megabyte():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
     process = driver(graph, 100_000, 2000)
-    graph.start('recorder', out=tmp_path, storage=storage, limits=full_at_a_megabyte)
+    graph.start('recorder', out=tmp_path, storage=storage, limits=FULL)
     path = begin(graph)
     process.say('go')
     graph.until(lambda: graph.health('recorder')[0] == 'error', 'the error')
