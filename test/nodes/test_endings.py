@@ -15,9 +15,9 @@ NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitat
          'simulated_robot': {'urdf_file': ARM, 'rate': 200.0}, 'simulated_rig': {}}
 
 
-def start_all(graph):
+def start_all(graph, fresh):
     """Start every node; return the processes by name when all are there."""
-    processes = {name: graph.start(name, fresh=True, **parameters)
+    processes = {name: graph.start(name, fresh=fresh, **parameters)
                  for name, parameters in NODES.items()}
     for name in NODES:
         graph.until(lambda: name in graph.node.get_node_names(), name)
@@ -25,10 +25,10 @@ def start_all(graph):
     return processes
 
 
-@pytest.mark.parametrize('number, times', [(signal.SIGINT, 1), (signal.SIGTERM, 3)],
-                         ids=['Ctrl-C', 'impatient SIGTERM'])
-def test_every_node_ends_with_status_0_on_a_signal(graph, number, times):
-    processes = start_all(graph)
+@pytest.mark.parametrize('number, times, fresh', [
+    (signal.SIGINT, 1, True), (signal.SIGTERM, 3, False)], ids=['Ctrl-C', 'impatient SIGTERM'])
+def test_every_node_ends_with_status_0_on_a_signal(graph, number, times, fresh):
+    processes = start_all(graph, fresh)
     for _ in range(times):
         for process in processes.values():
             if process.alive():
@@ -136,7 +136,7 @@ def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
 
 
 @pytest.mark.parametrize('number, status', [
-    (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])  # Ctrl-C: test_rig_demonstrations
+    (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])  # SIGTERM: test_rig_demonstrations
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
     demo = graph.start('demo', '--rig', 'wrist_sensor', '--out', str(tmp_path / 'demo'))
     graph.until(lambda: 'ready to record' in log(tmp_path, 'recorder'), 'the recorder')

@@ -78,7 +78,7 @@ def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path, tra
     end = time.monotonic() + PATIENCE
     while len(nodes_of(tmp_path / 'demo')) < 4 and time.monotonic() < end:
         time.sleep(0.2)
-    demo.send_signal(signal.SIGINT)
+    demo.send_signal(signal.SIGTERM)
     assert demo.wait(PATIENCE) == 130, log.read_text()
     assert nodes_of(tmp_path / 'demo') == []
     assert not (trapped / 'executed').exists()
