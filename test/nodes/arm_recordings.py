@@ -25,8 +25,8 @@ def random_arm_motion(seed, period=10.0, share=0.8, acceleration=8.0):
 
 def simulated(motion, seconds=10.0):
     """Return (Recording, ArmState) of the arm following the motion; always the same true arm."""
-    arm = SimulatedArm(ARM.read_text(), options=ArmOptions(rate=RATE, seed=1,
-                                                            bandwidth=BANDWIDTH))
+    options = ArmOptions(rate=RATE, seed=1, bandwidth=BANDWIDTH)
+    arm = SimulatedArm(ARM.read_text(), options=options)
     state = arm.simulate(motion.at, seconds)
     stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
     channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
