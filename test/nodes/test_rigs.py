@@ -17,8 +17,8 @@ from ros_inertial_id.rigs.simulation.live_rigs import RIGS  # noqa: E402
 
 def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(graph, tmp_path):
     """A limb that creeps, a marker that is lost, a stop that is touched: one in each posture."""
-    graph.start('simulated_rig', rig='suspended_platform', running=False, held_seconds=6.0,
-                loose_seconds=4.0, faults='[creeping, marker_lost, stop]',
+    graph.start('simulated_rig', rig='suspended_platform', running=False, held_seconds=4.0,
+                loose_seconds=3.0, faults='[creeping, marker_lost, stop]',
                 truth_file=tmp_path / 'truth.yaml')
     graph.start('recorder', out=tmp_path, topics='[markers, platform/imu]', name='bag')
     config = ROOT / 'config' / 'suspended_platform.yaml'
@@ -40,20 +40,20 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     graph.until(lambda: late, 'the latched model')
     model = IdentifiedModel.from_yaml(late[0].data)
     assert model.method == 'suspended_platform'
-    assert published == {'/markers': 120 * (4 * 6 + 2 * 4),
-                         '/platform/imu': 360 * (4 * 6 + 2 * 4)}
+    assert published == {'/markers': 120 * (4 * 4 + 2 * 3),
+                         '/platform/imu': 360 * (4 * 4 + 2 * 3)}
     assert model.preprocessing[0]['imus']['platform']['rate'] == pytest.approx(360.0, rel=1e-3)
     assert model.preprocessing[0]['held'] == [[], *[['limb']] * 3, [], []]
     for words in ('Link limb was not still from 0.0', 'was lost for 1.00 s', 'Impact from'):
         assert words in ' '.join(answer.message.split()), answer.message
-    third = (14.0, 20.0)  # [s], a second of pause after each
+    third = (10.0, 14.0)  # [s], a second of pause after each
     impacts = np.array(model.preprocessing[0]['impacts'])
     assert ((impacts >= third[0]) & (impacts <= third[1])).all()
 
 
 def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
     rig = RIGS['suspended_platform']
-    live = rig(rig.Options(held_seconds=3.0, loose_seconds=3.0))
+    live = rig(rig.Options(held_seconds=2.0, loose_seconds=2.0))
     from ros_inertial_id.identification.identify import identify
     from ros_inertial_id.identification.settings import options_class
     from ros_inertial_id.measurement.recording import joined, Recording
