@@ -11,7 +11,8 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 # Files that take a minute and more.  They begin first: at the end no worker is alone with one.
-LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_many_recordings', 'test_rigs',
+LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_excitation_faults',
+           'test_many_recordings', 'test_rigs',
            'test_excitation_design', 'test_endings', 'test_simulated_time',
            'test_suspended_platform', 'test_closed_loop_markers', 'test_recorder',
            'test_natural_frequencies', 'test_rigid_body', 'test_path_clock', 'test_gravity',

@@ -26,6 +26,20 @@ def shared_graph(tmp_path_factory):
         yield graph
 
 
+@pytest.fixture(scope='module')
+def whole_stage(shared_graph, tmp_path_factory):
+    """Return the Stage of all tests of a module."""
+    from stage import Stage
+    return Stage(shared_graph, tmp_path_factory.mktemp('stage'))
+
+
+@pytest.fixture
+def stage(whole_stage):
+    """Return the Stage with a living player and a sound robot."""
+    whole_stage.start_player()
+    return whole_stage
+
+
 @pytest.fixture(scope='session')
 def arm_recording():
     """Return a Recording of the two-joint arm in random motion."""

@@ -1,11 +1,10 @@
-"""The player of motions plays what was designed; whatever happens, the arm comes to rest."""
+"""The player of motions plays what was designed, and says in words what it does not play."""
 
 import json
 from pathlib import Path
 import re
-import signal
 
-from arm_recordings import ARM, random_arm_motion
+from arm_recordings import ARM
 import numpy as np
 import pytest
 import yaml
@@ -14,139 +13,13 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 from live_graph import LATCHED  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
+from stage import CONTROLLER, PERIOD, small_motion, TRUTH, write_motion  # noqa: E402
 from standing_robot import StandingRobot  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-
-CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
-TRUTH = 'simulated_robot/true_joint_states'
-RATE = 100.0  # [Hz]
-# A soft controller, of an arm about as described, strays no more and has a third to compute.
-SOFT = {'bandwidth': 12.0, 'mass_change': 0.03, 'center_shift': 0.03, 'shape_change': 0.01}
-DEFAULTS = {'stale': 0.1, 'tracking': 0.1}  # [s], [rad]: the player's own
-LAG = 0.02  # [s] of the drives: what they lag behind must not become a jump with every piece
-PERIOD = 1.0  # [s] of the motion at full speed
-REST = 0.01  # [rad/s], a slow motion's hundredth
-STOPPED = 1.5  # [s] after a kill: a piece goes on for 0.2 s, eases, and the drives lag
-
-
-def write_motion(path, motion):
-    """Write the YAML of a motion; return its path as text."""
-    path.write_text(yaml.safe_dump({'motion': motion.to_dict()}))
-    return str(path)
-
-
-def small_motion():
-    """Return a motion of about a quarter of a radian around the arm's home."""
-    motion = random_arm_motion(seed=2, period=PERIOD, acceleration=30.0)
-    swing = np.abs(motion.sine).sum(1) + np.abs(motion.cosine).sum(1)
-    scale = 0.25 / swing[:, None]
-    return FourierMotion(motion.joint_names, PERIOD, np.array([0.1, -0.2]),
-                         scale * motion.sine, scale * motion.cosine)
-
-
-class Stage:
-    """A simulated arm, a recorder and a player, and what is heard of them."""
-
-    def __init__(self, graph, folder):
-        self.graph, self.folder, self.motion = graph, folder, small_motion()
-        self.motion_file = write_motion(folder / 'motion.yaml', self.motion)
-        graph.start('simulated_robot', urdf_file=ARM, rate=RATE, servo_lag=LAG, **SOFT)
-        graph.start('recorder', out=folder, use_sim_time=True,
-                    topics=f'[joint_states, {TRUTH}, excitation/periods]')
-        self.truth = graph.listen(JointState, TRUTH)
-        self.commands = graph.listen(JointTrajectory, CONTROLLER)
-        self.statuses = graph.listen(String, 'excitation/status', LATCHED)
-        self.periods = graph.listen(String, 'excitation/periods', LATCHED)
-        self.player, self._bags = None, 0
-
-    def start_player(self):
-        """Start a player unless there is one; take back every fault."""
-        if self.player is None or not self.player.alive():
-            self.statuses.clear()
-            self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           approach_speed=0.5, use_sim_time=True,
-                                           from_command=True)
-            self.graph.until(lambda: self.said('idle'), 'the player')
-        self.graph.set('simulated_robot', fault='')
-        self.graph.call('recorder/stop')  # whatever a test that failed left behind
-        self.graph.until(lambda: self.graph.call('excitation/check').success, 'the robot')
-        for topic in (TRUTH, 'excitation/periods'):  # the test listens to them, too
-            self.graph.until(lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
-                             f'the recorder to find {topic}')
-
-    def play(self, verb='play', **parameters):
-        """Play with these parameters; return the path of the bag."""
-        self._bags += 1
-        name = f'bag{self._bags}'
-        assert self.graph.set('recorder', name=name) == ''
-        assert self.graph.set('excitation', **{**DEFAULTS, **parameters}) == ''
-        self.statuses.clear()
-        self.periods.clear()
-        response = self.graph.call(f'excitation/{verb}')
-        assert response.success, response.message
-        return self.folder / name
-
-    def said(self, words):
-        """Return the last status that begins with the words, '' when none does."""
-        return next((m.data for m in reversed(self.statuses) if m.data.startswith(words)), '')
-
-    def move(self, **parameters):
-        """Play until the arm is well within the first period; return the path of the bag."""
-        bag = self.play(**parameters)
-        self.graph.until(lambda: self.periods, 'the motion')
-        begin = yaml.safe_load(self.periods[0].data)['bounds_ns'][0]
-        self.graph.until(lambda: self.now() > begin + 400_000_000, 'the arm to move')
-        assert not self.said('stopped')
-        return bag
-
-    def finishes(self, bag):
-        """Wait for the end, which no doubt may have brought about; return how late it is [s]."""
-        self.graph.until(lambda: '; ' in self.said('finished') or self.said('stopped'), 'the end')
-        assert f'; {bag}: ' in self.said('finished'), self.statuses[-1].data
-        late = re.search('([0-9.]+) s later', self.said('finished'))
-        return float(late[1]) + 0.005 if late else 0.0  # printed with two digits
-
-    def now(self):
-        """Return the stamp of the newest true joint state [ns]."""
-        return stamp_ns(self.truth[-1]) if self.truth else 0
-
-    def rests(self, late=0.0):
-        """Check that the arm does not move any more ``late`` [s] after it has to have stopped."""
-        ended = self.now() + round((STOPPED + late) * 1e9)
-        self.graph.until(lambda: self.now() > ended + 300_000_000, 'time to pass')
-        stamps = np.array([stamp_ns(m) for m in self.truth])
-        speed = np.abs([m.velocity for m in self.truth]).max(1)
-        assert speed[stamps > ended].max() < REST
-
-    def channels(self, bag):
-        """Return the channels of a bag that must be whole."""
-        recording = read_bag(bag)
-        assert recording.provenance['damage'] == ()
-        assert len(recording.channels['/joint_states']) > 0
-        return recording.channels
-
-
-def stamp_ns(message):
-    """Return the header stamp [ns]."""
-    return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
-
-
-@pytest.fixture(scope='module')
-def whole_stage(shared_graph, tmp_path_factory):
-    """Return the Stage of all tests here."""
-    return Stage(shared_graph, tmp_path_factory.mktemp('stage'))
-
-
-@pytest.fixture
-def stage(whole_stage):
-    """Return the Stage with a living player and a sound robot."""
-    whole_stage.start_player()
-    return whole_stage
 
 
 @pytest.mark.parametrize('speed', [0.2, 0.5, 1.0])
@@ -198,88 +71,6 @@ def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
     stage.graph.until(lambda: str(bag) in stage.said('stopped: asked to; '), 'the end')
     stage.graph.until(lambda: json.loads(told[-1].data)['state'] == 'cancelled', 'its last word')
     stage.rests()
-
-
-@pytest.mark.parametrize('fault, parameters, words', [
-    ('joint_states_stop', {}, 'no joint states for'),
-    ('joint_stuck', {}, 'joint1 is 0.'),
-    ('effort_offset', {}, 'joint1: effort'),
-    ('drop_trajectory', {'tracking': 0.15}, 'from where it should be (allowed 0.15)')])
-def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameters, words):
-    bag = stage.move(speed=0.25, periods=20, **parameters)
-    assert stage.graph.set('simulated_robot', fault=fault) == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    assert words in stage.said('stopped: ')
-
-    def lasts():
-        times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-                 for p in stage.commands[-1].points]
-        return times[-1] - times[0]
-
-    # The past of a piece, and braking; it may come after the word, on another topic.
-    stage.graph.until(lambda: lasts() < 0.5, 'the braking piece')
-    count, brake = len(stage.commands), stage.commands[-1]
-    assert brake.points[-1].velocities.tolist() == [0.0, 0.0]
-    assert stage.graph.set('simulated_robot', fault='') == ''
-    stage.rests()
-    assert len(stage.commands) == count  # and nothing follows
-    stage.graph.until(lambda: stage.graph.health('excitation')[0] == 'error', 'diagnostics')
-    assert words in stage.graph.health('excitation')[1]
-    stage.channels(bag)
-
-
-@pytest.mark.parametrize('share, seconds', [(0.3, 2.0), (0.0, 0.5)],
-                         ids=['speed slider', 'protective stop'])
-def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage, share, seconds):
-    """As UR's: a new piece would make the arm skip what it was slowed down by, or stopped for."""
-    bag = stage.move(speed=0.25, periods=20)
-    assert stage.graph.set('simulated_robot', speed_scaling=share) == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    words = f'the driver runs trajectories at {100.0 * share:.0f} % of their speed'
-    assert words in stage.said('stopped: ')
-    stage.graph.spin(seconds)  # the rest of the piece takes three times as long, or waits
-    refused = stage.graph.call('excitation/play')
-    assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
-    assert not refused.success
-    assert f'found {100.0 * share:.0f} % in speed_scaling' in refused.message
-    stage.rests(1.0)  # what it was slowed down by
-    stage.graph.until(lambda: stage.graph.call('excitation/check').success, 'full speed')
-    limit = 0.25 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
-    assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.5 * limit
-
-
-def test_controller_that_was_restarted_gets_no_more_pieces(stage):
-    """It holds the arm, and the next piece would begin ahead of it; this test listens, too."""
-    bag = stage.move(speed=0.25, periods=20)
-    assert stage.graph.set('simulated_robot', fault='controller_gone') == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    assert 'joint_trajectory has gone, perhaps the controller' in stage.said('stopped: ')
-    count = len(stage.commands)
-    assert stage.graph.set('simulated_robot', fault='') == ''
-    stage.rests()
-    assert len(stage.commands) == count
-    stage.channels(bag)
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
-    bag = stage.move(speed=0.25, periods=20)
-    assert stage.player.end(number) == 0
-    assert 'Traceback' not in stage.player.output
-    stage.rests()
-    stage.graph.until(lambda: stage.said('stopped: the player was shut down; '), 'the word')
-    assert str(bag) in stage.said('stopped: ')
-    stage.channels(bag)
-
-
-def test_killed_player_leaves_the_arm_at_rest_by_its_last_piece(stage):
-    bag = stage.move(speed=0.5, periods=20)
-    stage.player.send(signal.SIGKILL)
-    stage.player.wait()
-    assert np.abs([m.velocity for m in stage.truth[-100:]]).max() > REST  # it moved
-    stage.rests()
-    assert stage.graph.call('recorder/stop').success
-    stage.channels(bag)
 
 
 def test_play_answers_what_the_recorder_said(stage):

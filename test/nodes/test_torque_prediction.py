@@ -113,9 +113,9 @@ class Driver:
         during it they may speak of the stream, which is faster than any robot's.
         """
         def counted():
-            healths = self.graph.healths(NODE)[self._mark:]
+            healths, count = self.graph.healths(NODE)[self._mark:], str(len(self.residual))
             return [(message, values) for _, message, values in healths
-                    if values.get('predicted') == str(len(self.residual))]
+                    if values.get('predicted') == count]
 
         self.graph.until(counted, 'the count')  # one more prediction may have come since
         message, values = counted()[-1]
