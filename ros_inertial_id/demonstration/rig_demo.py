@@ -27,6 +27,7 @@ from ..rigs.simulation.live_rigs import RIGS
 from ..share import shared_file
 
 PREDICTED = 'torque_prediction/predicted'
+NO_MODEL = 'no model yet'  # says torque_prediction until it has one
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
 LONGEST = 3600.0  # [s] of wall time for a motion of some seconds
 PERIOD = 0.05  # [s] of prediction: markers are solved in batches, larger ones cost less
@@ -75,7 +76,9 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
         second = None
         if live:
             say('predicting')
-            second = chain.record('second_recording', seconds or plan.predicted_seconds)
+            chain.wait(chain.has_model, 'the model in torque_prediction')
+            second = chain.record('second_recording', seconds or plan.predicted_seconds,
+                                  predicted=True)
             say('validating with the second')
             model = chain.identify(validation=out / 'second_recording')
     finally:
@@ -99,7 +102,7 @@ class _RigChain(Chain):
     def __init__(self, out, rig):
         super().__init__(out)
         self._rig, self._counts, self._status, self._written = rig, {}, '', {}
-        self._time = 0.0
+        self._time, self._prediction = 0.0, NO_MODEL
         self.node.create_subscription(String, 'simulated_rig/status', self._note, latched())
 
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
@@ -112,9 +115,15 @@ class _RigChain(Chain):
         for status in message.status:
             if status.name == f'simulated_rig{STATE}':
                 self._time = next(float(v.value) for v in status.values if v.key == 'time_s')
+            if status.name == f'torque_prediction{STATE}':
+                self._prediction = status.message
             if status.name == f'recorder{STATE}':
                 self._written = {v.key.removesuffix(' count'): int(v.value)
                                  for v in status.values if v.key.endswith(' count')}
+
+    def has_model(self):
+        """Return whether torque_prediction has taken a model."""
+        return self._prediction != NO_MODEL
 
     def begin(self, plan, live, settings):
         """Start all nodes and wait until the recorder reads every topic."""
@@ -132,8 +141,12 @@ class _RigChain(Chain):
         self.wait(lambda: all(self.node.count_subscribers(t) for t in self._topics)
                   and (not live or self.node.count_publishers(PREDICTED)), 'the recorder')
 
-    def record(self, name, seconds):
-        """Let the rig run with the recorder on; return ({topic: published}, {topic: recorded})."""
+    def record(self, name, seconds, predicted=False):
+        """
+        Let the rig run with the recorder on; return ({topic: published}, {topic: recorded}).
+
+        predicted : whether a prediction must come, which is late on a loaded computer
+        """
         self.set('recorder', 'name', name)
         self.call_when_ready('recorder/start')
         self.pass_time(1.0)  # the readers are known; now the writers know them, too
@@ -148,7 +161,7 @@ class _RigChain(Chain):
             self.set('simulated_rig', 'running', False)
         before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
         published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
-        self._drain(published)
+        self._drain({**published, **({f'/{PREDICTED}': 1} if predicted else {})})
         self.call('recorder/stop')
         channels = read_bag(self.out / name).channels
         return published, {t: len(channels[t]) if t in channels else 0 for t in self._topics}

@@ -24,12 +24,11 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 import rclpy
 from rclpy.action import ActionClient, ActionServer
-from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 
-from ros_inertial_id.nodes.running import without_type_lookup
+from ros_inertial_id.nodes.running import Executor, without_type_lookup
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).resolve().parent
@@ -75,7 +74,8 @@ class Fork:
         return self._process.exitcode
 
     def send_signal(self, number):
-        os.kill(self.pid, number)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(self.pid, number)
 
 
 def run_script(command, log, written, environment, limits):
@@ -200,7 +200,7 @@ class Graph:
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
         self.node = rclpy.create_node('observer', context=self.context)
-        self.executor = EventsExecutor(context=self.context)
+        self.executor = Executor(context=self.context)
         self.executor.add_node(self.node)
         self._clients, self._health = {}, {}
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._note_health, 100)

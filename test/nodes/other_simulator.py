@@ -15,7 +15,7 @@ import time
 import mujoco
 import numpy as np
 import rclpy
-from rclpy.experimental.events_executor import EventsExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -95,7 +95,7 @@ def main(path, factor):
     rclpy.init()
     with open(path) as file:
         simulator = Simulator(file.read())
-    executor = EventsExecutor()
+    executor = SingleThreadedExecutor()
     executor.add_node(simulator.node)
     began, number = time.monotonic(), 0
     while rclpy.ok():

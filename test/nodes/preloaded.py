@@ -17,7 +17,7 @@ from ros_inertial_id.measurement.bags.definitions import typestore
 
 NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
          'simulated_rig', 'composed', 'watch')
-WHEN_NEEDED = ('mujoco', 'service_msgs.msg', 'type_description_interfaces.srv')
+WHEN_NEEDED = ('live_graph', 'mujoco', 'service_msgs.msg', 'type_description_interfaces.srv')
 MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'rcl_interfaces',
             'rosgraph_msgs', 'sensor_msgs', 'service_msgs', 'std_msgs', 'std_srvs',
             'trajectory_msgs', 'type_description_interfaces')

@@ -28,6 +28,7 @@ from ros_inertial_id.nodes import controller_link as module  # noqa: E402
 from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
 from ros_inertial_id.nodes.controller_state import Controllers  # noqa: E402
 from ros_inertial_id.nodes.controller_state import HeldPosition  # noqa: E402
+from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
 
 CONTROLLER = '/arm/arm_controller'
 NAME = f'{CONTROLLER}/follow_joint_trajectory'
@@ -214,7 +215,8 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     from control_msgs.msg import JointTrajectoryControllerState
     scaled = []
-    held = HeldPosition(graph.node, NAME, lambda *said: scaled.append(said))
+    node = GuardedNode('holder', context=graph.context)  # whose executor leaves it its messages
+    held = HeldPosition(node, NAME, lambda *said: scaled.append(said))
     measured = np.array([0.51, -0.2])
     robot = load_robot_model(ARM.read_text())
     assert held.position(robot, measured, tracking=0.1) is None
@@ -240,3 +242,4 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     for state.speed_scaling_factor in (1.0, 0.5, 0.0):
         graph.until(lambda: told() and scaled and scaled[-1] == (
             100.0 * state.speed_scaling_factor, f'{CONTROLLER}/controller_state'), 'the scaling')
+    node.destroy_node()

@@ -15,7 +15,6 @@ from live_graph import Process  # noqa: E402
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
-from rclpy.experimental.events_executor import EventsExecutor  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
 from rclpy.time import Time  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -23,6 +22,8 @@ from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 import yaml  # noqa: E402
+
+from ros_inertial_id.nodes.running import Executor  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'arm2.urdf'
@@ -50,7 +51,7 @@ class Operator:
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=DOMAIN)
         self.node = node = rclpy.create_node('operator', context=self.context)
-        self.executor = EventsExecutor(context=self.context)
+        self.executor = Executor(context=self.context)
         self.executor.add_node(node)
         self.states, self.descriptions = [], []
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
