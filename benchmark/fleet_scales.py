@@ -67,11 +67,21 @@ def on_two_workers(work, robots, *first):
             wall, after = time.monotonic() - began, client.run(usage)
             scheduler = client.run_on_scheduler(usage)
     cpu = sum(after[name][0] - before[name][0] for name in before)
-    print(f'  workers {cpu:.1f} s CPU, {cpu / robots:.4f} s a robot ({wall / robots:.3f} s wall); '
-          f'scheduler {1e3 * scheduler[0] / robots:.1f} ms CPU a robot; at most '
-          f'{max(own[1] for own in after.values()):.0f} MB a worker, {scheduler[1]:.0f} MB the '
-          f'scheduler, {usage()[1]:.0f} MB this process', flush=True)
+    print(f'  workers {cpu:.1f} s CPU, {cpu / robots:.4f} s a robot ({wall / robots:.3f} s wall), '
+          f'at most {max(own[1] for own in after.values()):.0f} MB a worker, '
+          f'{scheduler[1]:.0f} MB the scheduler, {usage()[1]:.0f} MB this process', flush=True)
     return result, cpu / robots
+
+
+def scales(robots):
+    """Return how many robots: a fleet between two of a tenth, since the machine's speed varies."""
+    return robots, 10 * robots, robots
+
+
+def constant(each, when):
+    """Print the CPU per robot of a fleet over that of its tenths before and after."""
+    print(f'CPU per robot {when}, large over small: {2 * each[1] / (each[0] + each[2]):.3f} '
+          f'(small after over before: {each[2] / each[0]:.3f})')
 
 
 def one_robot(model, path):
@@ -82,9 +92,9 @@ def one_robot(model, path):
 
 def by_bags(folder, options):
     """Print the two scales of bags; return (model, CPU [s] of a new bag and of a kept one)."""
-    model, each = None, {}
-    for robots in (options.robots, 10 * options.robots):
-        own, cache = folder / f'robots{robots}', str(folder / f'cache{robots}')
+    model, each = None, []
+    for turn, robots in enumerate(scales(options.robots)):
+        own, cache = folder / f'robots{robots}', str(folder / f'cache{turn}')
         if not own.exists():
             fleet.make_fleet(own, robots, options.days, options.seconds, broken=False)
         model = model or identify_many(own / 'robot0', cache=str(folder / 'model')).model
@@ -99,10 +109,10 @@ def by_bags(folder, options):
         named = {r.robot for r in result.robots if r.findings}
         print(f'  changed and named {len(named & expected)} of {len(expected)}, not changed and '
               f'named {len(named - expected)} of {robots - len(expected)}')
-        each[robots] = found
-    small, large = each.values()
-    print('CPU per robot, large over small: '
-          + ', '.join(f'{large[when] / small[when]:.3f} {when}' for when in small))
+        each.append(found)
+    for when in found:
+        constant([found[when] for found in each], when)
+    large = each[1]
     urdf, place = mujoco_arm.description('franka'), own / 'robot2' / f'day{options.days}'
     fleet.write_bag(place, mujoco_arm.true_urdf(urdf, 3), urdf, int(time.time()), options.days,
                     options.seconds, fleet.VISCOUS, fleet.COULOMB)
@@ -160,7 +170,7 @@ def simulated_robot(shared, task):
 def by_factors(shared, folder, years):
     """Print the two scales of years by factors alone; return the CPU [s] of a robot's year."""
     each = []
-    for robots in (years, 10 * years):
+    for robots in scales(years):
         tasks = [(k, YEAR, 1.0, not k % WEARS, False) for k in range(robots)]
         print(f'{robots} robots x {YEAR} days by factors alone:')
         found, _ = on_two_workers(lambda scheduler: Engine(scheduler=scheduler).run(
@@ -172,7 +182,10 @@ def by_factors(shared, folder, years):
         print(f'  of it {each[-1]:.4f} s CPU a robot for the changes of its year; named '
               f'{named[wears].sum()} of {wears.sum()} that wear, {named[~wears].sum()} others '
               f'(asked for: at most {100 * RATE:g} % of those named)')
-    print(f'CPU per robot, large over small: {each[1] / each[0]:.3f}')
+        if robots > years:
+            fleet_of_years = found, decided
+    constant(each, 'of their years')
+    found, decided = fleet_of_years
     tables(Drift(tuple(replace(robot, adjusted=q, findings=findings) for (robot, _), (q, findings)
                        in zip(found, decided)), {}, 0, 0), folder)
     return each[1]
@@ -235,7 +248,7 @@ def main():
     folder = Path(options.folder or tempfile.mkdtemp(prefix='fleet'))
     model, new, kept = by_bags(folder, options)
     shared = shared_of(model, folder / f'robots{options.robots}' / 'robot0',
-                       str(folder / f'cache{options.robots}'))
+                       str(folder / 'cache0'))
     year = by_factors(shared, folder, options.years)
     print(f'1 000 robots x {YEAR} days by these numbers (a bag of {options.seconds:g} s at '
           f'{fleet.RATE:g} Hz a day, two workers busy all the time): '
