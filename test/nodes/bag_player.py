@@ -1,8 +1,8 @@
 """
 Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
 
-Waits for a line on standard input first: how many readers /joint_states has.  Keeps all messages
-for them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
+Publishes what is latched, then waits for a line on standard input: how many readers /joint_states
+has.  Keeps all messages for them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
 Stays until its standard input is closed.
 """
 
@@ -24,11 +24,15 @@ def main(path, rate, clock=''):
     clocks = node.create_publisher(Clock, '/clock', 10) if clock else None
     with AnyReader([Path(path)]) as reader:
         publishers = {c.topic: _publisher(node, c) for c in reader.connections}
+        latched = [c for c in reader.connections if _is_latched(c)]
+        for connection, _, data in reader.messages(latched) if latched else ():
+            publishers[connection.topic].publish(bytes(data))
+        others = [c for c in reader.connections if c not in latched]
         readers = int(sys.stdin.readline())
         while publishers['/joint_states'].get_subscription_count() < readers:
             time.sleep(0.01)
         began = time.monotonic()
-        for k, (connection, received_ns, data) in enumerate(reader.messages()):
+        for k, (connection, received_ns, data) in enumerate(reader.messages(others)):
             while k > (time.monotonic() - began) * rate:
                 time.sleep(0.5 / rate)
             if clocks:
@@ -45,10 +49,13 @@ def main(path, rate, clock=''):
 def _publisher(node, connection):
     package, _, name = connection.msgtype.split('/')
     kind = getattr(importlib.import_module(f'{package}.msg'), name)
-    latched = connection.ext.offered_qos_profiles[0].durability.value == 1
     return node.create_publisher(kind, connection.topic, QoSProfile(
-        depth=connection.msgcount, durability=DurabilityPolicy.TRANSIENT_LOCAL if latched
-        else DurabilityPolicy.VOLATILE))
+        depth=connection.msgcount, durability=DurabilityPolicy.TRANSIENT_LOCAL
+        if _is_latched(connection) else DurabilityPolicy.VOLATILE))
+
+
+def _is_latched(connection):
+    return connection.ext.offered_qos_profiles[0].durability.value == 1
 
 
 if __name__ == '__main__':

@@ -52,6 +52,8 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         'predicted', 'residual')]
     if not clock:
         graph.start('torque_prediction', model_file=original.file)
+        graph.until(lambda: graph.health('identification')[2].get('online') not in (
+            None, 'waiting: robot_description'), 'the description')
     expected = 1 if clock else 3
     graph.until(lambda: graph.node.count_subscribers('joint_states') == expected, 'the readers')
     assert graph.call('recorder/start').success
