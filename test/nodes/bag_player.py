@@ -2,7 +2,8 @@
 Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
 
 Publishes what is latched, then waits for a line on standard input: how many readers /joint_states
-has.  Keeps all messages for them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
+has.  Keeps all messages for them, however late they are.  With ``clock`` every message is preceded
+by its time on /clock.
 Stays until its standard input is closed.
 """
 

@@ -10,9 +10,9 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 import arm_recordings  # noqa: E402
-from live_graph import LATCHED, PATIENCE  # noqa: E402
+from live_graph import PATIENCE  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
@@ -47,8 +47,6 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
     graph.start('identification', online=True)
     tables = graph.listen(Float64MultiArray, 'identification/online_parameters')
     by_name = graph.listen(JointState, 'identification/online_by_name')
-    graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
-        String(data=arm_recordings.ARM.read_text()))
     graph.until(lambda: 'waiting: the first' in graph.health('identification')[2].get(
         'online', ''), 'the description')
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the subscription')
