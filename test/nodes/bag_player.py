@@ -1,9 +1,9 @@
 """
-Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
+Publishes the messages of a bag again, with their stamps: bag_player.py BAG RATE [clock [PART]].
 
 Publishes what is latched, then waits for a line on standard input: how many readers /joint_states
 has.  Keeps all messages for them, however late they are.  With ``clock`` every message is preceded
-by its time on /clock.
+by its time on /clock.  With ``PART`` it waits for a line before each further so many messages.
 Stays until its standard input is closed.
 """
 
@@ -18,7 +18,7 @@ from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 
 
-def main(path, rate, clock=''):
+def main(path, rate, clock='', part='0'):
     """Publish ``rate`` messages a second, in the order of the bag."""
     rclpy.init()
     node = rclpy.create_node('player')
@@ -34,6 +34,9 @@ def main(path, rate, clock=''):
             time.sleep(0.01)
         began = time.monotonic()
         for k, (connection, received_ns, data) in enumerate(reader.messages(others)):
+            if k and int(part) and k % int(part) == 0:
+                sys.stdin.readline()
+                began = time.monotonic() - k / rate
             while k > (time.monotonic() - began) * rate:
                 time.sleep(0.5 / rate)
             if clocks:
