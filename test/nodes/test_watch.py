@@ -1,6 +1,6 @@
 """The node watch: what comes over DDS stands on its page, and only the page may press buttons."""
 
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 import json
 import math
 import os
@@ -201,6 +201,8 @@ def refuses(port):
         ask(port, 'GET', '/')
     except ConnectionError:
         return True
+    except HTTPException:  # it ended in the middle of its answer
+        return False
     return False
 
 
