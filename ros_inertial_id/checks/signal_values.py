@@ -22,6 +22,7 @@ SMOOTH = 0.03   # [s] over which velocities are averaged before they are compare
 LONGEST = 0.15  # [s] of a delay that is looked for
 LATE = 0.005    # [s] of a delay that is no delay of a filter
 GAP = 5.0       # periods without a sample
+FAR = 10.0      # periods between messages that come some at a time, if most of the time is there
 JITTER = 0.5    # of the period, from which a step is irregular
 GRID = 0.25     # of the period, within which a step is a whole number of periods
 ON_GRID = 0.8   # of the steps that are whole periods where more than half of the messages are lost
@@ -109,7 +110,7 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...],
     back, same = int((steps < 0).sum()), steps == 0
     # Whole periods without a message are losses, and no jitter.
     on_grid = np.abs(steps - period * np.maximum(1.0, np.round(steps / period))) < GRID * period
-    irregular = (np.abs(steps - period) > JITTER * period) & (steps < 10 * period) & ~on_grid
+    irregular = (np.abs(steps - period) > JITTER * period) & (steps < FAR * period) & ~on_grid
     if back:
         yield Finding('stamps run backwards', f'the stamps run backwards {back} times in '
                       f'{len(t)} messages', 'stamps', float(back), 'samples', names, WRONG,
@@ -124,6 +125,14 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...],
                       f'than {100 * JITTER:.0f} % of the period off', 'steps of the stamps',
                       float(irregular.sum()), 'samples', names, DOUBTFUL,
                       'stamp messages when they are measured, not when they are published')
+        return
+    far = steps > FAR * period
+    if far.mean() > FEW and 2.0 * steps[far].sum() > steps.sum():
+        yield Finding('stamps jitter', f'messages come {1.0 / far.mean():.0f} at a time, then none '
+                      f'for {1e3 * np.median(steps[far]):.3g} ms', 'steps of the stamps',
+                      float(far.sum()), 'samples', names, DOUBTFUL,
+                      'stamp messages when they are measured, not when they are published; if '
+                      'they are, look at the load of the network and of the recorder')
         return
     yield from _lost(t[np.append(True, ~same)], period, names)
 

@@ -128,6 +128,15 @@ def test_bursts_of_lost_messages_say_how_long_they_are(length, severity):
                             'are too long to interpolate')
 
 
+def test_messages_that_a_busy_driver_sends_together_are_not_called_lost():
+    t, q, v, tau = _motion()
+    sent = t[19::20].repeat(20) + 2e-5 * np.tile(np.arange(20.0), len(t) // 20)
+    sent += np.random.default_rng(0).uniform(0.0, 4e-6, len(t))
+    (finding,) = [f for f in channel_checks(_joints(sent, q, v, tau)) if 'messages' in f.says]
+    assert finding.says == 'messages come 20 at a time, then none for 99.6 ms'
+    assert finding.severity == DOUBTFUL
+
+
 def test_coarse_positions_are_no_wrong_stamps():
     t, q, v, tau = _motion()
     # Noise of the differences takes from the slope on them.
