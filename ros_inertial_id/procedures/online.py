@@ -45,7 +45,7 @@ LAG = 2.0        # [s] behind the newest sample: the filter is as long as a reco
 FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5      # times the data by which an estimate is another one: its residuals begin anew
 ENOUGH = 5.0     # [s] of residuals that show their correlation
-CHOICE = 1.1     # times the data with which nonlinear parameters are chosen again
+CHOICE = 1.2     # times the data with which nonlinear parameters are chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
@@ -248,7 +248,7 @@ class OnlineIdentification:
         """
         Return the Problem about the base columns, and the RefinedNonlinear parameters or None.
 
-        With a tenth more data nonlinear parameters are chosen and refined again.
+        With a fifth more data nonlinear parameters are chosen and refined again.
         """
         if self._chosen is None or self._learnt > CHOICE * self._chosen[2]:
             reduced = choose(self._structure, Accumulated([self._factors], {}), self._options)
