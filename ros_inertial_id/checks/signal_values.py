@@ -128,8 +128,8 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...],
         return
     far = steps > FAR * period
     if far.mean() > FEW and 2.0 * steps[far].sum() > steps.sum():
-        yield Finding('stamps jitter', f'messages come {1.0 / far.mean():.0f} at a time, then none '
-                      f'for {1e3 * np.median(steps[far]):.3g} ms', 'steps of the stamps',
+        yield Finding('stamps jitter', f'messages come {1.0 / far.mean():.0f} at a time, then '
+                      f'none for {1e3 * np.median(steps[far]):.3g} ms', 'steps of the stamps',
                       float(far.sum()), 'samples', names, DOUBTFUL,
                       'stamp messages when they are measured, not when they are published; if '
                       'they are, look at the load of the network and of the recorder')
