@@ -30,7 +30,7 @@ STEP = 0.02      # [s] between two messages of /clock, ...
 STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
 BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-PATIENCE = 250   # looks, TICK apart, at whether one piece has come: more time where all are late
+PATIENCE = 250   # steps, TICK apart, that time waits for a piece: longer where all are late
 STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
 
 

@@ -29,10 +29,7 @@ _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
 _FOREVER = QosTime(9223372036, 854775807)
 STORAGES = tuple(plugin.name.lower() for plugin in StoragePlugin)
 REFUSED = (WriterError, OSError, sqlite3.Error)  # what writing may raise
-_MESSAGE = struct.Struct('<BQHIQQ')  # opcode, length; channel, sequence, two times [ns]
-_HEAD = 9  # bytes of a record of an mcap before its content: opcode and length
-_CRC_IN_CHUNK = _HEAD + 24  # first and last time, size
-_CHUNK = 2 ** 20  # bytes of a chunk that is closed
+_CRC_IN_CHUNK = 9 + 24  # bytes: opcode and length; first and last time, size
 
 
 class _CheckedMcap(McapWriter):
@@ -46,20 +43,6 @@ class _CheckedMcap(McapWriter):
         self.bio.seek(start + _CRC_IN_CHUNK)
         self.bio.write(struct.pack('<I', crc))
         self.bio.seek(end)
-
-    def write(self, connection: Connection, timestamp: int, data: bytes | memoryview) -> None:
-        """Write a message as rosbags does, by one write in place of nine."""
-        chunk, channel = self.chunk, connection.id
-        self.message_start_time = min(timestamp, self.message_start_time)
-        self.message_end_time = max(timestamp, self.message_end_time)
-        self.channel_stats[channel] += 1
-        chunk.message_start_time = min(timestamp, chunk.message_start_time)
-        chunk.message_end_time = max(timestamp, chunk.message_end_time)
-        chunk.msgs[channel].append((timestamp, chunk.bio.tell()))
-        length = _MESSAGE.size - _HEAD + len(data)
-        chunk.bio.write(_MESSAGE.pack(5, length, channel, 0, timestamp, timestamp) + data)
-        if chunk.bio.tell() > _CHUNK:
-            self.close_chunk()
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
