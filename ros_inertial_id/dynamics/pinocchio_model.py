@@ -86,11 +86,3 @@ def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.
         return pin.computeJointTorqueRegressor(model, data, place, v, a) @ bodies
 
     return torque
-
-
-def nominal_torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the torques (N, n) [N m] of the nominal model of ``robot``; q, v, a : (N, n)."""
-    model, data = robot.pin_model, robot.pin_model.createData()
-    turning = model.nq > model.nv  # continuous joints have two numbers each
-    places = robot.pin_q(q) if turning else q
-    return np.array([pin.rnea(model, data, *row) for row in zip(places, v, a)]).reshape(q.shape)

@@ -269,16 +269,14 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     return out
 
 
-def bodies_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                   bodies: np.ndarray) -> np.ndarray:
+def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """
-    Return the torques (N, n) [N m] ([N] of sliders) that move the bodies alone.
+    Return the torques (N, n) [N m] ([N] of sliders) that move the bodies as described.
 
     robot, q, v, a : see ``bodies_rows``, of any number of samples N
-    bodies : (n, 10) standard parameters of every body
     """
     wrenches = [np.tensordot(pi, step.tensor, (0, 2)).reshape(6, 12)
-                for pi, step in zip(bodies, robot.steps)]
+                for pi, step in zip(robot.inertias, robot.steps)]
     chains, out = [list(robot.ancestors(i)) for i in range(len(robot))], np.zeros(q.shape).T
     for low in range(0, len(q), BLOCK):
         part = slice(low, low + BLOCK)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .limits import Limits
-from ..dynamics.pinocchio_model import nominal_torques
+from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 

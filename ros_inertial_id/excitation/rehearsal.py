@@ -13,7 +13,7 @@ from .braking import Brakes
 from .collision import CollisionShapes
 from .limits import Limits
 from .playback import check_course, Course, HORIZON
-from ..dynamics.pinocchio_model import nominal_torques
+from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.judge.feedforward import feedforward_error, FeedforwardError

@@ -14,7 +14,7 @@ from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, bodies_rows, bodies_torques, RegressorBlock, RowGroup
+from ..dynamics.regressor import BLOCK, bodies_rows, nominal_torques, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
@@ -228,7 +228,7 @@ def _load(state, robot, parameters):
     out = np.zeros((len(state.t) if around is None else len(around.t), len(robot)))
     if not any(p.law and LAWS[p.law].loaded for p in parameters):
         return out
-    tau = bodies_torques(robot, state.q, state.v, state.a, robot.inertias)
+    tau = nominal_torques(robot, state.q, state.v, state.a)
     if around is None:
         return tau
     return np.stack([np.interp(around.t, state.t, x) for x in tau.T], axis=1)

@@ -25,7 +25,8 @@ import numpy as np
 from .noise import Noise
 from ..dynamics.friction import friction_column, LAWS, presliding_step, STEP
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.pinocchio_model import momentum_terms, nominal_torques
+from ..dynamics.pinocchio_model import momentum_terms
+from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.dynamics.body_motion import rotation_about
 from ros_inertial_id.dynamics.friction import friction_column
-from ros_inertial_id.dynamics.regressor import BLOCK, bodies_torques, body_rows, tree_rows
+from ros_inertial_id.dynamics.regressor import BLOCK, body_rows, nominal_torques, tree_rows
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
@@ -140,7 +140,7 @@ def test_torques_of_bodies_are_those_of_rnea_under_the_gravity_of_the_robot(kind
     upright, tilted = load_robot_model(urdf), load_robot_model(urdf, gravity_base=TILTED)
     motion = random_motion(upright, BLOCK + 3)
     turned = replace(upright, gravity_base=tilted.gravity_base)
-    assert_same(bodies_torques(turned, *motion, upright.inertias), rnea(tilted, *motion))
+    assert_same(nominal_torques(turned, *motion), rnea(tilted, *motion))
 
 
 def test_rotations_are_those_of_scipy():

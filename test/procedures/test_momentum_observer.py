@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from ros_inertial_id.dynamics.pinocchio_model import nominal_torques
+from ros_inertial_id.dynamics.regressor import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, EstimationError
 from ros_inertial_id.excitation.fourier import random_motion
