@@ -44,7 +44,7 @@ HIGHER = 1.2     # times the cutoff: what was filtered before is lost
 LAG = 2.0        # [s] behind the newest sample: the filter is as long as a recording's
 FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5      # times the data by which an estimate is another one: its residuals begin anew
-ENOUGH = 5.0     # [s] of residuals that show their correlation
+ENOUGH = 2.5     # [s] of residuals that show their correlation
 CHOICE = 1.2     # times the data with which nonlinear parameters are chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
