@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64
 
 from .conversions import every, simulated_time, subscribe
@@ -47,7 +47,7 @@ class JointWatch:
                  seen: Callable[[np.ndarray, dict[str, np.ndarray]], None]):
         self._node, self._doubt, self._seen = node, doubt, seen
         self._topic, scaling_topic = topics
-        self.streams = Streams(node, self._complain, went_back=slowed)
+        self.streams = Streams(node, self._complain, slowed, ReliabilityPolicy.BEST_EFFORT)
         self._simulated = simulated_time(node)
         every(node, 0.2, lambda: self.streams.look((self._topic,)))
         self._driver = DriverWatch(node, scaling_topic, slowed)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import time
 
 import numpy as np
+from rclpy.qos import ReliabilityPolicy
 
 from .conversions import simulated_time
 from .running import GuardedNode
@@ -28,16 +29,18 @@ class Streams:
 
     complain : called with words when a topic, or what it says, cannot be used
     went_back : called with words when the clock of a topic was set back: to begin anew
+    reliability : as Subscriptions have it
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
     def __init__(self, node: GuardedNode, complain: Callable[[str], None],
-                 went_back: Callable[[str], None] = lambda words: None) -> None:
+                 went_back: Callable[[str], None] = lambda words: None,
+                 reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
         self._node, self._complain = node, complain
         self._went_back = went_back
         self._clocks: dict[str, StreamClock] = {}  # by resolved name
         self._real = not simulated_time(node)
-        self._subscriptions = Subscriptions(node, self._keep)
+        self._subscriptions = Subscriptions(node, self._keep, reliability)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()

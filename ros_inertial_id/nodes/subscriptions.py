@@ -47,7 +47,8 @@ class Reader:
         self._reader: Any = None
 
     @classmethod
-    def of(cls, node: GuardedNode, topic: str, type_name: str, offer: Offer) -> 'Reader | None':
+    def of(cls, node: GuardedNode, topic: str, type_name: str, offer: Offer,
+           reliability: ReliabilityPolicy) -> 'Reader | None':
         """
         Return the Reader of ``topic`` that this process has, or a new one of ``node``.
 
@@ -59,7 +60,7 @@ class Reader:
         if kind is None:
             return None
         asked = quality_of(node, topic, QoSProfile(
-            depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
+            depth=DEPTH, reliability=reliability,
             durability=DurabilityPolicy.BEST_AVAILABLE))
         cls.shared[:] = [reader for reader in cls.shared if reader.lives]
         for reader in cls.shared:
@@ -127,10 +128,13 @@ class Subscriptions:
     Subscribes for a node; what comes goes to ``take`` whenever somebody calls ``drain``.
 
     take : called with the resolved topic, the messages that came as bytes, and when [ns] each did
+    reliability : best effort for who would rather have the newest than wait for what was lost: a
+        reliable reader that was held up was seen to get nothing for a second after it
     """
 
-    def __init__(self, node: GuardedNode, take: Take) -> None:
-        self._node, self._take = node, take
+    def __init__(self, node: GuardedNode, take: Take,
+                 reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
+        self._node, self._take, self._reliability = node, take, reliability
         self._readers: dict[str, Reader] = {}
         self._lost = 0  # on topics that were left, less what was lost before others were joined
         self.types: dict[str, str] = {}  # by resolved topic
@@ -171,7 +175,7 @@ class Subscriptions:
         if topic in self._readers and self._readers[topic].type_name == type_name:
             self._readers[topic].adapt(offer)
             return
-        reader = Reader.of(self._node, topic, type_name, offer)
+        reader = Reader.of(self._node, topic, type_name, offer, self._reliability)
         if reader is None:
             self.undecoded[topic] = type_name
             return
