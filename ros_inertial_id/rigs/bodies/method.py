@@ -26,6 +26,7 @@ SURE = 5.0      # standard errors of a number of a hypothesis
 EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
 SIMPLER = 1.03   # times the residual left for every number that a hypothesis has
 ALIKE = 1.3     # times the residual that the best leaves: as likely
+SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
 MATTERS = 0.05  # of the measured: a residual of less is no reason against a rig
 BEYOND = 'residual beyond noise'
@@ -122,6 +123,8 @@ def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
     """
     Return the hypothesis that explains most, and what is as likely, as the fields of a Finding.
 
+    Of its own kind what no data tell from it, as springs on joints that always turn alike.
+
     tested : (numbers (a,), errors (a,), sure (a,) bool, share of the squared residual, Hypothesis)
     """
     likely = [((1.0 - share) * SIMPLER ** len(numbers), share, h.words(numbers, errors, sure), h)
@@ -130,8 +133,11 @@ def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
         return []
     likely.sort(key=lambda entry: entry[0])
     left, share, _, best = likely[0]
-    alike = {h.name: words for near, _, words, h in reversed(likely) if near < ALIKE * left}
-    return [doubt(best.name, '; or '.join(reversed(alike.values())), tests,
+    same = [words for near, _, words, h in likely
+            if h.name == best.name and near < (1.0 + SAME) * left]
+    alike = {h.name: words for near, _, words, h in reversed(likely)
+             if h.name != best.name and near < ALIKE * left}
+    return [doubt(best.name, '; or '.join([*same, *reversed(alike.values())]), tests,
                   (100.0 * share, '% of the squared residual'), best.do)]
 
 
