@@ -41,7 +41,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
     return {'Prediction': [*_verdict(model), *_gravity(model), *_fit(model), *_worst(model),
-                           *_parts_differ(model), *_consistent(model), *_residual(model, few)],
+                           *_consistent(model), *_residual(model, few)],
             'Recordings': [*_structure(model), *recording_sentences(model)],
             'Parameters': [*_significant(known, few), *_nominal(known, few),
                            *_insignificant(known, few), *_negative(model, known, few),
@@ -183,16 +183,6 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
         return f'somewhat worse than in training ({ratio:.1f} times)'
     return (f'{ratio:.1f} times worse than in training: the model overfits one motion, or '
             'the validation moves outside the validity range')
-
-
-def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
-    found = fits(model)
-    crossed, training = (found.get(part, {'filtered': {'relative_percent': None}})['filtered'][
-        'relative_percent'] for part in ('cross-validation', 'training'))
-    if ('validation' in found and crossed and training and crossed > MUCH_WORSE * training
-            and crossed > EXACT_PERCENT):
-        yield (f'5-fold cross-validation: {_percent(crossed)} (training {_percent(training)}). '
-               'The parts of the motion excite different parameters: leave none out.')
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
