@@ -36,7 +36,7 @@ def resident():
 
 
 def made(kind, folder, recording):
-    """Return (node, () -> reader, what to call after every batch, after every second)."""
+    """Return (node, what looks for publishers, what to call after every batch, every second)."""
     from rclpy.parameter import Parameter
 
     from ros_inertial_id.nodes.identification import Identification
@@ -44,7 +44,7 @@ def made(kind, folder, recording):
     from ros_inertial_id.nodes.torque_prediction import TorquePrediction
     if kind == 'recorder':
         node = Recorder(parameter_overrides=[Parameter('out', value=str(folder))])
-        return (node, lambda: node._inputs, node._look_for_publishers, lambda: None,
+        return (node, node._look_for_publishers, lambda: None,
                 lambda: (node._flush(), node._health()))
     if kind == 'identification':
         (folder / 'robot.urdf').write_text(URDF)
@@ -52,13 +52,16 @@ def made(kind, folder, recording):
             Parameter('online', value=True), Parameter('urdf_file', value=str(
                 folder / 'robot.urdf'))])
         online = node._online
-        return (node, lambda: online._streams._subscriptions,
-                lambda: online._streams.look(online._topics), lambda: None,
+        return (node, lambda: online._streams.look(online._topics), lambda: None,
                 lambda: (online._go_on(), node._health()))
     node = TorquePrediction(parameter_overrides=[Parameter(
         'model_file', value=str(write_model(folder, recording)))])
-    return (node, lambda: node._streams._subscriptions, node._look_for_publishers,
-            node._predict, node._report)
+    return node, node._look_for_publishers, node._predict, node._report
+
+
+def receiver(node):
+    """Return what a node does with a message of the joint states, None before it listens."""
+    return next((s.callback for s in node._subscriptions if s.topic_name == '/joint_states'), None)
 
 
 def run(kind, seconds):
@@ -72,13 +75,13 @@ def run(kind, seconds):
     source = rclpy.create_node('source')
     source.create_publisher(JointState, 'joint_states', 10)
     with tempfile.TemporaryDirectory() as name:
-        node, inputs, look, batch, second = made(kind, Path(name), recording)
-        while '/joint_states' not in inputs()._readers:
+        node, look, batch, second = made(kind, Path(name), recording)
+        while receiver(node) is None:
             look()
             time.sleep(0.05)
         if kind == 'recorder':
             node._start()
-        take, sizes, k, began = inputs()._readers['/joint_states'].callback, [], 0, time.time()
+        take, sizes, k, began = receiver(node), [], 0, time.time()
         for now in range(seconds):
             for i in range(RATE):
                 data = good[k % len(good)]

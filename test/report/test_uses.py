@@ -129,19 +129,6 @@ def test_every_number_for_programs_is_documented(result):
             assert set(one) <= inside, name
 
 
-def test_nothing_is_promised_of_joints_whose_efforts_are_wrong(result):
-    model = result.model
-    wrong = {'name': 'efforts negated', 'severity': 'wrong', 'joints': model.robot['joints']}
-    statistics = {**model.statistics, 'checks': [wrong]}
-    uses = uses_of(replace(model, statistics=statistics))
-    said = ' '.join(uses.sentences())
-    assert 'Contact: smallest detectable' in ' '.join(uses_of(model).sentences())
-    assert 'Contact' not in said and 'Payload' not in said
-    assert not re.search(r'[0-9]', said.replace('N m', '')), said
-    assert 'Feedforward: no; the checks find the data of all joints wrong' in said
-    assert 'Gravity compensation: no; the checks' in said
-
-
 def test_a_verdict_against_the_recording_stops_every_use(result):
     verdict = {'word': 'do not use', 'reasons': ['efforts permuted'], 'joints': {}}
     model = replace(result.model, statistics={**result.model.statistics, 'verdict': verdict})
