@@ -130,7 +130,7 @@ def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
         'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
         f"determined, condition number {ratio(s['condition_number'])}", [
             *words, f'{rank}.'],
-        [tables.parameter_table(known, 'consistent' in s), tables.names_table(model),
+        [tables.parameter_table(known), tables.names_table(model),
          *_symbols(model)], opened=False)
 
 

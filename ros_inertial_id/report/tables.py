@@ -82,8 +82,8 @@ def residuals_table(model: IdentifiedModel, unit: str) -> Table:
         'the others with the same friction laws and direction of gravity.'))
 
 
-def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
-    """Return the base parameters; ``unconstrained`` : whether there is an estimate so."""
+def parameter_table(known: Sequence[Knowledge]) -> Table:
+    """Return the base parameters."""
     rows = []
     for item in known:
         entry, relative = item.entry, item.entry['relative_percent']
@@ -92,23 +92,19 @@ def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
         shown = Cell(f"{value} ± {error}{' !' * item.negative}", entry['value'],
                      'flag' if item.negative else 'unit') if value else Cell(
             'not determined by the data', '', 'missing')
-        free = entry.get('unconstrained')
         away = (entry['nominal'] - entry['value']) / entry['standard_error'] if (
             item.has_nominal and value and entry['standard_error']) else None
         rows.append((
             item.name, shown, Cell(percent(relative) if value else '', relative),
             Cell(typeset(entry['unit']), None, 'unit'),
-            *[Cell(' ± '.join(with_error(*free)) if free else '', None, 'unit')] * unconstrained,
             Cell(f"{entry['nominal']:.4g}" if item.has_nominal else '',
                  entry['nominal'] if item.has_nominal else ''),
             Cell('' if away is None else f'{abs(away):.1f}', away, 'whisker'),
             f'{item.partner} ({item.correlation:+.2f})' * (item.inflation > CORRELATED),
             Cell(entry['expression'], None, 'mono')))
-    heads = ['name', 'value', 'relative error [%]', 'unit', *['unconstrained'] * unconstrained,
-             'description', 'difference [standard errors]', 'strongly correlated with',
-             'expression']
-    return Table(heads, rows, (3, len(heads) - 2, len(heads) - 1),
-                 grades=[item.grade for item in known], note=(
+    heads = ['name', 'value', 'relative error [%]', 'unit', 'description',
+             'difference [standard errors]', 'strongly correlated with', 'expression']
+    return Table(heads, rows, (3, 6, 7), grades=[item.grade for item in known], note=(
         'The number that ends a name is that of the link or joint; R marks a sum. Moments of '
         "inertia are about the origin of the link's joint frame, products are tensor elements. "
         '! is negative, which is physically impossible. Bars: two standard errors about the '

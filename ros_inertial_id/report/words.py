@@ -246,18 +246,10 @@ def _nominal(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
 
 def _insignificant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
     zero = [k for k in known if k.grade == ZERO]
-    small = [k for k in zero if k.inflation <= CORRELATED]
-    mixed = sorted((k for k in zero if k.inflation > CORRELATED),
-                   key=lambda k: -abs(k.correlation))
     missing = [k for k in known if k.grade == NOT]
-    if small:
-        yield (f'Not significant, too small in this motion (within 1.96 standard errors of '
-               f'zero): {len(small)}{_colon(few(k.name for k in small))}.')
-    if mixed:
-        yield (f'Not significant and strongly correlated (this motion excites them only together '
-               f'with others): {len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: '
-               f'{mixed[0].name} with {mixed[0].partner}, correlation '
-               f'{mixed[0].correlation:+.2f}.')
+    if zero:
+        yield (f'Not significant (within 1.96 standard errors of zero): {len(zero)}'
+               f'{_colon(few(k.name for k in zero))}.')
     if missing:
         yield (f'Not determined by the data, no value is given: {len(missing)}'
                f'{_colon(few(k.name for k in missing))}.')
