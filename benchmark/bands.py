@@ -1,7 +1,7 @@
 """
 Coverage of the 95 % band of predicted torques on motion that the model has not seen.
 
-    python benchmark/bands.py --data FOLDER [--bags FOLDER] [--logs FOLDER] [--simulated] [--cost]
+    python benchmark/bands.py --data FOLDER [--bags FOLDER] [--logs FOLDER] [--simulated]
 
 The folders are those of accuracy.py, which says which recording is predicted from which.  A line
 has for each joint the share of samples inside the band [%], the least of all windows of 10 s, and
@@ -11,23 +11,18 @@ the samples beyond the validity range, where the band is wider by rule and not b
 --simulated: arms of MuJoCo, each with one effect that no column of the model has: elastic joints,
 backlash, friction that grows with the load, friction that falls as the arm warms up (within the
 training, and on after it), torque ripple, an elastic cable from the base to the last link.  60 s
-of one motion identify, another motion two minutes later is predicted.  --cost: a prediction of a
-batch at 1 kHz with and without the band.
+of one motion identify, another motion two minutes later is predicted.
 """
 
 from pathlib import Path
 import sys
-import time
 
 from accuracy import folders, pairs
 import numpy as np
 import pinocchio as pin
 
 import ros_inertial_id as rid
-from ros_inertial_id.identification.judge.prediction import band_for, live_prediction
-from ros_inertial_id.identification.settings import robot_of_model
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / 'test' / 'oracles'))
@@ -38,7 +33,6 @@ import sampled_arm  # noqa: E402
 WINDOW = 10.0  # [s]
 RATE, SECONDS, LATER = 200.0, 60.0, 120.0  # [Hz], [s] of a simulated recording, and between two
 SHARE = 0.05  # of an effect in the torque of a joint (RMS), about
-BATCH, TIMES = 20, 400  # samples at 1 kHz that a node predicts at once, and how often
 
 
 def line(words, prediction):
@@ -130,39 +124,11 @@ def simulated_arms():
                    model.predict(simulated(urdf, effect, 2, LATER)))
 
 
-def cost(pair):
-    """Print how much longer a live prediction of a ``pair`` takes with its band."""
-    _, _, training, _, urdf = pair
-    model = rid.identify(training, urdf=urdf).model.identified
-    method, robot = METHODS[model.method], robot_of_model(
-        model, np.array(model.mounting['gravity_base'][0]))
-    n, rng = len(robot.joint_names), np.random.default_rng(0)
-    ranges = np.array([[model.validity_range[j][x] for j in robot.joint_names] for x in 'qva'])
-    t = 1e-3 * np.arange(BATCH)
-    spent = []
-    predict, band = live_prediction(model, robot), band_for(model, robot.joint_names)
-    for k in range(TIMES):
-        q, v, a = 0.5 * rng.uniform(-1.0, 1.0, (3, BATCH, n)) * ranges[:, None, :, 1]
-        state = method.state_of(robot, q, v, a, t + k)
-        begun = time.perf_counter()
-        predict(state)
-        seen = method.validity_range(state, robot)  # whether it is left, a node says always
-        done = time.perf_counter()
-        band.at(seen)
-        spent.append((done - begun, time.perf_counter() - begun))
-    alone, both = np.median(spent, axis=0) / BATCH  # of a machine that does other things, too
-    print(f'{1e6 * alone:.1f} us a sample, with the band {1e6 * both:.1f}: '
-          f'{both / alone:.3f} times as long')
-
-
 def main():
     """Print the tables."""
     parser = folders(__doc__.strip().split('\n')[0])
     parser.add_argument('--simulated', action='store_true')
-    parser.add_argument('--cost', action='store_true')
     options = parser.parse_args()
-    if options.cost:
-        return cost(next(pairs(options)))
     print('| recording | all [%] | each joint [%] | least window [%] | width / rms residual | '
           'outside [%] |\n|---|---|---|---|---|---|')
     covered = ([line(*case) for case in simulated_arms()] if options.simulated else

@@ -2,12 +2,11 @@
 The checkup against injected faults: is every one found, is its cause named first, is clean silent?
 
     python benchmark/checkup.py [BAG...] [--of RECORDING...] [--severities 2 3] [--only FAULT]
-                                [--seeds N] [--clean N] [--cases]
+                                [--seeds N] [--clean N]
 
 Every fault at three severities in every clean recording (six simulated ones, each with N motions
 and bodies by --seeds, and BAGs of real robots); prints the confusion matrix (fault by the name
 found first), windows, false alarms and the CPU that a checkup adds to an identification.
---cases prints the sentences of a first day instead.
 A checkup of a faulty recording takes about half a second of CPU: two minutes for each recording,
 and a second for each clean one of N.
 """
@@ -26,7 +25,7 @@ ROOT = Path(__file__).absolute().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
 import mujoco_arm  # noqa: E402
-from recording_faults import FAULTS, rebuilt  # noqa: E402
+from recording_faults import FAULTS  # noqa: E402
 import ros_inertial_id as rid  # noqa: E402
 from ros_inertial_id.checks.check import check  # noqa: E402
 from ros_inertial_id.checks.finding import NOTE  # noqa: E402
@@ -119,14 +118,9 @@ def main():
     parser.add_argument('--only', default='')
     parser.add_argument('--seeds', type=int, default=1, help='of every simulated recording')
     parser.add_argument('--clean', type=int, default=0, help='that many other clean recordings')
-    parser.add_argument('--cases', action='store_true', help='the mistakes of a first day')
     arguments = parser.parse_args()
     _, options = load_options('', 'serial_arm')
     clean = recordings(arguments, options)
-    if arguments.cases:
-        for name, (recording, own) in clean.items():
-            first_day(name, recording, own)
-        return
     for name, (recording, own) in clean.items():
         result = check([recording], own)
         changes = {k: getattr(own, k) for k in ('effort_kind', 'drive_gain')
@@ -171,27 +165,6 @@ def silent(count, options):
             print(f'false alarm: {name} {seed} {mounting}: {[f.sentence() for f in found]}')
     if count:
         print(f'false alarms: {alarms} of {count} clean recordings', flush=True)
-
-
-def first_day(name, recording, options):
-    """Print the first sentence on each mistake of a first day in a ``recording``."""
-    channel = next(c for c in recording.channels.values() if 'effort' in c.fields)
-    q, v, tau = (channel.fields[k] for k in ('position', 'velocity', 'effort'))
-    rng = np.random.default_rng(0)
-    noisy = tau.copy()
-    noisy[:, -1] = tau[:, -1].std() * rng.standard_normal(len(tau))
-    cases = {
-        'torque of pure noise': ({'effort': tau.std(0) * rng.standard_normal(tau.shape)}, ''),
-        'torque x 1000': ({'effort': 1000.0 * tau}, ''),
-        'degrees': ({'position': np.degrees(q), 'velocity': np.degrees(v)}, ''),
-        'efforts permuted': ({'effort': tau[:, ::-1]}, ''), 'negated': ({'effort': -tau}, ''),
-        'mounting of "90"': ({}, 'rpy 90 0 0'), 'arm on its side': ({}, 'rpy 1.5707963 0 0'),
-        'a wrist joint of noise': ({'effort': noisy}, '')}
-    for case, (fields, mounting) in cases.items():
-        own = replace(options, mounting=mounting) if mounting else options
-        result = check([rebuilt(recording, **fields)], own)
-        said = result.checks[0].sentence() if result.checks else 'nothing'
-        print(f'{name}, {case}: {result.verdict.word}: {said}', flush=True)
 
 
 def table(clean, arguments):

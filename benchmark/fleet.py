@@ -8,8 +8,7 @@ friction drifts, one picks up a load for good, three bags are broken.  Prints wh
 against what was put in, the CPU time per bag against the number of bags, the run from the cache,
 the differences between serial, two processes, two with one of them killed, and a Dask
 LocalCluster (where Dask is installed), and the bytes per bag.  --quick leaves out all but the
-findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.  Two scales on
-Dask and false alarms: ``fleet_scales.py``.
+findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.
 """
 
 import argparse

@@ -29,7 +29,7 @@ import tempfile
 import time
 
 import numpy as np
-from soak import PERIOD, ROOT, save_motion, simulated, usage, write_model
+from moving_arm import messages, PERIOD, ROOT, simulated, usage, write_model
 
 CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
@@ -68,14 +68,7 @@ def drive(folder, rate):
     import rclpy
     from rclpy.qos import QoSProfile
     from sensor_msgs.msg import JointState
-
-    from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
-    from ros_inertial_id.measurement.recording import Channel
-    motion = dict(np.load(folder / 'motion.npz'))
-    rows = {key: motion[key] for key in ('position', 'velocity', 'effort')}
-    stamps = np.zeros(len(motion['position']), np.int64)
-    messages = list(encode(Channel('', JOINT_STATE, stamps, stamps, rows,
-                                   tuple(motion['names'].tolist()))))
+    played = messages(simulated(rate, PERIOD, 1)[0], rate)
     rclpy.init()
     node = rclpy.create_node('driver')
     publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(depth=5000))
@@ -85,7 +78,7 @@ def drive(folder, rate):
     while True:
         if (wait := k / rate - (time.monotonic() - began)) > 0.0:
             time.sleep(wait)
-        data = messages[k % len(messages)]
+        data = played[k % len(played)]
         stamp = struct.pack('<iI', *divmod(zero + round(k * 1e9 / rate), 10 ** 9))
         publisher.publish(data[:4] + stamp + data[12:])  # behind the header of CDR
         k += 1
@@ -113,7 +106,7 @@ def measured(graph, folder, case, seconds, rate):
     bare = case == 'bare'
     lag, period = (0.0, 0.0) if bare else map(float, case.split(':'))
     node = (graph._begin([__file__, 'relay'], 'relay') if bare else
-            graph.start('torque_prediction', model_file=folder / f'model_{rate:.0f}.yaml', lag=lag,
+            graph.start('torque_prediction', model_file=folder / 'model.yaml', lag=lag,
                         period=period))
     graph.until(lambda: graph.node.count_publishers('/torque_prediction/predicted'), case)
     graph.spin(SETTLED)
@@ -134,9 +127,9 @@ def measured(graph, folder, case, seconds, rate):
     stamp, came, effort = stamp[began_well], came[began_well], effort[began_well]
     declared = lag or (0.0 if bare else FORWARD / rate)
     late = np.sort((came - stamp) * 1e-6 - 1e3 * declared)
-    motion = np.load(folder / 'motion.npz')
+    true = np.load(folder / 'true.npy')
     place = np.round((stamp - int((folder / 'zero.json').read_text())) * 1e-9 * rate).astype(int)
-    true = motion['true'][place % len(motion['true'])]
+    true = true[place % len(true)]
     error = np.sqrt(np.mean((effort - true) ** 2) / np.mean(true ** 2))
     p50, p99 = np.percentile(late, (50, 99))
     each_second = 1e9 * (len(came) - 1) / (came[-1] - came[0])
@@ -189,7 +182,7 @@ def together(graph, folder, case, seconds, rate):
     lag, period = case.split(':')
     values = {'out': folder / 'one', 'online': 'true', 'lag': lag, 'period': period,
               'urdf_file': ROOT / 'urdf' / 'franka.urdf',
-              'model_file': folder / f'model_{rate:.0f}.yaml'}
+              'model_file': folder / 'model.yaml'}
     own = {node: words_of({k: values[k] for k in names}) for node, names in NODES.items()}
     every = [word for node, words in own.items() for word in (node, *words)]
     bare = graph._begin([__file__, 'relay'], 'relay')
@@ -213,9 +206,9 @@ def run(cases, seconds, rate, alone, composed):
     from live_graph import Graph
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        state, names = simulated(rate, 2 * PERIOD, 1)
-        write_model(folder, rate, state, names)
-        save_motion(folder, state, names)
+        recording, true = simulated(rate, 2 * PERIOD, 1)
+        write_model(folder, recording)
+        np.save(folder / 'true.npy', true[:round(PERIOD * rate)])
         with Graph(folder) as graph:
             graph._begin([__file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')

@@ -22,11 +22,8 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-from soak import PERIOD, simulated, URDF, write_model
+from moving_arm import messages, PERIOD, simulated, URDF, write_model
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'nodes')]
 RATE, BATCH = 1000, 20  # [Hz]; messages between two looks of the prediction
 TIMES, GROWTH = 10, 0.05
 CLEAN = 3  # [s] without malformed messages
@@ -38,8 +35,8 @@ def resident():
     return int(Path('/proc/self/statm').read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6
 
 
-def made(kind, folder, state, names):
-    """Return (node, () -> reader, what to call after every batch, after every second)."""
+def made(kind, folder, recording):
+    """Return (node, what looks for publishers, what to call after every batch, every second)."""
     from rclpy.parameter import Parameter
 
     from ros_inertial_id.nodes.identification import Identification
@@ -47,7 +44,7 @@ def made(kind, folder, state, names):
     from ros_inertial_id.nodes.torque_prediction import TorquePrediction
     if kind == 'recorder':
         node = Recorder(parameter_overrides=[Parameter('out', value=str(folder))])
-        return (node, lambda: node._inputs, node._look_for_publishers, lambda: None,
+        return (node, node._look_for_publishers, lambda: None,
                 lambda: (node._flush(), node._health()))
     if kind == 'identification':
         (folder / 'robot.urdf').write_text(URDF)
@@ -55,47 +52,36 @@ def made(kind, folder, state, names):
             Parameter('online', value=True), Parameter('urdf_file', value=str(
                 folder / 'robot.urdf'))])
         online = node._online
-        return (node, lambda: online._streams._subscriptions,
-                lambda: online._streams.look(online._topics), lambda: None,
+        return (node, lambda: online._streams.look(online._topics), lambda: None,
                 lambda: (online._go_on(), node._health()))
     node = TorquePrediction(parameter_overrides=[Parameter(
-        'model_file', value=str(write_model(folder, RATE, state, names)))])
-    return (node, lambda: node._streams._subscriptions, node._look_for_publishers,
-            node._predict, node._report)
+        'model_file', value=str(write_model(folder, recording)))])
+    return node, node._look_for_publishers, node._predict, node._report
 
 
-def messages(state, names):
-    """Return the bytes of a period's joint states, and malformed ones."""
-    from sensor_msgs.msg import JointState
-    from test_malformed import serialised
-
-    from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
-    from ros_inertial_id.measurement.recording import Channel
-    once = state.time >= PERIOD
-    stamps = np.zeros(once.sum(), np.int64)
-    good = list(encode(Channel('', JOINT_STATE, stamps, stamps, {
-        'position': state.measured_q[once], 'velocity': state.measured_v[once],
-        'effort': state.measured_tau[once]}, tuple(names))))
-    return good, serialised(JointState)
+def receiver(node):
+    """Return what a node does with a message of the joint states, None before it listens."""
+    return next((s.callback for s in node._subscriptions if s.topic_name == '/joint_states'), None)
 
 
 def run(kind, seconds):
     """Print a line about one node; return 1 where it grows, or predicts too little."""
     import rclpy
     from sensor_msgs.msg import JointState
-    state, names = simulated(float(RATE), 2 * PERIOD, 1)
-    good, malformed = messages(state, names)
+    from test_malformed import serialised
+    recording, _ = simulated(float(RATE), 2 * PERIOD, 1)
+    good, malformed = messages(recording, RATE), serialised(JointState)
     rclpy.init()
     source = rclpy.create_node('source')
     source.create_publisher(JointState, 'joint_states', 10)
     with tempfile.TemporaryDirectory() as name:
-        node, inputs, look, batch, second = made(kind, Path(name), state, names)
-        while '/joint_states' not in inputs()._readers:
+        node, look, batch, second = made(kind, Path(name), recording)
+        while receiver(node) is None:
             look()
             time.sleep(0.05)
         if kind == 'recorder':
             node._start()
-        take, sizes, k, began = inputs()._readers['/joint_states'].callback, [], 0, time.time()
+        take, sizes, k, began = receiver(node), [], 0, time.time()
         for now in range(seconds):
             for i in range(RATE):
                 data = good[k % len(good)]

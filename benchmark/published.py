@@ -15,6 +15,7 @@ platform : six recordings of 10 s, 0.3 mm; largest error of first moments over t
 """
 
 import argparse
+from dataclasses import replace
 import os
 import pathlib
 import re
@@ -26,10 +27,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
 from bag_identification import identified_bags  # noqa: E402
 import numpy as np  # noqa: E402
-import platform_truth  # noqa: E402
+import platform_truth as rig  # noqa: E402
 import quaternion  # noqa: E402
-import rig_faults  # noqa: E402
 import slider_crank_lagrangian as crank  # noqa: E402
+import yaml  # noqa: E402
+
+from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS  # noqa: E402
 
 PAGE = ROOT / 'doc' / 'accuracy.md'
 FIRST = 500  # seed
@@ -63,17 +66,34 @@ def slider_crank(seed, motion):
 
 def six_cylinders(seed):
     """Return (largest errors (2,), errors in stated ones) of digits as the paper prints them."""
-    value, error = quaternion.identified(quaternion.recording(seed, 'seven'),
-                                         quaternion.CUTOFF['seven'])
+    value, error = quaternion.identified(quaternion.recording(seed))
     z = (value - quaternion.TRUE) / error
     return np.array(quaternion.worst_errors(value)), z[np.isfinite(z)]
 
 
+def numbered_markers(seed):
+    """Return (recordings, description) of the platform, its markers numbered as in a PoseArray."""
+    text = yaml.safe_load(rig.description(rig.TWO_LINKS))
+    recordings = [rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + k)
+                  for k, posture in enumerate(rig.POSTURES)]
+    recordings += [rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + 50 + k, held=False)
+                   for k, posture in enumerate(rig.LOOSE)]
+    labels = recordings[0].channels['/markers'].names
+    for body in (text['platform'], text['links']['link1']):
+        body['layout'] = {str(labels.index(k)): place for k, place in body['layout'].items()}
+    recordings = [replace(r, channels={'/markers': replace(
+        r.channels['/markers'], type='geometry_msgs/msg/PoseArray', names=())})
+        for r in recordings]
+    return recordings, yaml.safe_dump(text)
+
+
 def platform(seed):
     """Return (largest errors (4,): [mm] and [%] of link 0, of link 1, errors in stated ones)."""
-    recordings, text, options, true = rig_faults.platform(seed)
-    found, errors, z = base_of(recordings, text, options), [], []
-    for k, link in enumerate(platform_truth.TWO_LINKS[1:]):
+    true = {f'{s}{k}': x for k, link in enumerate(rig.TWO_LINKS[1:])
+            for s, x in zip(SYMBOLS, rig.ten(link))}
+    found = base_of(*numbered_markers(seed), {'suspended_platform': {'mounting': 'upright'}})
+    errors, z = [], []
+    for k, link in enumerate(rig.TWO_LINKS[1:]):
         first, second = ([n + str(k) for n in names.split()] for names in (
             'mcx mcy mcz', 'Ixx Ixy Iyy Ixz Iyz Izz'))
         off = {n: found[n][0] - true[n] for n in (*first, *second)}

@@ -8,7 +8,6 @@ difference of two estimates has the sum of their variances.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 import math
 from typing import Any
 
@@ -21,8 +20,6 @@ from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
 from ..identification.model.identified_model import IdentifiedModel
 
-FRICTION = ('fv', 'fc', 'off')  # symbols of what is drawn over time
-DAY_S = 86400.0  # between the first and the last model: friction is drawn over time then
 Row = Mapping[str, Any]
 
 
@@ -144,17 +141,12 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
                        f"; {significant(comparison.fits[name]['relative_percent'])} % on the bag"
                        if name in comparison.fits else ''))
               for name, share in zip(names, comparison.relative)]
-    times = _times(comparison.created)
-    over_time = [drawings.over_time(row, times)
-                 for row in comparison.rows if times is not None
-                 and row['name'].startswith(FRICTION) and None not in row['values']]
     return Sheet('Comparison of identified models', ', '.join(names), cards, sections=(
         Section('Base parameters', tables=[_parameters(comparison)]),
         Section('Predictions on one bag', tables=[_on_one_bag(comparison)]),
         Section('Friction over speed', note='The first model is the heavy line.', charts=[
             drawings.compared(joint, speed, torques, names)
-            for joint, (speed, torques) in comparison.friction.items()]),
-        Section('Friction over time', note='With two standard errors.', charts=over_time)),
+            for joint, (speed, torques) in comparison.friction.items()])),
         numbers=comparison.to_dict(), drawings=drawings)
 
 
@@ -188,12 +180,3 @@ def _shown(row: Row, between: str) -> list[str]:
     """Return value and error of every model as texts."""
     return ['not determined' if value is None else between.join(with_error(value, error))
             for value, error in zip(row['values'], row['errors'])]
-
-
-def _times(created: Sequence[str]) -> np.ndarray | None:
-    """Return when models were made [days since the first], None where all are of one day."""
-    try:
-        stamps = np.array([datetime.fromisoformat(words).timestamp() for words in created])
-    except ValueError:
-        return None
-    return (stamps - stamps.min()) / DAY_S if np.ptp(stamps) > DAY_S else None

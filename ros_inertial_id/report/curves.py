@@ -19,8 +19,6 @@ GAP = 3.5  # usual steps of time: a longer one is a gap
 USUAL = 0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart
 SPACE = 0.03  # between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
-THINNED = 3.0  # samples behind one that is drawn, above which a spectrum would be folded
-LINES = 300  # of a spectrum, at the most
 
 
 @dataclass(frozen=True)
@@ -105,30 +103,6 @@ def _timeline(blocks: Sequence[RegressorBlock]
     gaps = (np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1 if steps.size
             else np.zeros(0, int))
     return t, tuple(starts), np.union1d(cuts, gaps).astype(int)
-
-
-def spectra(curve: Curve, samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """
-    Return frequencies (M,) [Hz] and amplitudes (M,) of measured torque and residual [unit].
-
-    The samples drawn are put on even time; its periodogram has a Hann window
-    and neighbouring lines averaged (Welch 1967).
-    None where fewer than one in THINNED of all ``samples`` is drawn, or a line has breaks.
-    """
-    count = len(curve.t)
-    if samples > THINNED * count or np.isnan(curve.t).any() or count < LINES:
-        return None
-    even = np.linspace(curve.t[0], curve.t[-1], count)
-    window = np.hanning(count)
-    frequency = np.fft.rfftfreq(count, even[1] - even[0])[1:]
-    lines = np.unique(np.geomspace(1, len(frequency) + 1, LINES).astype(int)) - 1
-    out = []
-    for y in (curve.y, curve.residual):
-        smooth = np.interp(even, curve.t, y)
-        power = np.abs(np.fft.rfft(window * (smooth - smooth.mean()))[1:]) ** 2
-        mean = np.add.reduceat(power, lines[:-1]) / np.diff(lines)
-        out.append(2.0 / window.sum() * np.sqrt(np.maximum(mean, np.finfo(float).tiny)))
-    return frequency[(lines[:-1] + lines[1:] - 1) // 2], out[0], out[1]
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,5 @@ def _sheet(design: Design, drawings: Drawings) -> Sheet:
         f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (
             Section('Share of each limit used', tables=[Table(
                 heads, rows, note='Standard errors of torque: predicted, root mean square over '
-                'the workspace.')]),
-            Section('Singular values of the weighted base regressor',
-                    charts=[drawings.singular(design.singular_values)])),
+                'the workspace.')]),),
         numbers=design.summary(), drawings=drawings)

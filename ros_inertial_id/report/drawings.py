@@ -43,7 +43,7 @@ class Drawings:
 
         title, label : above it, and for those who do not see it; axis : words and unit below it
         x : (N,) of all series that have none of their own; panes : one above the other
-        more : link, marks, xlog; see report.js
+        more : link, marks; see report.js
         """
         number = f'c{len(self.charts)}'
         below = f'{axis[0]} [{axis[1]}]' if axis[1] else axis[0]
@@ -98,20 +98,6 @@ class Drawings:
         ) for key, words, unit in (('v', 'speed', f'{turning}/s'), ('q', 'position', turning))
             if key in curve.seen]
 
-    def spectrum(self, curve: Curve, frequency: np.ndarray, measured: np.ndarray,
-                 residual: np.ndarray) -> str:
-        """
-        Return the number of a chart of the amplitude spectra of one row group.
-
-        frequency : (M,) [Hz]; measured, residual : (M,) amplitudes [unit of the ``curve``]
-        """
-        return self.add(
-            'spectra of torque and residual',
-            f'{curve.name}: amplitude spectrum of torque and residual',
-            ('frequency', 'Hz'), frequency, [pane(f'amplitude [{curve.unit}]', SMALL, [
-                self.line('measured', 'measured', np.log10(measured)),
-                self.line('residual', 'residual', np.log10(residual))], log=True)], xlog=True)
-
     def friction(self, curve: FrictionCurve) -> str:
         """Return the number of a chart of a friction ``curve`` over speed."""
         return self.add(
@@ -120,21 +106,6 @@ class Drawings:
             [pane(f'friction [{curve.unit}]', SMALL, [
                 self.dots(curve.v, curve.measured), self.band(curve.error, curve.torque),
                 self.line('friction', 'predicted', curve.torque)])])
-
-    def cutoff(self, number: int, curve: Sequence[Sequence[float]], chosen: float) -> str:
-        """
-        Return the number of a chart of a search for the cutoff.
-
-        number : of the recording; curve : [(cutoff [Hz], relative residual)]
-        chosen : the cutoff taken [Hz]
-        """
-        cutoff, error = np.array(curve).T
-        return self.add(
-            f'recording {number}: {chosen:.3g} Hz',
-            f'relative residual over the cutoff, recording {number}', ('cutoff', 'Hz'), cutoff,
-            [pane('relative residual [%]', SMALL,
-                  [self.line('relative residual [%]', 'measured', 100.0 * error)], **{'from': 0})],
-            xlog=True, marks=[{'x': chosen, 'text': f'{chosen:.3g} Hz'}])
 
     def compared(self, joint: str, speed: np.ndarray, torques: np.ndarray,
                  names: Sequence[str]) -> str:
@@ -180,28 +151,10 @@ class Drawings:
         return self.add(quantity[0], f'{quantity[0]} over time, limits dashed', ('time', 's'), t,
                         [pane(' '.join(quantity), TALL, series)], link='motion')
 
-    def singular(self, values: np.ndarray) -> str:
-        """Return the number of a chart of singular ``values`` (b,), the largest first."""
-        return self.add('largest first; the first over the last is the condition number',
-                        'singular values, largest first', ('number', ''),
-                        np.arange(1, len(values) + 1),
-                        [pane('singular value', SMALL,
-                              [self.line('singular value', 'residual', np.log10(values))],
-                              log=True)])
 
-    def correlation(self, names: Sequence[str], matrix: np.ndarray) -> str:
-        """Return the number of a picture of correlations, ``matrix`` (b, b) of ``names``."""
-        number = f'c{len(self.charts)}'
-        self.charts[number] = {'title': 'correlation of the estimates', 'names': list(names),
-                               'label': f'correlation matrix of {len(names)} base parameters',
-                               'matrix': self.array(matrix.ravel())}
-        return number
-
-
-def pane(label: str, height: int, series: Sequence[Mapping[str, Any]], **more: Any
-         ) -> dict[str, Any]:
-    """Return a pane: label, ``height`` [px], ``series``; more : from, log (y are decades)."""
-    return {'label': label, 'height': height, 'series': list(series), **more}
+def pane(label: str, height: int, series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a pane: label, ``height`` [px], ``series``."""
+    return {'label': label, 'height': height, 'series': list(series)}
 
 
 def encoded(values: np.ndarray) -> Encoded:

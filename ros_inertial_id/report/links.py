@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .knowledge import posterior
-from ..dynamics.inertial_parameters import about_center, bodies, SYMBOLS
+from ..dynamics.inertial_parameters import about_center, bodies
 from ..identification.model.identified_model import IdentifiedModel
 
 QUANTITIES = ('mass', 'x', 'y', 'z', 'I1', 'I2', 'I3')
@@ -31,8 +31,6 @@ class Link:
     values, errors : of the model, with standard errors; nominal : of the description, None where
         it has no mass
     determined : whether the data halve the error at least, and mass and moments are significant
-    alone, in_sums, without_effect : symbols of its ten parameters, by what the base parameters
-        hold of them
     """
 
     name: str
@@ -40,9 +38,6 @@ class Link:
     errors: np.ndarray
     nominal: np.ndarray | None
     determined: np.ndarray
-    alone: tuple[str, ...]
-    in_sums: tuple[str, ...]
-    without_effect: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: a mapping per quantity."""
@@ -51,8 +46,7 @@ class Link:
         numbers = {name: {'value': value, 'standard_error': error, 'nominal': given, 'unit': unit,
                           'determined': bool(sure)}
                    for name, value, error, given, unit, sure in columns}
-        return {'link': self.name, **numbers, 'alone': self.alone, 'in_sums': self.in_sums,
-                'without_effect': self.without_effect}
+        return {'link': self.name, **numbers}
 
 
 def links_of(model: IdentifiedModel) -> list[Link]:
@@ -61,9 +55,6 @@ def links_of(model: IdentifiedModel) -> list[Link]:
     if not first:
         return []
     covariance = posterior(model, alone=True)
-    groupings = [entry['grouping'] for entry in model.base]
-    alone = {name for sums in groupings if len(sums) == 1 for name in sums}
-    in_sums = {name for sums in groupings if len(sums) > 1 for name in sums}
     undetermined = {name for entry in model.base if not entry['determined']
                     for name in entry['grouping']}
     out = []
@@ -82,9 +73,7 @@ def links_of(model: IdentifiedModel) -> list[Link]:
         determined[1:4] &= [n not in undetermined for n in names[1:4]]
         determined[[*POSITIVE]] &= 2.0 * errors[[*POSITIVE]] < values[[*POSITIVE]]
         out.append(Link(
-            name, values, errors, _central(nominal) if nominal[0] > 0.0 else None, determined,
-            *(tuple(s for s, n in zip(SYMBOLS, names) if n in some) for some in (
-                alone, in_sums - alone, set(names) - alone - in_sums))))
+            name, values, errors, _central(nominal) if nominal[0] > 0.0 else None, determined))
     return out
 
 

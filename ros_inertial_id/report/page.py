@@ -2,16 +2,13 @@
 The page of an identification, in the order in which an engineer asks.
 
 What may I use it for; what do the links weigh; how well does it predict; friction; what was
-decided and why; parameters and correlations; provenance.
+decided and why; parameters; provenance.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from . import tables
-from .curves import Curve, curves, friction_curves, spectra
+from .curves import curves, friction_curves
 from .drawings import Drawings
 from .knowledge import evaluate, fits, ratio, significant, WHERE
 from .links import Link, links_of
@@ -23,7 +20,6 @@ from .uses import Uses, uses_of
 from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
-from ..identification.judge.prediction import drifting
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
@@ -41,11 +37,11 @@ def report_sheet(identification: Identification) -> Sheet:
         f"{model.options['estimator']}, {made}", _cards(model, uses),
         uses.sentences(), (
             _weights(links), _prediction(identification, drawings, predicted),
-            _friction(identification, drawings), _decided(model, drawings, words),
-            _parameters(model, drawings, words['Parameters']),
+            _friction(identification, drawings), _decided(model, words),
+            _parameters(model, words['Parameters']),
             Section('Provenance', f'to make this model again; {made}',
-                    tables=tables.provenance_tables(model), code=tables.command(model),
-                    opened=False)),
+                    tables=tables.provenance_tables(model),
+                    code=str(model.provenance.get('command', '')), opened=False)),
         tables.uses_table(uses.joints), numbers=outline(model), drawings=drawings)
 
 
@@ -84,7 +80,7 @@ def _prediction(identification: Identification, drawings: Drawings,
     residuals, main = fits(model), next(iter(parts), 'training')
     figures = [(name, [drawings.torque(part, drawn[name], residuals[part]['filtered'])
                        for part, drawn in parts.items()],
-                _small(drawings, curve, residuals[main]['filtered']['samples']))
+                drawings.residuals(curve))
                for name, curve in parts.get(main, {}).items()]
     shown = max((len(c.t) for c in parts.get(main, {}).values()), default=1)
     thinned = max(1, round(residuals[main]['filtered']['samples'] / shown))
@@ -97,20 +93,11 @@ def _prediction(identification: Identification, drawings: Drawings,
         note += (f" Shaded: the band that holds {100 * band['level']:.0f} % of the residuals of "
                  'motion like the training (by cross-validation); it widens outside the validity '
                  'range.')
-        if joints := drifting(model):
-            note += (f" {', '.join(joints)} drifted in the training: what went on changing since "
-                     'is not in the band.')
     digest = ', '.join(f"{significant(fit['filtered']['relative_percent'])} % in {part}"
                        for part, fit in residuals.items())
     unit = force_unit(robot_of_model(model))
     return Section('How well it predicts', f'relative residual {digest}', words,
                    [tables.residuals_table(model, unit)], figures=figures, note=note, opened=False)
-
-
-def _small(drawings: Drawings, curve: Curve, samples: int) -> list[str]:
-    """Return charts of the residual over speed and position, and of its spectrum."""
-    lines = spectra(curve, samples)
-    return [*drawings.residuals(curve), *([drawings.spectrum(curve, *lines)] if lines else [])]
 
 
 def _friction(identification: Identification, drawings: Drawings) -> Section:
@@ -123,47 +110,28 @@ def _friction(identification: Identification, drawings: Drawings) -> Section:
                    charts=[drawings.friction(curve) for curve in drawn], note=note)
 
 
-def _decided(model: IdentifiedModel, drawings: Drawings,
-             words: Mapping[str, Sequence[str]]) -> Section:
+def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Section:
     """Return decisions with their reasons, findings of the checks, settings and signals."""
     found = [Finding(**entry) for entry in model.statistics.get('checks') or ()]
     decided = tables.decisions(model)
-    cutoffs = [drawings.cutoff(number, seen['cutoff_curve'], seen['cutoff'])
-               for number, seen in enumerate(model.preprocessing, 1) if 'cutoff_curve' in seen]
     return Section(
         'What was decided, and why',
         f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
         [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
-         tables.validity_table(model, robot_of_model(model))], cutoffs,
-        note='Choice of the cutoff: one too low cuts the motion, one too high passes noise; '
-        'either raises the relative residual.' if cutoffs else '', opened=False)
+         tables.validity_table(model, robot_of_model(model))], opened=False)
 
 
-def _parameters(model: IdentifiedModel, drawings: Drawings, words: Sequence[str]) -> Section:
+def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
     s, known = model.statistics, evaluate(model)
     rank = (f"Rank {s['rank']}, decided by a gap of {ratio(s['rank_gap'])} in the singular values"
             if s['rank_gap'] is not None else f"Rank {s['rank']}: every combination counts")
-    determined = [k for k, entry in enumerate(model.base) if entry['determined']]
-    covariance = np.asarray(model.covariance)[np.ix_(determined, determined)]
-    error = np.sqrt(np.diag(covariance))
-    correlation = drawings.correlation(
-        [model.base[k]['name'] for k in determined],
-        covariance / np.maximum(np.outer(error, error), np.finfo(float).tiny))
     return Section(
-        'Parameters and correlations', f"{s['rank_in_data']} of {s['rank']} base parameters "
+        'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
         f"determined, condition number {ratio(s['condition_number'])}", [
             *words, f'{rank}.'],
-        [tables.parameter_table(known, 'consistent' in s), tables.names_table(model),
-         *_consistency(s), *_symbols(model)], [correlation], opened=False)
-
-
-def _consistency(statistics: Mapping[str, Any]) -> list[Table]:
-    """Return how far each link is from the border of what is physically consistent."""
-    smallest = statistics.get('consistent', {}).get('smallest_pseudo_inertia_eigenvalue', {})
-    return [Table(('link', 'smallest eigenvalue of its pseudo-inertia'),
-                  [(link, significant(x, 2)) for link, x in smallest.items()],
-                  title='Physical consistency')]
+        [tables.parameter_table(known), tables.names_table(model),
+         *_symbols(model)], opened=False)
 
 
 def _symbols(model: IdentifiedModel) -> list[Table]:

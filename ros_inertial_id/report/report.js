@@ -26,12 +26,6 @@ function ticks(low, high, count) {
     out.push(Number((k * step).toPrecision(12)));
   return out;
 }
-function decades(low, high) {
-  const out = [];
-  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
-    for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) out.push(m * 10 ** e);
-  return out.length < 3 ? ticks(low, high, 3).filter(t => t > 0) : out;
-}
 function nearest(x, at) {
   let a = 0, b = x.length - 1;
   while (b - a > 1) { const m = (a + b) >> 1; if (x[m] < at) a = m; else b = m; }
@@ -65,7 +59,7 @@ class Chart {
     this.link = spec.link && links[spec.link] || {range: null, charts: []};
     if (spec.link) links[spec.link] = this.link;
     this.link.charts.push(this);
-    this.panes = spec.panes.map(pane => ({...pane, series: pane.series.map(s => this.read(s, pane))}));
+    this.panes = spec.panes.map(pane => ({...pane, series: pane.series.map(s => this.read(s))}));
     const title = document.createElement('div');
     title.className = 'title'; title.textContent = spec.title;
     this.svg = node('svg', {role: 'img', tabindex: 0, 'aria-label': spec.label}, box);
@@ -84,11 +78,10 @@ class Chart {
     new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== this.width) this.draw(); })
       .observe(box);
   }
-  read(s, pane) {
+  read(s) {
     const x = numbers(s.x || this.spec.x), half = s.half && numbers(s.half);
     let y = s.y ? numbers(s.y) : x.map(() => 0);
     if (s.minus) y = y.map((value, i) => value - numbers(s.minus)[i]);
-    if (pane.log) y = y.map(decade => 10 ** decade);
     return {...s, x, y, ...half && {low: y.map((value, i) => value - half[i]),
       high: y.map((value, i) => value + half[i])}};
   }
@@ -99,16 +92,14 @@ class Chart {
     const svg = this.svg, tall = this.panes.reduce((sum, p) => sum + p.height + GAP, TOP) - GAP + BOTTOM + 14;
     svg.replaceChildren(); svg.setAttribute('height', tall);
     svg.setAttribute('viewBox', `0 0 ${this.width} ${tall}`);
-    const [low, high] = this.range, log = this.spec.xlog, right = this.width - RIGHT;
-    const map = log ? Math.log : x => x, span = map(high) - map(low) || 1;
-    this.X = x => LEFT + (right - LEFT) * (map(x) - map(low)) / span;
-    this.at = px => { const u = map(low) + (px - LEFT) / (right - LEFT) * span;
-      return log ? Math.exp(u) : u; };
+    const [low, high] = this.range, right = this.width - RIGHT, span = high - low || 1;
+    this.X = x => LEFT + (right - LEFT) * (x - low) / span;
+    this.at = px => low + (px - LEFT) / (right - LEFT) * span;
     let top = TOP;
     for (const pane of this.panes) { this.drawPane(pane, top); top += pane.height + GAP; }
     this.bottom = top - GAP;
     let free = -Infinity;
-    for (const t of log ? decades(low, high) : ticks(low, high, this.width / 110)) {
+    for (const t of ticks(low, high, this.width / 110)) {
       const px = this.X(t);
       if (px < free) continue;
       free = px + 7 * String(t).length + 8;
@@ -118,9 +109,7 @@ class Chart {
     node('text', {x: right, y: this.bottom + 29, 'text-anchor': 'end'}, svg, this.spec.xlabel);
     for (const mark of this.spec.marks || []) if (mark.x >= low && mark.x <= high) {
       const px = this.X(mark.x);
-      node('line', {class: mark.text ? 'mark' : 'axis start', x1: px, x2: px, y1: TOP,
-        y2: this.bottom}, svg);
-      if (mark.text) node('text', {x: px + 4, y: TOP + 11}, svg, mark.text);
+      node('line', {class: 'axis start', x1: px, x2: px, y1: TOP, y2: this.bottom}, svg);
     }
     this.cursor = node('line', {class: 'cursor', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
     this.now = node('line', {class: 'axis', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
@@ -147,15 +136,12 @@ class Chart {
       shown.push([s, first, last]);
     }
     if (!(high > low)) { const c = isFinite(low) ? low : 0; low = c - 1; high = c + 1; }
-    const map = pane.log ? Math.log10 : y => y, from = low;
-    [low, high] = [map(low), map(high)];
     const margin = 0.04 * (high - low), bottom = top + pane.height;
-    if (from !== pane.from) low -= margin;
+    if (low !== pane.from) low -= margin;
     high += margin;
-    const Y = y => bottom - (bottom - top) * (map(y) - low) / (high - low);
+    const Y = y => bottom - (bottom - top) * (y - low) / (high - low);
     let free = Infinity;
-    for (const t of pane.log ? decades(10 ** low, 10 ** high)
-      : ticks(low, high, Math.max(2.5, pane.height / 34))) {
+    for (const t of ticks(low, high, Math.max(2.5, pane.height / 34))) {
       if (Y(t) > free) continue;
       free = Y(t) - 12;
       node('line', {class: 'grid', x1: LEFT, x2: this.width - RIGHT, y1: Y(t), y2: Y(t)}, this.svg);
@@ -252,25 +238,6 @@ class Chart {
       chart.cursor?.setAttribute('visibility', 'hidden'); }
   }
 }
-// A picture of a correlation matrix: blue is positive, orange negative; white, or black, none.
-class Matrix {
-  constructor(box, spec) {
-    const values = numbers(spec.matrix), n = spec.names.length;
-    const title = box.appendChild(document.createElement('div'));
-    title.className = 'title'; title.textContent = spec.title;
-    this.svg = node('svg', {role: 'img', 'aria-label': spec.label, viewBox: `0 0 ${n} ${n}`}, box);
-    const readout = box.appendChild(document.createElement('output'));
-    readout.className = 'readout';
-    values.forEach((r, k) => { if (Math.abs(r) > 0.02) node('rect', {class: r > 0 ? 'fine' : 'worse',
-      x: k % n, y: Math.floor(k / n), width: 1, height: 1, opacity: Math.abs(r).toFixed(2)}, this.svg); });
-    this.svg.addEventListener('pointermove', e => {
-      const at = this.svg.getBoundingClientRect(), cell = (from, size, to) =>
-        Math.max(0, Math.min(n - 1, Math.floor(n * (to - from) / size)));
-      const i = cell(at.top, at.height, e.clientY), j = cell(at.left, at.width, e.clientX);
-      readout.textContent = `${spec.names[i]}, ${spec.names[j]}: ${values[i * n + j].toFixed(3)}`;
-    });
-  }
-}
 // A chart as a file for print: what the style sheet says stands in its elements.
 const STYLES = ['stroke', 'stroke-width', 'stroke-dasharray', 'fill', 'opacity', 'font-size', 'visibility'];
 function drawing(svg) {
@@ -280,19 +247,14 @@ function drawing(svg) {
   copy.setAttribute('xmlns', NS); copy.setAttribute('font-family', 'sans-serif');
   return copy.outerHTML;
 }
-const charts = [...document.querySelectorAll('[data-chart]')].map(box => {
-  const spec = D.charts[box.dataset.chart];
-  return new (spec.matrix ? Matrix : Chart)(box, spec);
-}).filter(chart => chart instanceof Chart);
+const charts = [...document.querySelectorAll('[data-chart]')].map(
+  box => new Chart(box, D.charts[box.dataset.chart]));
 
-for (const button of document.querySelectorAll('button[data-series], button[data-joint]'))
+for (const button of document.querySelectorAll('button[data-series]'))
   button.addEventListener('click', () => {
     const on = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', on);
-    if (button.dataset.series)
-      button.closest('details').classList.toggle(`hide-${button.dataset.series}`, !on);
-    else for (const figure of document.querySelectorAll('figure[data-joint]'))
-      if (figure.dataset.joint === button.dataset.joint) figure.hidden = !on;
+    button.closest('details').classList.toggle(`hide-${button.dataset.series}`, !on);
     charts.forEach(chart => chart.draw());
   });
 $('reset')?.addEventListener('click', () =>

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 import re
 from typing import Any
 
-import yaml
-
 from .knowledge import CORRELATED, fits, Knowledge, NOT, percent, significant, typeset, with_error
 from .links import Link, UNITS as LINK_UNITS
 from .recording_words import gravity_used, unit_of
@@ -15,20 +13,15 @@ from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
-from ..methods import DEFAULT_METHOD
 
-# Units of what an observation, an IMU or a source of poses says of itself.
+# Units of what an observation says of its signals.
 UNITS = {
     **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
     **dict.fromkeys(('duration', 'gaps_at', 'impacts', 'time_offset', 'time_offset_found',
-                     'time_offset_error', 'torque_clock_offset', 'torque_clock_offset_error',
-                     'clock_offset', 'silent_from'), 's'),
-    **dict.fromkeys(('torque_clock_drift', 'clock_drift', 'marker_clock_drift',
-                     'marker_clock_drift_error'), 's per s'), 'silent': 's at most',
-    **dict.fromkeys(('marker_rms', 'shifted'), 'm'), 'marker_deviation': 'rad or m',
-    'smoothed_deviation': 'rad or m, /s, /s²', 'sources': 'm RMS', 'bias': 'N and N m',
-    'camera': 'm and rad', 'gyro_bias': 'rad/s', 'accelerometer_bias': 'm/s²',
-    'turned_degrees': '°', 'misfit': 'rad/s and m/s²', 'variance': 'rad²/s² and m²/s⁴'}
+                     'time_offset_error', 'torque_clock_offset',
+                     'torque_clock_offset_error'), 's'),
+    'torque_clock_drift': 's per s', 'marker_rms': 'm', 'marker_deviation': 'rad or m',
+    'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
 HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 
 
@@ -60,13 +53,10 @@ def links_table(links: Sequence[Link]) -> Table:
                 f'{value:.2g}', f'{error:.2g}')
             nominal = '' if link.nominal is None else f' ({link.nominal[k]:.3g})'
             cells.append(Cell(' ± '.join(shown) + nominal, value, '' if sure else 'dim'))
-        words = [f'{how}: {", ".join(symbols)}' for how, symbols in (
-            ('alone', link.alone), ('in sums', link.in_sums),
-            ('no effect', link.without_effect)) if symbols]
-        rows.append((link.name, *cells, '; '.join(words)))
+        rows.append((link.name, *cells))
     heads = ['mass', 'centre x', 'centre y', 'centre z', *(f'inertia {k}' for k in (1, 2, 3))]
-    return Table(('link', *(f'{head} [{unit}]' for head, unit in zip(heads, LINK_UNITS)),
-                  'what the motion can determine'), rows, (8,), note=(
+    return Table(('link', *(f'{head} [{unit}]' for head, unit in zip(heads, LINK_UNITS))),
+                 rows, note=(
         'Value of the model ± standard error (robot description). Centre of mass in the frame of '
         "the link's joint, principal moments of inertia about the centre of mass. Grey: the data "
         'determine only sums with other links (see the base parameters); the error is then that '
@@ -76,9 +66,6 @@ def links_table(links: Sequence[Link]) -> Table:
 def residuals_table(model: IdentifiedModel, unit: str) -> Table:
     """Return the residuals of every joint in every part of the data; ``unit`` : of all."""
     parts = fits(model)
-    free = model.statistics.get('unconstrained', {}).get('training')
-    if free:
-        parts['training, unconstrained'] = free
     columns = {f'{part}, {kind}': fit[kind] for part, fit in parts.items()
                for kind in ('filtered', 'raw') if kind in fit}
     every = columns.values()
@@ -95,8 +82,8 @@ def residuals_table(model: IdentifiedModel, unit: str) -> Table:
         'the others with the same friction laws and direction of gravity.'))
 
 
-def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
-    """Return the base parameters; ``unconstrained`` : whether there is an estimate so."""
+def parameter_table(known: Sequence[Knowledge]) -> Table:
+    """Return the base parameters."""
     rows = []
     for item in known:
         entry, relative = item.entry, item.entry['relative_percent']
@@ -105,23 +92,19 @@ def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
         shown = Cell(f"{value} ± {error}{' !' * item.negative}", entry['value'],
                      'flag' if item.negative else 'unit') if value else Cell(
             'not determined by the data', '', 'missing')
-        free = entry.get('unconstrained')
         away = (entry['nominal'] - entry['value']) / entry['standard_error'] if (
             item.has_nominal and value and entry['standard_error']) else None
         rows.append((
             item.name, shown, Cell(percent(relative) if value else '', relative),
             Cell(typeset(entry['unit']), None, 'unit'),
-            *[Cell(' ± '.join(with_error(*free)) if free else '', None, 'unit')] * unconstrained,
             Cell(f"{entry['nominal']:.4g}" if item.has_nominal else '',
                  entry['nominal'] if item.has_nominal else ''),
             Cell('' if away is None else f'{abs(away):.1f}', away, 'whisker'),
             f'{item.partner} ({item.correlation:+.2f})' * (item.inflation > CORRELATED),
             Cell(entry['expression'], None, 'mono')))
-    heads = ['name', 'value', 'relative error [%]', 'unit', *['unconstrained'] * unconstrained,
-             'description', 'difference [standard errors]', 'strongly correlated with',
-             'expression']
-    return Table(heads, rows, (3, len(heads) - 2, len(heads) - 1),
-                 grades=[item.grade for item in known], note=(
+    heads = ['name', 'value', 'relative error [%]', 'unit', 'description',
+             'difference [standard errors]', 'strongly correlated with', 'expression']
+    return Table(heads, rows, (3, 6, 7), grades=[item.grade for item in known], note=(
         'The number that ends a name is that of the link or joint; R marks a sum. Moments of '
         "inertia are about the origin of the link's joint frame, products are tensor elements. "
         '! is negative, which is physically impossible. Bars: two standard errors about the '
@@ -216,9 +199,14 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def signals(model: IdentifiedModel) -> Table:
-    """Return what was understood of the signals of a ``model``, a column per recording."""
+    """
+    Return what was understood of the signals of a ``model``, a column per recording.
+
+    What is said of single sensors (mappings) stands in the model file and in the page's JSON.
+    """
     rows = []
-    for key in dict.fromkeys(key for seen in model.preprocessing for key in seen):
+    for key in dict.fromkeys(key for seen in model.preprocessing for key, value in seen.items()
+                             if not isinstance(value, Mapping)):
         texts = [text(seen.get(key, '')) for seen in model.preprocessing]
         if key not in HIDDEN and any(texts):
             rows.append((key.replace('_', ' '), *(
@@ -227,18 +215,12 @@ def signals(model: IdentifiedModel) -> Table:
     return Table(('signals', *(f'recording {k}' for k in columns)), rows, columns)
 
 
-def text(value: Any, by_name: bool = True) -> str:
-    """
-    Return a plain ``value`` as text.
-
-    by_name : a mapping has names of topics, links, joints; within them words, and names again
-    """
+def text(value: Any) -> str:
+    """Return a plain ``value`` as text."""
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
     if isinstance(value, Mapping):
-        texts = {k: text(v, not by_name) for k, v in value.items() if v not in ([], {})}
-        return '; '.join(f"{k if by_name else k.replace('_', ' ')} {words} {UNITS.get(k, '')}"
-                         .strip() for k, words in texts.items() if words.strip('-, '))
+        return '; '.join(f'{key} {text(part)}' for key, part in value.items())
     if isinstance(value, (list, tuple)):
         return ', '.join(text(v) or 'none' for v in value)
     return f'{value:.4g}' if isinstance(value, float) else str(value)
@@ -299,25 +281,3 @@ def provenance_tables(model: IdentifiedModel) -> list[Table]:
                 *model.provenance['versions'].items(),
                 ('kinematics sha256', Cell(model.robot['kinematics_sha256'], None, 'break'))]
     return [*out, Table(('version', ''), versions, (1,))]
-
-
-def command(model: IdentifiedModel) -> str:
-    """Return the command line that makes a ``model`` again, as given, else with its options."""
-    if model.provenance.get('command'):
-        return str(model.provenance['command'])
-    changed = changed_options(model)
-    words = ['inertial-id identify', *map(_windowed, model.provenance.get('recordings', ()))]
-    words += [f'--validate {_windowed(entry)}' for entry in model.provenance.get('validation', ())]
-    words += [f'--method {model.method}'] if model.method != DEFAULT_METHOD else []
-    line = ' '.join([*words, *['--config options.yaml'] * bool(changed), '--out result'])
-    options = yaml.safe_dump(plain({model.method: changed}), default_flow_style=None,
-                             sort_keys=False)
-    return f'{line}\n\n# options.yaml\n{options}' if changed else line
-
-
-def _windowed(entry: Mapping[str, Any]) -> str:
-    """Return a bag's path, with its window where only a part was used."""
-    path, ends = str(entry.get('path', 'BAG')), [entry.get('start_s'), entry.get('end_s')]
-    if any(end is not None for end in ends):
-        path += '@' + ':'.join('' if x is None else f'{x:g}' for x in ends)
-    return f'"{path}"' if re.search(r'[\s&;|<>*?()$]', path) else path

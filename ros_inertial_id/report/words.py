@@ -41,7 +41,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
     return {'Prediction': [*_verdict(model), *_gravity(model), *_fit(model), *_worst(model),
-                           *_parts_differ(model), *_consistent(model), *_residual(model, few)],
+                           *_consistent(model), *_residual(model, few)],
             'Recordings': [*_structure(model), *recording_sentences(model)],
             'Parameters': [*_significant(known, few), *_nominal(known, few),
                            *_insignificant(known, few), *_negative(model, known, few),
@@ -185,16 +185,6 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
             'the validation moves outside the validity range')
 
 
-def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
-    found = fits(model)
-    crossed, training = (found.get(part, {'filtered': {'relative_percent': None}})['filtered'][
-        'relative_percent'] for part in ('cross-validation', 'training'))
-    if ('validation' in found and crossed and training and crossed > MUCH_WORSE * training
-            and crossed > EXACT_PERCENT):
-        yield (f'5-fold cross-validation: {_percent(crossed)} (training {_percent(training)}). '
-               'The parts of the motion excite different parameters: leave none out.')
-
-
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('consistent')
     if found:
@@ -256,18 +246,10 @@ def _nominal(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
 
 def _insignificant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
     zero = [k for k in known if k.grade == ZERO]
-    small = [k for k in zero if k.inflation <= CORRELATED]
-    mixed = sorted((k for k in zero if k.inflation > CORRELATED),
-                   key=lambda k: -abs(k.correlation))
     missing = [k for k in known if k.grade == NOT]
-    if small:
-        yield (f'Not significant, too small in this motion (within 1.96 standard errors of '
-               f'zero): {len(small)}{_colon(few(k.name for k in small))}.')
-    if mixed:
-        yield (f'Not significant and strongly correlated (this motion excites them only together '
-               f'with others): {len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: '
-               f'{mixed[0].name} with {mixed[0].partner}, correlation '
-               f'{mixed[0].correlation:+.2f}.')
+    if zero:
+        yield (f'Not significant (within 1.96 standard errors of zero): {len(zero)}'
+               f'{_colon(few(k.name for k in zero))}.')
     if missing:
         yield (f'Not determined by the data, no value is given: {len(missing)}'
                f'{_colon(few(k.name for k in missing))}.')

@@ -6,8 +6,6 @@ import pathlib
 import numpy as np
 import pytest
 import slider_crank_runs as crank
-import two_link_postures as paper
-import yaml
 
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
@@ -25,7 +23,6 @@ from ros_inertial_id.identification.settings import options_class, robot_of_mode
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
-from ros_inertial_id.rigs.calibration.postures import identify_postures
 
 rigid_body = METHODS['rigid_body']
 
@@ -34,16 +31,6 @@ URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 FRANKA = (URDF / 'franka.urdf').read_text()
 PLATFORM = replace(options_class('suspended_platform')(), consistent=True)
 BODIES = replace(options_class('rigid_body')(), consistent=True)
-
-
-@pytest.fixture(scope='module')
-def postures():
-    return paper.postures()
-
-
-@pytest.fixture(scope='module')
-def result(postures):
-    return identify_postures(paper.TEXT, postures)
 
 
 def described(model):
@@ -94,51 +81,9 @@ def test_links_of_a_platform_can_exist_and_weigh_what_is_known(rig, recordings):
     assert len(z) == 18 and abs(z).max() < 3.0
 
 
-def test_what_held_postures_leave_open_is_filled_with_matter(rig, recordings):
-    told = _identified(rig, recordings[0]).statistics['consistent']
-    assert _smallest(told['links']) > 0.0
-    # The split of the moment of inertia: anything of matter that keeps the seventeen known.
-    first, second = (np.array(told['links'][name]) for name in ('link0', 'link1'))
-    true = [rig.ten(link) for link in rig.TWO_LINKS[1:]]
-    assert first[6] + second[6] == pytest.approx(true[0][6] + true[1][6], abs=0.02)
-
-
-def test_a_nominal_body_in_the_description_fills_what_is_left_open(rig, recordings):
-    data = yaml.safe_load(rig.description(rig.TWO_LINKS))
-    for link in rig.TWO_LINKS[1:]:
-        data['links'][link.name]['inertial'] = rig.ten(link).tolist()
-    told = _identified(rig, recordings[0], yaml.safe_dump(data, sort_keys=False)
-                       ).statistics['consistent']
-    # Nothing pulls the open directions away from the nominal bodies, which are the true ones.
-    for link in rig.TWO_LINKS[1:]:
-        np.testing.assert_allclose(told['links'][link.name], rig.ten(link), atol=0.05)
-
-
 def test_an_overall_mass_against_the_description_is_refused(rig, recordings):
     with pytest.raises(ConfigError, match='total_mass.*80.817'):
         _identified(rig, recordings[1], total_mass=70.0)
-
-
-def test_identified_inertials_go_into_the_platforms_description(rig, recordings):
-    model = _identified(rig, recordings[1])
-    text = described(model)
-    robot = METHODS['suspended_platform'].build(text, PLATFORM, GRAVITY)
-    np.testing.assert_array_equal(robot.inertias,
-                                  list(model.statistics['consistent']['links'].values()))
-    with pytest.raises(EstimationError, match='--consistent'):
-        described(replace(model, statistics={}))
-
-
-def test_consistent_value_of_the_papers_example_lies_in_its_intervals(result):
-    for found in (result, paper.with_table_3(result)):
-        problem = Problem(found.factors, found.base, {})
-        told = consistent_links(Dataset(METHODS['suspended_platform'], (found.robot,), (),
-                                        PLATFORM), problem, found.estimate).entry
-        assert _smallest(told['links']) > 0.0
-        interval = found.interval('Iyy0')
-        for low, high in interval.values():
-            assert low < told['links']['link0'][6] < high
-        assert sum(ten[0] for ten in told['links'].values()) == pytest.approx(paper.MASS)
 
 
 def _two_bodies(noise, seed=0, samples=300):

@@ -16,16 +16,6 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     assert os.listdir(tmp_path) == ['model.yaml']
 
 
-def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
-    goal, link = tmp_path / 'goal', tmp_path / 'link'
-    goal.write_text('old')
-    link.symlink_to(goal)
-    write_text(link, 'new')
-    assert link.is_symlink() and goal.read_text() == 'new'
-    write_text('/dev/null', 'gone')
-    assert not os.path.isfile('/dev/null')
-
-
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / 'model.yaml'
     write_text(path, 'whole')

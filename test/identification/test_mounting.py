@@ -5,11 +5,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ros_inertial_id.dynamics.inertial_parameters import body_parameters
 from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
 from ros_inertial_id.errors import RobotModelError
-from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.estimators import ordinary, Problem, weighted
+from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.judge.mounting import any_mounting, structural_base, unknown
@@ -54,21 +52,19 @@ def torques(urdf, pi, q, v, a, gravity):
     return np.array([pin.computeJointTorqueRegressor(model, data, *x) @ pi for x in zip(q, v, a)])
 
 
-def fit(urdf, pi, gravity, estimator=ordinary, standard_deviation=None, seed=0):
-    """Return (BaseParameters, Estimate) of an exact (or noisy) motion under one gravity."""
+def fit(urdf, pi, gravity):
+    """Return (BaseParameters, Estimate) of an exact motion under one gravity."""
     robot = load_robot_model(urdf, gravity_base=gravity)
     parameters = serial_arm.parameters(robot, NO_FRICTION)
     base = structural_base(serial_arm, [robot], parameters)
     t, q, v, a = mujoco_arm.motion(len(robot), 20, 20, seed=4)
     tau = torques(urdf, pi, q, v, a, gravity)
-    if standard_deviation is not None:
-        tau = tau + standard_deviation * np.random.default_rng(seed).normal(size=tau.shape)
     keep = np.full(len(parameters), -1)
     keep[base.independent] = np.arange(len(base))
     factors = RFactors(len(base))
     for block in serial_arm.regress(JointSpaceState(t, 0, q, v, a, tau, tau), robot, parameters):
         factors.accumulate(block, keep)
-    return base, estimator(Problem(factors, base, {}))
+    return base, ordinary(Problem(factors, base, {}))
 
 
 def test_seven_joints_have_57_parameters_upright_and_59_otherwise():
@@ -99,57 +95,6 @@ def test_vertical_three_joint_arm(gravity, count):
     assert (bodies_in(base), len(base)) == (count, count + 9)
 
 
-def test_planar_three_joint_arm_has_7_and_9():
-    body = ('<link name="l{0}"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" '
-            'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{0}" type="continuous">'
-            '<parent link="l{1}"/><child link="l{0}"/><origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>'
-            '</joint>')
-    urdf = ('<robot name="planar"><link name="l0"/>'
-            + ''.join(body.format(k, k - 1) for k in (1, 2, 3)) + '</robot>')
-    options = serial_arm.Options(friction=('stiction', 'viscous', 'power'))
-    base = base_of(urdf, [mujoco_arm.UPRIGHT], options)
-    assert (bodies_in(base), len(base)) == (7, 16)
-
-
-def test_independently_identifiable_parameters_depend_on_the_frames():
-    urdf = mujoco_arm.description('arm3')
-    base = base_of(urdf, [mujoco_arm.UPRIGHT])
-    alone = [base.parameters[k].name for k, row in zip(base.independent, base.X)
-             if not np.any(row)]
-    assert len(alone) == 9
-    assert len(_alone_in_distal_frames(urdf)) == 6
-
-
-def _alone_in_distal_frames(urdf):
-    """Return the names alone in their group, frames moved to the ends of the links."""
-    robot = load_robot_model(urdf)
-    parameters = serial_arm.parameters(robot, NO_FRICTION)
-    ends = [pin.SE3(np.eye(3), t) for t in robot.translations[1:]]
-    ends.append(pin.SE3(np.eye(3), robot.translations[-1]))
-    W = []
-    rng = np.random.default_rng(0)
-    model, data = robot.pin_model, robot.pin_model.createData()
-    for _ in range(100):
-        W.append(pin.computeJointTorqueRegressor(model, data, *rng.uniform(-3, 3, (3, 3))))
-    W = np.vstack(W)
-    for i, end in enumerate(ends):
-        T = np.array([_moved(end, unit) for unit in np.eye(10)]).T
-        W[:, 10 * i:10 * i + 10] = W[:, 10 * i:10 * i + 10] @ T
-    base = find_base_parameters(W, parameters)
-    return [parameters[k].name for k, row in zip(base.independent, base.X) if not np.any(row)]
-
-
-def _moved(end, pi):
-    """Return parameters about the joint of parameters about ``end`` (Steiner)."""
-    m, mc, p = pi[0], pi[1:4], end.translation
-    xx, xy, yy, xz, yz, zz = pi[4:]
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    inertia = inertia + 2 * (mc @ p) * np.eye(3) - np.outer(mc, p) - np.outer(p, mc)
-    inertia += m * (p @ p * np.eye(3) - np.outer(p, p))
-    return np.r_[m, mc + m * p, inertia[0, 0], inertia[0, 1], inertia[1, 1], inertia[0, 2],
-                 inertia[1, 2], inertia[2, 2]]
-
-
 @pytest.mark.parametrize('gravity, count', [(WALL, 10), (mujoco_arm.UPRIGHT, 8)])
 def test_table_two_is_recovered_with_the_corrected_sign(gravity, count):
     base, estimate = fit(*two_link(), gravity)
@@ -177,20 +122,6 @@ def test_upright_parameters_fail_on_the_wall_and_general_ones_hold_anywhere():
     rms = np.array(rms)
     assert 8.0 < np.median(rms[:, 0]) < 12.0  # the paper: 10.9 N m, by the motion 8 to 12
     assert rms[:, 1].max() < 1e-10
-
-
-def test_weights_never_harm_and_often_help():
-    urdf = mujoco_arm.description('arm3')
-    pi = load_robot_model(urdf).inertias.ravel()
-    standard_deviation = np.array([2.0, 0.5, 0.1])
-    ends = {'ordinary': [], 'weighted': []}
-    for seed in range(30):
-        for name, estimator in (('ordinary', ordinary), ('weighted', weighted)):
-            base, estimate = fit(urdf, pi, mujoco_arm.UPRIGHT, estimator, standard_deviation, seed)
-            ends[name].append(estimate.params)
-    ratio = np.std(ends['ordinary'], axis=0) / np.std(ends['weighted'], axis=0)
-    # METHODS.md: median 1.6 to 1.8, up to 7.2 on link 3; thirty runs leave 18 % of scatter.
-    assert np.median(ratio) > 1.4 and ratio.max() > 3.0 and ratio.min() > 0.7
 
 
 def record(urdf, mounting, seed, noise=0.01):
@@ -227,15 +158,6 @@ def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(
     assert hanging['filtered']['relative_percent'] < 1.0
 
 
-def test_prediction_under_any_mounting_works_when_all_is_known(arm):
-    true, urdf = arm
-    model = identify([record(true, 'rpy 0.5 0 0', 0)], options(), urdf=urdf).model
-    assert model.mounting['missing'] == []
-    for mounting in ('upright', 'rpy 1.5 0.2 0.1', 'gravity 3 -4 8.3'):
-        found = validation(model, [record(true, mounting, 1)])[0]
-        assert found['filtered']['relative_percent'] < 1.0
-
-
 def test_recordings_of_several_mountings_are_one_identification(arm):
     true, urdf = arm
     model = identify([record(true, 'upright', 0), record(true, 'rpy 1.5707963 0 0', 2)],
@@ -249,8 +171,3 @@ def test_recordings_of_several_mountings_are_one_identification(arm):
     assert np.abs(error).max() < 0.003
     robot = robot_of(record(true, 'rpy 0.7 0.7 0', 3), options(), urdf)
     assert np.linalg.norm(robot.gravity_base) == pytest.approx(9.81)
-
-
-def test_a_body_of_known_parameters_keeps_its_names():
-    names = [p.name for p in body_parameters(3, 'link', np.ones(10), 1.0)]
-    assert names[:4] == ['m3', 'mcx3', 'mcy3', 'mcz3']

@@ -25,11 +25,3 @@ def test_errors_are_counted_where_they_are():
     assert found['rms'] == {'a': {'inside': pytest.approx(0.1), 'outside': pytest.approx(0.5)}}
     there = np.sqrt(2 * (0.5 ** 2 + 0.2 ** 2) / (2 * (1.5 ** 2 + 1.2 ** 2)))
     assert found['relative_percent_outside'] == pytest.approx(100 * there)
-
-
-def test_nothing_is_said_of_motion_inside():
-    outside = Outside({'a': {'v': [-1.0, 1.0]}})
-    errors = {'a': np.zeros(4)}
-    outside.add(_block(errors), {'a': np.ones(4)},
-                outside.mask({'a': {'v': np.array([0.0, 1.01, -1.0, 0.3])}}))
-    assert outside.summary() == {}

@@ -43,14 +43,6 @@ def test_the_band_is_wide_where_the_residual_is():
         assert 0.93 < np.mean(np.abs(residual[own]) <= half[own]) < 0.99, low
 
 
-def test_stretches_of_two_recordings_are_not_one():
-    rng = np.random.default_rng(2)
-    one, other = ({'j': np.stack([np.repeat(np.arange(5.0), 50), rng.standard_normal(250),
-                                  np.zeros(250), np.zeros(250)])} for _ in range(2))
-    assert band_of([one, other], RANGES)['stretches'] == 10
-    assert band_of([one], RANGES)['stretches'] == 5
-
-
 def test_the_band_widens_with_the_way_out_of_range():
     still = {'constant': 1.0, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.5,
              'slow': 0.1}
@@ -76,9 +68,3 @@ def test_a_turn_further_is_the_same_position_where_the_joint_says_so():
     np.testing.assert_allclose(away, np.where(x == 0.5, 0.0, np.abs(x) - 1.0))
     around = {'j': {'q': [-4.0, 2.5]}}  # every position of a turn was seen
     assert not Excess(['j'], around, ['j'])({'j': {'q': 100.0 * x}}).any()
-
-
-def test_a_group_that_is_no_joint_has_the_rates_of_all():
-    seen = {'j': {'v': np.array([4.0, 0.0])}, 'k': {'v': np.array([0.0, 3.0])}}
-    away = Excess(['force x', 'j'], RANGES)(seen)
-    np.testing.assert_allclose(away, [[1.0, 1.0], [2.0, 0.0]])

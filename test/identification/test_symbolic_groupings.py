@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as xml
 
-from mechanisms import inertial, joint, point, robot
+from mechanisms import inertial, joint, robot
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -88,26 +88,3 @@ def test_a_slider_crank_has_the_groupings_of_its_energy():
         'mcxR1': 'mcx1 + l1 (m2 + m3)', 'IzzR1': 'Izz1 + l1^2 (m2 + m3)',
         'mcxR2': 'mcx2 + l2 m3', 'IzzR2': 'Izz2 + l2^2 m3'}
     assert {s: x for s, (x, _) in found.lengths.items()} == {'l1': 0.08, 'l2': 0.25}
-
-
-def test_lengths_that_make_a_parallelogram_together_get_no_symbol():
-    # The second pivot stands at 0.1 + 0.4: none of the three changes alone.
-    urdf = robot(
-        'parallelogram',
-        joint('crank', 'continuous', 'base', 'crank_link', (0.1, 0, 0), body=BODY),
-        joint('rod', 'continuous', 'crank_link', 'rod_link', (0, 0.25, 0), body=BODY),
-        joint('rocker', 'continuous', 'base', 'rocker_link', (0.5, 0, 0), body=BODY),
-        point('rod_end', 'rod_link', (0.4, 0, 0)), point('pin', 'rocker_link', (0, 0.25, 0)))
-    options = options_class('closed_loop')(closures=('planar_point rod_end pin',),
-                                           independent=('crank',), friction=())
-    found = symbolic_groupings(model_of(urdf, options, 'closed_loop', (0.0, -9.81, 0.0)))
-    assert found.expressions == {'mcyR1': 'mcy1 + l2 m2 + mcy3',
-                                 'IzzR1': 'Izz1 + l2^2 m2 + Izz3'}
-    assert found.lengths == {'l2': (0.25, 'y of rod, y of pin_fixed')}
-
-
-def test_what_is_no_urdf_has_no_formulas():
-    found = symbolic_groupings(IdentifiedModel(
-        'suspended_platform', {}, {'urdf': 'platform: {}'}, {}, (), np.zeros(0), [],
-        np.zeros((0, 0)), {}, {}, []))
-    assert not found.lengths and not found.expressions

@@ -53,18 +53,6 @@ def test_no_offset_is_applied_that_is_not_significant(seed):
     assert abs(found['time_offset_found']) < 4.0 * found['time_offset_error'] < 1e-3
 
 
-def test_noise_of_the_efforts_behind_a_wide_filter_is_no_offset():
-    """Without noise in the motion all of the efforts' noise is kept, and an offset smooths it."""
-    urdf = mujoco_arm.description('arm2')
-    t, q, v, a = mujoco_arm.motion(2, 15.0, 250.0)
-    tau = mujoco_arm.torque(urdf, q, v, a)
-    tau += 0.1 * np.random.default_rng(0).normal(size=tau.shape)
-    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
-    found = identify([recording], OPTIONS, urdf=urdf).model.preprocessing[0]
-    assert found['cutoff'] > 50.0 and 'time_offset' not in found
-    assert abs(found['time_offset_found']) < 4.0 * found['time_offset_error'] < 1e-2
-
-
 @pytest.mark.parametrize('seed', [2, 3])
 def test_a_base_that_is_tilted_is_no_offset(seed):
     urdf, rng, tilt = mujoco_arm.description('arm3'), np.random.default_rng(seed), np.radians(3.0)

@@ -7,7 +7,6 @@ import mujoco_arm
 import pytest
 
 import ros_inertial_id as rid
-from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.dataset import check_one_robot, each_once, seen_before
@@ -50,12 +49,6 @@ def test_validation_on_training_data_is_called_none(bag):
     assert 'has not seen' not in result.summary()
     trained = [recording.window(0.0, 5.0).provenance]
     assert not seen_before(trained, [rid.read_bag(f'{bag}@5:')])
-
-
-def test_the_verb_validate_names_training_data(bag, tmp_path, capsys):
-    rid.identify(rid.read_bag(bag), find_time_offset=False).model.save(tmp_path / 'model.yaml')
-    assert main(['validate', str(tmp_path / 'model.yaml'), str(bag)]) == 0
-    assert 'was in the training data' in capsys.readouterr().out
 
 
 def test_all_recordings_that_are_too_short_are_named(bag):

@@ -42,7 +42,7 @@ def test_structural_rank_is_that_of_an_independent_regressor(name, expected):
 
 @pytest.mark.parametrize('seed', [0, 1, 2, 4, 6, 10])
 def test_structural_rank_of_random_mechanisms(seed):
-    """Planar and spatial, one to three loops; more of them: benchmark/random_mechanisms.py."""
+    """Planar and spatial, one to three loops."""
     sample = mechanisms.random_mechanism(seed)
     mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
     bodies = [p for p in closed_loop.parameters(mechanism, None) if not p.law]

@@ -30,7 +30,7 @@ def test_recovers_base_parameters_of_exact_data():
 
 
 def test_errors_are_below_the_papers_and_intervals_cover():
-    """Twelve of the Monte Carlo runs; all 200 are in benchmark/closed_loop.py."""
+    """Twelve Monte Carlo runs."""
     errors, hits = [], 0
     for seed in range(12):
         # 10 Hz is what the data of the first run choose (test below); the paper's passband.
