@@ -111,7 +111,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
 
     Raises RecordingError for a file that is no storage.
     """
-    with _plain(path, damage) as (plain, suffix):
+    with _plain(path) as (plain, suffix):
         batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
                    else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
@@ -122,18 +122,14 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
 
 
 @contextmanager
-def _plain(path, damage):
+def _plain(path):
     """Yield the path of the file without file compression, and its suffix."""
     if path.suffix not in _ZSTD_SUFFIXES:
         yield path, path.suffix
         return
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
         plain = Path(folder, path.stem)
-        wrong = unpack_file(str(path), str(plain))
-        if wrong and (plain.suffix == '.db3' or not plain.stat().st_size):
-            raise RecordingError(f'{path} cannot be decompressed', found=wrong)
-        if wrong:
-            damage.append(f'{path.name} can be decompressed up to its damage only ({wrong})')
+        unpack_file(path, plain)
         yield plain, plain.suffix
 
 
