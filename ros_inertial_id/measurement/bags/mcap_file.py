@@ -28,7 +28,6 @@ Batch = tuple[str, str, RawMessages]
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
 _HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('sequence', '<u4'),
                   ('log_time', '<u8'), ('publish_time', '<u8')])
-_HEAD_STRUCT = struct.Struct('<BQHIQQ')
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
 _TOGETHER = 1 << 20  # bytes of messages without a chunk that are taken apart at once
@@ -46,32 +45,28 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
     Raises RecordingError for a file that does not begin as an mcap does, and for a chunk that
     unpacks to more than measurements do.
     """
-    topics, bare = _Topics(wanted), bytearray()
+    topics = _Topics(wanted)
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
         try:
             for record in _Records(stream, emit_chunks=True, record_size_limit=size).records:
-                if bare and (not isinstance(record, Message) or len(bare) > _TOGETHER):
-                    yield from topics.batches(bytes(bare))
-                    bare.clear()
+                if not isinstance(record, Message) or topics.waiting > _TOGETHER:
+                    yield from topics.taken()
                 if isinstance(record, Chunk):
                     yield from topics.batches(_records_of(record, path))
                     progress(stream.tell() / size)
                 elif isinstance(record, Message):
-                    bare += _HEAD_STRUCT.pack(
-                        Opcode.MESSAGE, _HEAD.itemsize - _RECORD + len(record.data),
-                        record.channel_id, record.sequence, record.log_time, record.publish_time)
-                    bare += record.data
+                    topics.take(record)
                 elif isinstance(record, (Schema, Channel)):
                     topics.learn(record)
         except _BROKEN as error:
             if isinstance(error, InvalidMagic) and stream.tell() <= MAGIC_SIZE:
                 raise RecordingError(f'{path} is no mcap file', found=error) from error
-            yield from topics.batches(bytes(bare))
             wrong = 'cut off' if isinstance(error, _CUT) else f'damaged ({error})'
             damage.append(f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
                           'after it is read; save what is left with: '
                           f'mcap recover {path.name} -o whole.mcap')
+            yield from topics.taken()
 
 
 class _Records(StreamReader):
@@ -92,7 +87,7 @@ class _Records(StreamReader):
 def _records_of(chunk: Chunk, path: Path) -> bytes:
     """Return the records in a chunk of a file; raise one of _BROKEN for a damaged one."""
     check_ratio(str(path), len(chunk.data), chunk.uncompressed_size)
-    data = unpack(chunk.data, chunk.compression)
+    data = unpack(chunk.data, chunk.compression, chunk.uncompressed_size)
     if len(data) != chunk.uncompressed_size or chunk.uncompressed_crc not in (0, crc32(data)):
         raise ValueError('the checksum of a chunk is another')
     return data
@@ -103,12 +98,15 @@ class _Topics:
     The channels met so far.
 
     known : (topic, type) by number of the channel, None for those not wanted
+    waiting : bytes of messages without a chunk that were taken
     """
 
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
         self.known: dict[int, Any] = {}
+        self._taken: dict[int, list[Message]] = {}
+        self.waiting = 0
 
     def learn(self, record: Schema | Channel) -> None:
         """Take a schema or channel; the first of a number counts."""
@@ -121,8 +119,26 @@ class _Topics:
             self.known[record.id] = ((record.topic, kind) if self._wanted(record.topic, kind)
                                      else None)
 
+    def take(self, message: Message) -> None:
+        """Take a message without a chunk; ValueError for one of no channel or time."""
+        if message.channel_id not in self.known:
+            raise ValueError(f'a message of channel {message.channel_id}, which is not described')
+        if message.log_time >> 63:
+            raise ValueError('no time of reception')
+        if self.known[message.channel_id]:
+            self._taken.setdefault(message.channel_id, []).append(message)
+            self.waiting += len(message.data)
+
+    def taken(self) -> Iterator[Batch]:
+        """Yield the messages that were taken, by topic."""
+        taken, self._taken, self.waiting = self._taken, {}, 0
+        for channel, messages in taken.items():
+            yield (*self.known[channel], RawMessages.of(
+                [message.data for message in messages],
+                [message.log_time for message in messages]))
+
     def batches(self, data: bytes) -> Iterator[Batch]:
-        """Yield the messages of wanted channels among records, by topic."""
+        """Yield the messages of wanted channels among the records of a chunk, by topic."""
         buffer, starts = np.frombuffer(data, np.uint8), np.array(_starts(data), int)
         opcodes = buffer[starts]
         for opcode, kind in ((Opcode.SCHEMA, Schema), (Opcode.CHANNEL, Channel)):
@@ -134,7 +150,7 @@ class _Topics:
         channels, first = np.unique(heads['channel'], return_index=True)
         for channel in channels[np.argsort(first)].tolist():
             if channel not in self.known:
-                raise ValueError(f'messages of a channel {channel} that is nowhere described')
+                raise ValueError(f'messages of channel {channel}, which is not described')
             if self.known[channel]:
                 mine = heads['channel'] == channel
                 yield (*self.known[channel], RawMessages.cut(

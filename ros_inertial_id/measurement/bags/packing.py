@@ -26,18 +26,19 @@ def check_ratio(what: str, packed: int, plain: int) -> None:
                              f'{plain} or more: nothing measured is so alike')
 
 
-def unpack(data: bytes, method: str) -> bytes:
+def unpack(data: bytes, method: str, size: int | None = None) -> bytes:
     """
     Return what was compressed; raise one of DAMAGED.
 
     data : compressed bytes, one frame; method : '' for none, zstd or lz4
+    size : bytes of the result, None: not known, at most those of a measurement
     """
     if not method:
         return data
     if method not in ('zstd', 'lz4'):
         raise ValueError(f'compression {method}')
     unpacker = zstd.ZstdDecompressor() if method == 'zstd' else LZ4FrameDecompressor()
-    most = max(FREE, RATIO * len(data))
+    most = max(FREE, RATIO * len(data)) if size is None else size
     plain = unpacker.decompress(data, most + 1)  # with room to reach the end of the frame
     if not unpacker.eof:
         raise ValueError(f'the {method} frame does not end after {len(plain)} bytes')

@@ -69,11 +69,11 @@ def _listed(metadata):
     try:
         # Of the text only their list is parsed: the rest says what the files say, at length.
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
-        if section is None or section[0].count('[') > 1:
+        if section is None:
             return None
         names = yaml.safe_load(section[0])['relative_file_paths']
         return [metadata.with_name(Path(name).name) for name in names]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -156,7 +156,7 @@ def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
             if found != 'ok':
                 raise sqlite3.DatabaseError(found)
             yield from _batches(database, wanted, progress)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(
             f'{path} is no whole rosbag2 database', found=' '.join(str(error).split()),
             do='save what is left (.recover in place of .dump may find more) with: '

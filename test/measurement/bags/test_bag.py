@@ -215,60 +215,6 @@ def test_messages_without_stamps_are_said(tmp_path, caplog):
     assert 'no message of topic /joint_states has a stamp' in caplog.text
 
 
-@pytest.mark.parametrize('keep', [0.999, 0.6, 0.3])
-def test_a_cut_off_mcap_gives_its_complete_chunks(tmp_path, caplog, keep):
-    channel = joint_states(10_000)
-    write_recording(tmp_path / 'bag', Recording({'/joint_states': channel}, '<robot/>'))
-    (tmp_path / 'bag' / 'metadata.yaml').unlink()
-    file = tmp_path / 'bag' / 'bag.mcap'
-    os.truncate(file, int(keep * file.stat().st_size))
-    recording = read_bag(tmp_path / 'bag')
-    got = recording.channels['/joint_states']
-    assert_same(got, channel.rows(slice(0, len(got))))
-    assert len(got) >= keep * len(channel) - 600  # 500 messages to a chunk of half a second
-    assert recording.robot_description == '<robot/>'
-    assert len(recording.provenance['damage']) == 2
-    assert 'metadata.yaml' in caplog.text and 'cut off' in caplog.text
-
-
-def test_a_file_with_a_tail_of_zeros_gives_what_is_before(tmp_path):
-    """A power cut leaves blocks that were allocated and never written."""
-    channel = joint_states(2000)
-    write_recording(tmp_path / 'bag', Recording({'/joint_states': channel}))
-    file = tmp_path / 'bag' / 'bag.mcap'
-    data = file.read_bytes()
-    cut = len(data) // 2
-    file.write_bytes(data[:cut] + bytes(len(data) - cut))
-    got = read_bag(file).channels['/joint_states']
-    assert 400 <= len(got) <= 1100
-    assert_same(got, channel.rows(slice(0, len(got))))
-
-
-def test_a_damaged_chunk_is_left_out_and_said(tmp_path, caplog):
-    from mcap.writer import Writer as McapWriter
-    channel = joint_states(900)
-    with (tmp_path / 'bag.mcap').open('wb') as stream:
-        writer = McapWriter(stream, chunk_size=50_000)
-        writer.start('ros2')
-        schema = writer.register_schema(JOINT_STATE, 'ros2msg', b'')
-        key = writer.register_channel('/joint_states', 'cdr', schema)
-        for ns, message in zip(channel.received_ns, encode(channel)):
-            writer.add_message(key, int(ns), message, int(ns))
-        writer.finish()
-    with (tmp_path / 'bag.mcap').open('rb') as stream:
-        index = mcap.reader.make_reader(stream).get_summary().chunk_indexes[1]
-    data = bytearray((tmp_path / 'bag.mcap').read_bytes())
-    data[index.chunk_start_offset + index.chunk_length // 2] ^= 0xff
-    (tmp_path / 'bag.mcap').write_bytes(data)
-    recording = read_bag(tmp_path / 'bag.mcap')
-    got = recording.channels['/joint_states']
-    kept = ((channel.received_ns < index.message_start_time)
-            | (channel.received_ns > index.message_end_time))
-    assert 0 < kept.sum() < 900
-    assert_same(got, channel.rows(kept))
-    assert 'damaged chunk' in caplog.text
-
-
 KILLED = """
 import sys, time
 from ros_inertial_id.measurement.bags.writing import BagWriter
