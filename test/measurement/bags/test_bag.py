@@ -90,11 +90,12 @@ def test_reads_every_storage_and_compression_of_rosbag2(tmp_path, storage, mode)
 def test_rosbags_reads_what_is_written(tmp_path, storage, compress):
     channel = joint_states(2500)
     write_recording(tmp_path / 'bag', Recording(
-        {'/joint_states': channel}, '<robot/>', 'upright: true'), storage, compress)
+        {'/joint_states': channel}, '<robot/>', 'upright: true', periods='period_s: 5.0'), storage,
+        compress)
     with AnyReader([tmp_path / 'bag']) as reader:  # also compares the type hashes
         topics = {c.topic: c for c in reader.connections}
         assert {t: c.msgcount for t, c in topics.items()} == {
-            '/joint_states': 2500, '/robot_description': 1, '/mounting': 1}
+            '/joint_states': 2500, '/robot_description': 1, '/mounting': 1, '/periods': 1}
         for topic, connection in topics.items():
             latched = connection.ext.offered_qos_profiles[0].durability
             assert (latched == QosDurability.TRANSIENT_LOCAL) == (topic != '/joint_states')
@@ -107,7 +108,8 @@ def test_rosbags_reads_what_is_written(tmp_path, storage, compress):
     np.testing.assert_array_equal([m.effort for _, m in messages], channel.fields['effort'])
     again = read_bag(tmp_path / 'bag')
     assert_same(again.channels['/joint_states'], channel)
-    assert (again.robot_description, again.mounting) == ('<robot/>', 'upright: true')
+    assert (again.robot_description, again.mounting, again.periods) == (
+        '<robot/>', 'upright: true', 'period_s: 5.0')
 
 
 def test_the_written_mcap_is_indexed_and_its_metadata_complete(tmp_path):
