@@ -115,7 +115,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
         batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
                    else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
-            if raw.begin_with(ZSTD_MAGIC).any():  # message compression
+            if raw.data[:len(ZSTD_MAGIC)].tobytes() == ZSTD_MAGIC:  # message compression: of all
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
                                      raw.received_ns)
             yield topic, type_name, raw
