@@ -25,7 +25,7 @@ from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
 from ros_inertial_id.measurement.bags.packing import DAMAGED, unpack
 from ros_inertial_id.measurement.bags.writing import BagWriter, write_recording
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Recording
 
 PAGE = 4096
 
@@ -220,15 +220,6 @@ def test_another_database_is_no_bag(tmp_path):
         read_bag(tmp_path)
 
 
-@pytest.mark.parametrize('change_to', ['topic_id = 77', "data = 'text'", 'timestamp = 0.5'])
-def test_a_sqlite3_message_of_no_topic_or_type_costs_itself_alone(tmp_path, change_to):
-    channel, file = written(tmp_path, 'sqlite3', n=600)
-    with sqlite3.connect(file) as database:
-        database.execute(f'UPDATE messages SET {change_to} WHERE id = 100')
-    database.close()
-    assert_same(damage_of(file)[0], channel.rows(np.arange(600) != 98))
-
-
 def bag_of(folder, **topics):
     """Write a bag of messages by topic, in turn."""
     with BagWriter(folder / 'bag') as bag:
@@ -378,25 +369,3 @@ def test_a_damaged_compressed_message_is_left_out(tmp_path, caplog):
     caplog.set_level(logging.WARNING)
     got = read_bag(tmp_path / 'bag').channels['/joint_states']
     assert got.stamp_ns.tolist() == channel.stamp_ns[[0, 1, 3]].tolist()
-
-
-def test_a_disk_without_room_for_the_unpacked_file_is_said(tmp_path, monkeypatch):
-    from backports import zstd
-    _, file = written(tmp_path, n=10)
-    packed = file.with_name('bag.mcap.zstd')
-    packed.write_bytes(zstd.compress(file.read_bytes()))
-
-    def full(*_):
-        raise OSError(28, 'No space left on device')
-    monkeypatch.setattr('ros_inertial_id.measurement.bags.storage.unpack_file', full)
-    with pytest.raises(RecordingError, match='No space left on device'):
-        read_bag(packed)
-
-
-def test_a_channel_of_no_samples_of_a_window_is_kept():
-    """Windows are cut when a channel is asked for; what is empty then stays a channel."""
-    late = joint_states(100, topic='/late')
-    early = Channel('/early', JOINT_STATE, late.stamp_ns - 10 ** 9, late.received_ns - 10 ** 9,
-                    dict(late.fields), late.names)
-    part = Recording({'/late': late, '/early': early}).window(0.0, 0.05)
-    assert len(part.channels['/late']) == 0 and len(part.channels['/early']) == 51

@@ -1,11 +1,10 @@
 """
-No file gives another error than the package's own, hangs, or takes the memory.
+No bag gives a number that was not written, another error than our own, or takes the memory.
 
-FUZZ_EXAMPLES (default 60) is the number of examples per reader.
+FUZZ_EXAMPLES (default 60) is the number of examples per storage.
 """
 
 from contextlib import contextmanager
-from io import BytesIO
 import os
 from pathlib import Path
 import resource
@@ -19,7 +18,6 @@ from test_bag import joint_states
 
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import read_log
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Recording
 
@@ -97,30 +95,3 @@ def test_an_edited_bag_gives_what_was_written_or_the_packages_error(tmp_path, st
             np.testing.assert_array_equal(row, rows[ns])  # never a number that was not written
 
     check()
-
-
-def read_any_log(name, data):
-    with tempfile.TemporaryDirectory() as folder, own_errors():
-        Path(folder, name).write_bytes(data)
-        assert len(read_log(Path(folder, name), URDF).channels['/joint_states'])
-
-
-CELLS = st.one_of(st.sampled_from(['time', 'stamp_ns', 'q1', 'q_j', 'v1', 'tau1', '1', '0.5', '',
-                                   'nan', 'inf', '1e400', '"', '\x00', '#', '9' * 200_000]),
-                  st.text(max_size=8))
-
-
-@FUZZ
-@given(st.lists(st.lists(CELLS, max_size=5), max_size=5), st.sampled_from(',;\t '),
-       st.sampled_from(['utf-8', 'utf-16', 'latin-1']))
-def test_any_table_as_a_csv(rows, delimiter, encoding):
-    text = '\n'.join(delimiter.join(row) for row in rows)
-    read_any_log('a.csv', text.encode(encoding, errors='replace'))
-
-
-@FUZZ
-@given(EDITS)
-def test_an_edited_npz(edits):
-    stream = BytesIO()
-    np.savez_compressed(stream, t=np.arange(50.0), q=np.ones((50, 1)), names=np.array([b'j']))
-    read_any_log('a.npz', edited(stream.getvalue(), edits))
