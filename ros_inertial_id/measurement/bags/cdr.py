@@ -101,6 +101,9 @@ def _pieces(data, starts, lengths):
     return np.concatenate([data[start:end] for start, end in pieces] or [data[:0]])
 
 
+Batch = tuple[str, str, RawMessages]  # topic, type, messages
+
+
 @dataclass(frozen=True)
 class Numbers:
     """Numbers of one dtype and the bytes they begin at: ``offsets`` of any shape."""

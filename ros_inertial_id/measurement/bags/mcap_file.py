@@ -20,11 +20,10 @@ from mcap.records import Channel, Chunk, McapRecord, Message, Schema
 from mcap.stream_reader import MAGIC_SIZE, StreamReader
 import numpy as np
 
-from .cdr import RawMessages
+from .cdr import Batch, RawMessages
 from .packing import check_ratio, DAMAGED, unpack
 from ...errors import RecordingError
 
-Batch = tuple[str, str, RawMessages]
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
 _HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('sequence', '<u4'),
                   ('log_time', '<u8'), ('publish_time', '<u8')])

@@ -18,10 +18,9 @@ from typing import Callable, Iterable, Iterator
 
 import yaml
 
-from .cdr import RawMessages
-from .mcap_file import Batch, read_mcap
+from .cdr import Batch, RawMessages
 from .packing import DAMAGED, unpack, unpack_file, ZSTD_MAGIC
-from ...errors import RecordingError
+from ...errors import ConfigError, RecordingError
 
 _SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
@@ -109,10 +108,10 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     damage : list to which a line is appended for everything that could not be read
     progress : function of the fraction of the file that was read
 
-    Raises RecordingError for a file that is no storage.
+    Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
     with _plain(path) as (plain, suffix):
-        batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
+        batches = (_read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
                    else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
             if raw.data[:len(ZSTD_MAGIC)].tobytes() == ZSTD_MAGIC:  # message compression: of all
@@ -139,6 +138,16 @@ def _decompress(message):
         return unpack(message, 'zstd')
     except DAMAGED:
         return b''
+
+
+def _read_mcap(*arguments):
+    """Yield what mcap_file.read_mcap does; nodes start without its library: no rosdep key."""
+    try:
+        from .mcap_file import read_mcap
+    except ModuleNotFoundError as error:
+        raise ConfigError('an mcap file cannot be read', found=error,
+                          do='pip install mcap') from None
+    yield from read_mcap(*arguments)
 
 
 def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
