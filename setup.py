@@ -36,7 +36,7 @@ setup(
         (f'lib/{NAME}', glob('scripts/*')),
     ],
     install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'coal', 'pyyaml',
-                      'rosbags>=0.11.9', 'threadpoolctl', 'tqdm', 'jinja2', 'shtab'],
+                      'mcap', 'rosbags>=0.11.9', 'threadpoolctl', 'tqdm', 'jinja2', 'shtab'],
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
@@ -46,7 +46,7 @@ setup(
         'parquet': ['pyarrow'],
         'remote': ['universal_pathlib', 'fsspec'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist',
-                 'hypothesis', 'jsonschema', 'mcap', 'mujoco>=3.2', 'pandas', 'pyarrow',
+                 'hypothesis', 'jsonschema', 'mujoco>=3.2', 'pandas', 'pyarrow',
                  'universal_pathlib', 'flake8', 'mypy', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },

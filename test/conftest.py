@@ -15,7 +15,8 @@ import pytest  # noqa: E402
 LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_excitation_faults', 'test_rigs',
            'test_excitation_design', 'test_many_recordings', 'test_endings',
            'test_simulated_time', 'test_recorder',
-           'test_suspended_platform', 'test_identify', 'test_live', 'test_checkup',
+           'test_suspended_platform', 'test_identify', 'test_live_mechanism',
+           'test_checkup',
            'test_closed_loop_camera', 'test_api', 'test_closed_loop_markers',
            'test_suspended_platform_imu', 'test_rigid_body', 'test_closed_loop',
            'test_any_mechanism', 'test_one_model')

@@ -127,7 +127,7 @@ def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
     if not data.method.joints_alone or not all(
-            not o.period and o.summary['rate'] > 4.0 * FIXED for o in data.observations):
+            o.summary['rate'] > 4.0 * FIXED for o in data.observations):
         return None
     try:
         return data.observed([with_cutoff(o, FIXED) for o in data.observations])

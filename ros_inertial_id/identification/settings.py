@@ -92,8 +92,6 @@ def prediction_options(model: IdentifiedModel) -> Any:
     # An option that came after the model was made stands at its default.
     names = {f.name for f in fields(kind)}
     known = {name: v for name, v in model.options.items() if name in names}
-    if 'average_periods' in known:
-        known['average_periods'] = False  # what is predicted are samples as they come
     first = model.preprocessing[0]
     if 'camera' in first:  # where it was found to stand
         known.update(camera=tuple(first['camera']), find_camera=False)

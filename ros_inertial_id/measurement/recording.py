@@ -24,15 +24,15 @@ LARGE = 1 << 24  # bytes of an array that is not kept in memory
 _mapped: 'weakref.WeakSet[mmap.mmap]' = weakref.WeakSet()
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype | type, least: int = LARGE) -> np.ndarray:
+def empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
     """
     Return an array to be filled, in a file if it is large and the disk has room.
 
-    shape, dtype : of the array; objects stay in memory; least : bytes of a large one
+    shape, dtype : of the array; objects stay in memory
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    if size < max(least, 1) or dtype.hasobject:
+    if size < LARGE or dtype.hasobject:
         return np.empty(shape, dtype)
     try:
         with TemporaryFile(prefix='ros_inertial_id_') as file:
@@ -206,18 +206,18 @@ class Recording:
                 if kind == type_name}
 
 
-def joined(parts: Sequence[Channel], least: int = LARGE) -> Channel:
+def joined(parts: Sequence[Channel]) -> Channel:
     """
     Return one Channel of several of one topic; NaN where one lacks a name or field.
 
-    parts : in their order, at least one; least : bytes of an array that lies in a file
+    parts : in their order, at least one
     """
     if len(parts) == 1:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     stamp, received = (np.concatenate([getattr(part, name) for part in parts],
-                                      out=empty((ends[-1],), np.int64, least))
+                                      out=empty((ends[-1],), np.int64))
                        for name in ('stamp_ns', 'received_ns'))
     fields = {}
     for key in dict.fromkeys(key for part in parts for key in part.fields):
@@ -225,7 +225,7 @@ def joined(parts: Sequence[Channel], least: int = LARGE) -> Channel:
         shape = present[0].shape[1:]
         if shape:
             shape = (len(names) or max(x.shape[1] for x in present), *shape[1:])
-        values = fields[key] = empty((ends[-1], *shape), present[0].dtype, least)
+        values = fields[key] = empty((ends[-1], *shape), present[0].dtype)
         if len(present) < len(parts) or any(x.shape[1:] != shape for x in present):
             values[...] = np.nan
         for part, start, end in zip(parts, ends, ends[1:]):

@@ -168,12 +168,7 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     wide = _continued(x, half)
     if len(kernel) < FEW * (rows.step or 1):
         return convolve_at(wide, kernel, rows)
-    return smooth_inside(wide, kernel)[rows]
-
-
-def smooth_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """Return x (N, k) filtered where the kernel (2 h + 1,) lies wholly inside: (N - 2 h, k)."""
-    return convolve_inside(x, kernel)
+    return convolve_inside(wide, kernel)[rows]
 
 
 def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:

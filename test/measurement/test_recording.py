@@ -31,20 +31,20 @@ def test_large_array_takes_no_memory_and_keeps_its_values():
 
 def test_small_arrays_and_objects_stay_in_memory():
     assert large_arrays.empty((10,), float).base is None
-    assert large_arrays.empty((10,), object, least=1).base is None
+    assert large_arrays.empty((10_000_000,), object).base is None
 
 
 def test_full_disk_leaves_the_array_in_memory(monkeypatch):
     def full(*_):
         raise OSError(28, 'No space left on device')
     monkeypatch.setattr(os, 'posix_fallocate', full)
-    array = large_arrays.empty((100, 3), float, least=1)
-    assert array.base is None and array.shape == (100, 3)
+    array = large_arrays.empty((1_000_000, 3), float)
+    assert array.base is None and array.shape == (1_000_000, 3)
 
 
 def test_files_have_no_name(tmp_path):
     code = ('from ros_inertial_id.measurement.recording import empty; import os\n'
-            'x = empty((100,), float, 1); assert x.base is not None; print(os.listdir(%r))'
+            'x = empty((3_000_000,), float); assert x.base is not None; print(os.listdir(%r))'
             % str(tmp_path))
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
                           env={**os.environ, 'TMPDIR': str(tmp_path)}, check=True)
@@ -56,8 +56,9 @@ def test_channel_beyond_its_room_is_the_same_as_one_in_memory(monkeypatch):
     fields = {name: rng.normal(size=(600, 2)) for name in ('position', 'velocity', 'effort')}
     messages = list(encode(Channel('/j', JOINT_STATE, stamps, stamps, fields, ('a', 'b'))))
     in_memory = decode(JOINT_STATE, messages, '/j', stamps)
-    for name, value in (('_ROOM', 1000), ('_BATCH', 16), ('_MERGE', 4)):
-        monkeypatch.setattr(decoding, name, value)
+    for module, name, value in ((decoding, '_TOGETHER', 5000), (decoding, '_BATCH', 16),
+                                (large_arrays, 'LARGE', 1000)):
+        monkeypatch.setattr(module, name, value)
     builder = channel_builder(JOINT_STATE, '/j')
     for k in range(0, 600, 20):
         builder.add(RawMessages.of(messages[k:k + 20], stamps[k:k + 20]))

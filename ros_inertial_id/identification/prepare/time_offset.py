@@ -62,12 +62,11 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
     """
     Return the Dataset with efforts read where the motion is, if they are significantly late.
 
-    data : the Dataset; only observations of joints alone have efforts to align, others and
-    averaged periods are returned as they are
+    data : the Dataset; only observations of joints alone have efforts to align, others are
+    returned as they are
     The summary of every observation says what was found, also when it was not applied.
     """
-    if not (data.method.joints_alone and data.options.find_time_offset) or any(
-            o.period for o in data.observations):
+    if not (data.method.joints_alone and data.options.find_time_offset):
         return data
     found = find_time_offset(data, structure)
     if found is None:

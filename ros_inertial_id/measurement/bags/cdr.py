@@ -90,14 +90,6 @@ class RawMessages:
         starts = np.cumsum(self.lengths) - self.lengths
         return _pieces(self.data, starts[index], self.lengths[index]).reshape(-1, length)
 
-    def begin_with(self, magic: bytes) -> np.ndarray:
-        """Return which messages begin with the bytes of ``magic``, (n,) bool."""
-        long = self.lengths >= len(magic)
-        starts = (np.cumsum(self.lengths) - self.lengths)[long]
-        heads = self.data[starts[:, None] + np.arange(len(magic))]
-        long[long] = (heads == np.frombuffer(magic, np.uint8)).all(axis=1)
-        return long
-
 
 def _pieces(data, starts, lengths):
     """Return pieces of ``data`` one after the other, (sum of lengths,)."""
@@ -107,6 +99,9 @@ def _pieces(data, starts, lengths):
         return windows[starts].reshape(-1)
     pieces = zip(starts.tolist(), (starts + lengths).tolist())
     return np.concatenate([data[start:end] for start, end in pieces] or [data[:0]])
+
+
+Batch = tuple[str, str, RawMessages]  # topic, type, messages
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .cdr import CdrError, Layout, Numbers, RawMessages, walk
-from ..recording import Channel, joined, LARGE, TF
+from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
-_MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
+_TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
 _SUBROWS = 1 << 20     # more than the transforms of one message
-_ROOM = 1 << 27        # bytes of a Channel that are kept in memory; what follows lies in files
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class ChannelBuilder:
         self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
-        self._waits = self._count = self._held = 0
+        self._waits = self._count = 0
         self._parts: list[Channel] = []
         self._merged: list[Channel] = []
 
@@ -69,8 +68,8 @@ class ChannelBuilder:
         self._decode()
         parts, self._merged, self._parts = self._merged + self._parts, [], []
         none = np.empty(0, np.int64)
-        whole = self._joined(parts or [Channel(self.topic, self.type, none, none, {})])
-        self._count = self._held = 0
+        whole = joined(parts or [Channel(self.topic, self.type, none, none, {})])
+        self._count = 0
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
         return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
@@ -89,13 +88,9 @@ class ChannelBuilder:
             if parts:
                 self._parts.append(_in_order(parts))
             self._count += len(raw)
-            if len(self._parts) >= _MERGE:
-                self._held += sum(map(_size, self._parts))
-                self._merged.append(self._joined(self._parts))
+            if sum(map(_size, self._parts)) > _TOGETHER:
+                self._merged.append(joined(self._parts))
                 self._parts = []
-
-    def _joined(self, parts):
-        return joined(parts, 1 if self._held > _ROOM else LARGE)
 
     def _decode_alike(self, raw, left, parts):
         """Decode those of ``left`` with the layout of its first; return which are left then."""

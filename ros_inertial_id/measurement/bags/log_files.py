@@ -27,7 +27,6 @@ from ...errors import ConfigError, RecordingError
 
 Columns = Mapping[str, np.ndarray | None]
 _BLOCK = 10_000         # rows of a csv turned into an array at once
-_LONGEST = 1 << 20      # letters of a header line
 # What the libraries raise for a damaged file.
 _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, RuntimeError,
             struct.error, zlib.error, BadZipFile)
@@ -150,7 +149,7 @@ def _csv(path, columns):
 
 def _rows(path, stream, columns):
     """Return the rows of data and the names of the columns, as they are named."""
-    head = stream.readline(_LONGEST).lstrip('# ').strip()
+    head = stream.readline().lstrip('# ').strip()
     delimiter = max(',;\t', key=head.count)
     spaces = delimiter not in head and ' ' in head
 

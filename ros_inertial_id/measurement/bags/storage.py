@@ -18,10 +18,9 @@ from typing import Callable, Iterable, Iterator
 
 import yaml
 
-from .cdr import RawMessages
-from .mcap_file import Batch, read_mcap
+from .cdr import Batch, RawMessages
 from .packing import DAMAGED, unpack, unpack_file, ZSTD_MAGIC
-from ...errors import RecordingError
+from ...errors import ConfigError, RecordingError
 
 _SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
@@ -69,11 +68,11 @@ def _listed(metadata):
     try:
         # Of the text only their list is parsed: the rest says what the files say, at length.
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
-        if section is None or section[0].count('[') > 1:
+        if section is None:
             return None
         names = yaml.safe_load(section[0])['relative_file_paths']
         return [metadata.with_name(Path(name).name) for name in names]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -109,31 +108,27 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     damage : list to which a line is appended for everything that could not be read
     progress : function of the fraction of the file that was read
 
-    Raises RecordingError for a file that is no storage.
+    Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
-    with _plain(path, damage) as (plain, suffix):
-        batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
+    with _plain(path) as (plain, suffix):
+        batches = (_read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
                    else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
-            if raw.begin_with(ZSTD_MAGIC).any():  # message compression
+            if raw.data[:len(ZSTD_MAGIC)].tobytes() == ZSTD_MAGIC:  # message compression: of all
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
                                      raw.received_ns)
             yield topic, type_name, raw
 
 
 @contextmanager
-def _plain(path, damage):
+def _plain(path):
     """Yield the path of the file without file compression, and its suffix."""
     if path.suffix not in _ZSTD_SUFFIXES:
         yield path, path.suffix
         return
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
         plain = Path(folder, path.stem)
-        wrong = unpack_file(str(path), str(plain))
-        if wrong and (plain.suffix == '.db3' or not plain.stat().st_size):
-            raise RecordingError(f'{path} cannot be decompressed', found=wrong)
-        if wrong:
-            damage.append(f'{path.name} can be decompressed up to its damage only ({wrong})')
+        unpack_file(path, plain)
         yield plain, plain.suffix
 
 
@@ -143,6 +138,16 @@ def _decompress(message):
         return unpack(message, 'zstd')
     except DAMAGED:
         return b''
+
+
+def _read_mcap(*arguments):
+    """Yield what mcap_file.read_mcap does; nodes start without its library: no rosdep key."""
+    try:
+        from .mcap_file import read_mcap
+    except ModuleNotFoundError as error:
+        raise ConfigError('an mcap file cannot be read', found=error,
+                          do='pip install mcap') from None
+    yield from read_mcap(*arguments)
 
 
 def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
@@ -160,7 +165,7 @@ def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
             if found != 'ok':
                 raise sqlite3.DatabaseError(found)
             yield from _batches(database, wanted, progress)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(
             f'{path} is no whole rosbag2 database', found=' '.join(str(error).split()),
             do='save what is left (.recover in place of .dump may find more) with: '

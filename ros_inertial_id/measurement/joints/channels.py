@@ -6,7 +6,6 @@ from typing import Collection, Mapping, Sequence
 import numpy as np
 
 from .. import signals
-from ..interpolation import LONGEST_GAP, PERIODS
 from ..recording import Channel, empty, page_out, Recording
 from ...errors import RecordingError
 
@@ -14,9 +13,9 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 LARGEST = 1e12  # of what a joint measures, in any unit
 PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
-RECENT = 20  # steps between messages that show the period of a stream, also where some are lost
+GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
-MOST = 1.0  # [rad] that a slow joint moves between two messages, and a fast one strays by
+MOST = 1.0  # [rad] that a joint which wraps moves between two messages
 
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
@@ -202,8 +201,7 @@ class Unwrapper:
     Follows ``joints`` through successive Channels of joint states, those that wrap without jumps.
 
     A step of nearly one turn between two messages is no motion: it is taken back, for good.
-    Across a gap, longer than interpolation bridges, nothing is known of what was turned and
-    nothing is changed.
+    Across a gap nothing is known of what was turned and nothing is changed.
 
     counts : {joint: how often it wrapped}
     """
@@ -211,9 +209,8 @@ class Unwrapper:
     def __init__(self, joints: Sequence[str]):
         self.counts: dict[str, int] = {}
         self._joints = tuple(joints)
-        # Of the last message: position, turned, step [rad]; and stamps [s] of recent ones.
-        self._last: dict[str, tuple[float, float, float]] = {}
-        self._stamps: dict[str, np.ndarray] = {}
+        # Of the last message: time [s], position, turned, step [rad].
+        self._last: dict[str, tuple[float, float, float, float]] = {}
 
     def __call__(self, channel: Channel) -> Channel:
         """Return the ``channel`` with positions that go on where they wrapped."""
@@ -243,13 +240,12 @@ class Unwrapper:
         if self.counts or not len(columns) == len(self._joints) == len(self._last):
             return False
         q = position[:, list(columns.values())]
-        before = np.array([[self._last[joint][0] for joint in columns]])
+        before = np.array([[self._last[joint][1] for joint in columns]])
         steps = np.diff(np.concatenate([before, q]), axis=0)
         if not (np.abs(steps) < TURN / 2).all():  # nor is one not a number
             return False
         for joint, place, step in zip(columns, q[-1].tolist(), steps[-1].tolist()):
-            self._last[joint] = place, 0.0, step
-            self._remembered(joint, t)
+            self._last[joint] = t[-1], place, 0.0, step
         return True
 
     def _follow(self, joint, t, q):
@@ -257,52 +253,22 @@ class Unwrapper:
         rows = np.flatnonzero(np.isfinite(q))
         if not len(rows):
             return
-        place, turned, before = self._last.get(joint, (q[rows[0]], 0.0, 0.0))
-        periods = _periods(np.diff(self._remembered(joint, t[rows])))
-        steps = np.where(periods <= PERIODS, np.diff(q[rows], prepend=place), 0.0)
-        before = np.append(before, steps[:-1])
-        jumps = _jumps(steps, before, before * periods)
+        t, known = t[rows], q[rows]
+        time, place, turned, before = self._last.get(joint, (t[0], known[0], 0.0, 0.0))
+        steps = np.where(np.diff(t, prepend=time) <= GAP, np.diff(known, prepend=place), 0.0)
+        jumps = _jumps(steps, np.append(before, steps[:-1]))
         turns = turned - TURN * np.cumsum(np.sign(steps) * jumps)
-        self._last[joint] = (q[rows[-1]], float(turns[-1]), float(steps[-1]))
+        self._last[joint] = t[-1], known[-1], float(turns[-1]), float(steps[-1])
         if jumps.any():
             self.counts[joint] = self.counts.get(joint, 0) + int(jumps.sum())
         if self.counts:
             q[rows] += turns
 
-    def _remembered(self, joint, t):
-        """Return the RECENT and one stamps before t (N,) [s], and those; remember the last."""
-        before = self._stamps.get(joint)
-        stamps = np.concatenate([np.r_[[np.nan] * RECENT, t[0]] if before is None else before, t])
-        self._stamps[joint] = stamps[-RECENT - 1:].copy()
-        return stamps
 
-
-def _periods(steps):
-    """
-    Return how many periods of the stream each message (N,) comes after the one before.
-
-    steps : (RECENT + N,) [s], not a number before the first.  Up to LONGEST_GAP they count as one.
-    """
-    periods = np.ones(len(steps) - RECENT)
-    late = np.flatnonzero(steps[RECENT:] > LONGEST_GAP)
-    if len(late):
-        recent = np.lib.stride_tricks.sliding_window_view(steps, RECENT)[late + 1]
-        recent = np.sort(np.where(recent > 0.0, recent, np.nan), axis=1)
-        # The lower median: of two steps the longer one may be a gap.
-        middle = (np.isfinite(recent).sum(axis=1) - 1) // 2
-        periods[late] = steps[RECENT + late] / recent[np.arange(len(late)), middle]
-    return periods
-
-
-def _jumps(steps, before, expected):
-    """
-    Return which steps (N,) are no motion but a wrap.
-
-    steps, before : (N,) this one and the one before it; expected : (N,) at the speed before [rad]
-    """
+def _jumps(steps, before):
+    """Return which steps (N,) are no motion but a wrap; before : (N,) the one before each."""
     left = steps - TURN * np.sign(steps)
-    # What is fast goes on: a wrap follows small steps, or the wrap of noise at the seam, or leaves
-    # the speed as it was, up to half a turn between messages: beyond that nobody sees the sense.
-    slow = (np.abs(expected) < MOST) | (np.abs(before + steps) < MOST)
-    fast = (np.abs(left - expected) < MOST) & (np.abs(expected) < TURN / 2)
-    return (np.abs(steps) > TURN / 2) & ((np.abs(left) < MOST) & slow | fast)
+    # A fast motor turns as far between messages: a wrap follows small steps, or the wrap of noise
+    # at the seam.
+    slow = (np.abs(before) < MOST) | (np.abs(before + steps) < MOST)
+    return (np.abs(steps) > TURN / 2) & (np.abs(left) < MOST) & slow

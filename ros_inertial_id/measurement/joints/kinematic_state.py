@@ -34,8 +34,6 @@ class SignalOptions(DriveOptions):
         choices=('auto', 'measured', 'differentiated'))
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
-    average_periods: bool = option(False, 'average the whole periods that the player marked: '
-                                   'noise shrinks by the square root of their number')
     decimate: int = option(0, 'learn from every that many sample; 0: ten per period of the '
                            'cutoff, more add no information', at_least=0,
                            at_most=10_000)
@@ -172,7 +170,6 @@ class JointSpaceObservation:
         be empty; effort as recorded, turned into joint torques by effort_map (n, m)
     clock : uniform; kernel : of the filter; measured_velocity : whether it is used
     trim : [s] left out of training at both ends of a segment; decimate : training stride
-    period : [s] after which the signals repeat (averaged periods); 0: they do not
     cut : whether it is a window that begins later, or ends earlier, than what was recorded
     summary : what was understood, in words and numbers, for logs and the model file
     """
@@ -188,7 +185,6 @@ class JointSpaceObservation:
     trim: float = 0.0
     decimate: int = 1
     summary: Mapping = field(default_factory=dict)
-    period: float = 0.0
     cut: tuple[bool, bool] = (False, False)
 
     def samples(self, training: bool = False) -> int:
@@ -221,11 +217,9 @@ class JointSpaceObservation:
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
                 last = min(count, high + reach) if count - high > 2 * reach else count
-                if self.period:  # what lies beyond the ends is known
-                    first, last = low - reach, high + reach
                 times = start + np.arange(first, last) * period
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
-                lead = exact if first or self.period else 0
+                lead = exact if first else 0
                 motion = self._motion(times)
                 before = (around.until(times[lead]) if around and every == 1
                           else History.none(len(self.joints)))
@@ -269,9 +263,6 @@ class JointSpaceObservation:
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""
-        if self.period:  # averaged: one period on the clock, which goes on for ever
-            place = np.round((t - self.clock.segments[0][0]) / self.clock.period).astype(int)
-            return np.stack([x[place % len(x)] for _, x in series.values()], axis=1)
         together: dict[int, list] = {}
         for k, (stamps, _) in enumerate(series.values()):
             together.setdefault(id(stamps), []).append(k)

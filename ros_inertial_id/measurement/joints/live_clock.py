@@ -8,7 +8,7 @@ own samples and no window around them.
 import numpy as np
 
 from .kinematic_state import History, JointSpaceState, Surroundings
-from .. import signals
+from ..spectral import convolve_inside
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
 FEW = 4      # ticks: so many are faster one by one
@@ -97,7 +97,7 @@ def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
     half = len(kernel) // 2
     x = x[reach - half:len(x) - reach + half]
     if len(x) - 2 * half > DIRECT:
-        return signals.smooth_inside(x, kernel)
+        return convolve_inside(x, kernel)
     if len(x) - 2 * half <= FEW:
         return np.stack([kernel[::-1] @ x[k:k + len(kernel)] for k in range(len(x) - 2 * half)])
     # NumPy's sliding_window_view takes longer to check than this to filter.

@@ -5,18 +5,16 @@ The clock, whether velocities are measured or differentiated, the cutoff: each i
 recording, unless the options say it, and each refusal names what was found.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Sequence
 
 import numpy as np
-import yaml
 
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        Unwrapper, whole)
 from .drives import effort_map, joint_side
 from .kinematic_state import JointSpaceObservation, SignalOptions
 from .. import signals
-from ..interpolation import interpolate
 from ..recording import Recording
 from ...errors import RecordingError
 
@@ -61,12 +59,6 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
     clock = _together(clock, series, position)
-    repeats, count = 0.0, 0
-    if options.average_periods:
-        marks = read_periods(recording)
-        clock, (position, velocity, effort), count = average(
-            marks, clock, (position, velocity, effort))
-        repeats = marks.period
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
     check_moving(probe)
@@ -82,9 +74,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
         'position_kind': options.position_kind,
         **({'not_finite': left_out} if left_out else {}),
-        **({'averaged_periods': count} if count else {}),
         **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
-    return with_cutoff(replace(probe, measured_velocity=measured, period=repeats, summary=summary,
+    return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
                                cut=recording_ends(recording)), cutoff, options.decimate)
 
 
@@ -105,10 +96,10 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     """
     clock, period = observation.clock, observation.clock.period
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
-    clock = _usable(clock, 0 if observation.period else half, observation.summary['topic'])
+    clock = _usable(clock, half, observation.summary['topic'])
     kernel = signals.zero_phase_kernel(period, cutoff)
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    trim = 0.0 if observation.period else max(1.0 / cutoff, signals.STENCIL * period)
+    trim = max(1.0 / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
                'segments': len(clock.segments),
@@ -155,7 +146,7 @@ def with_time_offset(observation: JointSpaceObservation, offset: float) -> Joint
     observation : of joints, whose segments lose what then has no effort; its summary counts the
     offsets together
     """
-    if not offset or observation.period:
+    if not offset:
         return observation
     earlier = {id(t): t - offset for t, _ in observation.effort.values()}
     effort = {joint: (earlier[id(t)], x) for joint, (t, x) in observation.effort.items()}
@@ -262,87 +253,3 @@ def _usable(clock, half, topic):
             do='record longer, or raise cutoff:')
     return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
                          clock.gaps)
-
-
-@dataclass(frozen=True)
-class Periods:
-    """
-    Whole periods that the player marked: one of N is the mean, with noise smaller by sqrt(N).
-
-    Without a filter's bias (Swevers et al. 1997, section IV).  The clock of the average divides
-    the period into a whole number of samples, so it closes on itself: filters run across its
-    ends.
-    period : [s]; starts_ns : (k,) int64, where those begin that were played in this time
-    """
-
-    period: float
-    starts_ns: np.ndarray
-
-
-def read_periods(recording: Recording) -> Periods:
-    """
-    Return the Periods that the player marked in a ``recording``.
-
-    Raises RecordingError without any, and for text that cannot be read or periods not whole.
-    """
-    if not recording.periods:
-        raise RecordingError(
-            'average_periods: true is asked for', found='no periods marked in the recording',
-            do='record excitation/periods while the player plays, or leave average_periods: false')
-    try:
-        content = yaml.safe_load(recording.periods)
-        period, bounds = float(content['period_s']), np.array(content['bounds_ns'], dtype=np.int64)
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RecordingError('the periods in the recording cannot be read',
-                             expected='period_s: SECONDS, bounds_ns: [NANOSECONDS, ...]',
-                             found=f'{type(error).__name__}: {error}') from None
-    steps = np.diff(bounds) * 1e-9 if bounds.ndim == 1 else np.zeros(0)
-    # The player rounds to nanoseconds; a period that a busy computer stretched is none.
-    whole = np.abs(steps - period) < 1e-8
-    if not period > 0 or not whole.any():
-        raise RecordingError('the periods in the recording are not whole',
-                             expected=f'bounds_ns {period:g} s apart, at least two',
-                             found=steps.tolist())
-    return Periods(period, bounds[:-1][whole])
-
-
-def average(periods: Periods, clock: signals.Clock, groups: tuple
-            ) -> tuple[signals.Clock, tuple, int]:
-    """
-    Return (Clock of one period, groups averaged over the periods that have no gap, their number).
-
-    groups : tuple of {joint: (stamps [s], values)}
-    Every series is put on the clock as everywhere in this package, see interpolation.py.
-
-    Raises RecordingError when no period is without a gap.
-    """
-    starts = (periods.starts_ns - clock.origin_ns) * 1e-9
-    count = max(int(round(periods.period / clock.period)), 1)
-    step = periods.period / count
-    whole = [s for s in starts if _inside(s, periods.period, clock)]
-    if not whole:
-        raise RecordingError(
-            'no marked period is wholly in the recording',
-            expected=f'{periods.period:g} s without a gap from one of '
-                     + ', '.join(f'{s:.3f}' for s in starts) + ' s',
-            exists=[f'{s:.3f} to {s + (n - 1) * clock.period:.3f} s' for s, n in clock.segments],
-            do='record the whole motion, or leave average_periods: false')
-    t = whole[0] + np.arange(count) * step
-    averaged = tuple({joint: (t, _mean(series, whole, count, step))
-                      for joint, series in group.items()} for group in groups)
-    samples = sum(n for _, n in clock.segments)
-    return (signals.Clock(step, clock.origin_ns, ((whole[0], count),), samples, clock.missing,
-                          clock.gaps), averaged, len(whole))
-
-
-def _inside(start, period, clock):
-    """Return whether a segment holds the period; the last sample may be a step before its end."""
-    return any(first <= start + clock.period
-               and start + period <= first + count * clock.period + clock.period
-               for first, count in clock.segments)
-
-
-def _mean(series, starts, count, step):
-    stamps, values = series
-    return np.mean([interpolate(stamps, values[:, None], start + np.arange(count) * step)[:, 0]
-                    for start in starts], axis=0)

@@ -18,6 +18,7 @@ from ..dynamics.force_elements import SMOOTH
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
+from ...measurement.spectral import convolve_inside
 
 DRAWS = 64       # the variance of an error is known to a fifth
 LOOKED = 16384   # samples looked at; more only repeat it
@@ -130,7 +131,7 @@ def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
     """Return noise (3, N, k, draws) of z, zdot, zddot at ``count`` training samples."""
     period, step = joints.clock.period, joints.decimate
     size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * draws)
-    z = signals.smooth_inside(rng.standard_normal(size), joints.kernel)
+    z = convolve_inside(rng.standard_normal(size), joints.kernel)
     rate = signals.differentiate(z, period)
     x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::step]
     return x.reshape(3, count, len(standard_deviation), draws) * standard_deviation[:, None]

@@ -44,17 +44,6 @@ def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
         read_log(log, URDF, columns='time q1..q3')
 
 
-def test_parquet_is_read_by_its_own_names(tmp_path):
-    pa = pytest.importorskip('pyarrow')
-    from pyarrow import parquet
-    names = ['time', *(f'q_{n}' for n in JOINTS[::-1]), *(f'tau_{n}' for n in JOINTS[::-1])]
-    table = np.column_stack([UNIX, Q, TAU])
-    parquet.write_table(pa.table(dict(zip(names, table.T))), tmp_path / 'log.parquet')
-    channel = imported(tmp_path, tmp_path / 'log.parquet')
-    np.testing.assert_array_equal(channel.fields['effort'], TAU)
-    assert channel.names == JOINTS[::-1]
-
-
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
     monkeypatch.setitem(sys.modules, 'pyarrow', None)

@@ -160,48 +160,6 @@ def test_sqlite3_bags_of_every_schema_are_read(tmp_path, version, schema):
     check(tmp_path, channel)
 
 
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-@pytest.mark.parametrize('mode', ['', 'FILE', 'MESSAGE'])
-def test_split_and_compressed_bags_are_read(tmp_path, storage, mode):
-    """``--max-bag-size`` and ``--compression-mode``: each file has its own topics and CRCs."""
-    from backports import zstd
-    channel, files = joint_states(300), []
-    stream = stream_of(channel)
-    for i in range(3):
-        part = stream[i * len(stream) // 3:(i + 1) * len(stream) // 3]
-        file = tmp_path / f'bag_{i}.{"mcap" if storage == "mcap" else "db3"}'
-        pack = zstd.compress if mode == 'MESSAGE' else bytes
-        if storage == 'mcap':
-            write_mcap(file, part, CompressionType.NONE, pack=pack)
-        else:
-            write_sqlite3(file, part, 4, pack)
-        if mode == 'FILE':
-            packed = file.with_name(file.name + '.zstd')
-            packed.write_bytes(zstd.compress(file.read_bytes()))
-            file.unlink()
-            file = packed
-        files.append(file.name)
-    (tmp_path / 'metadata.yaml').write_text(
-        metadata(9, storage, files, counted(stream), mode))
-    check(tmp_path, channel)
-
-
-@pytest.mark.parametrize('profiles', ['', 'not: yaml: [', '[]', qos(8), yaml.safe_dump(qos(9))])
-def test_no_qos_override_keeps_a_bag_from_being_read(tmp_path, profiles):
-    channel = joint_states(50)
-    stream = stream_of(channel)
-    write_sqlite3(tmp_path / 'bag_0.db3', stream, 4)
-    with sqlite3.connect(tmp_path / 'bag_0.db3') as database:
-        database.execute('UPDATE topics SET offered_qos_profiles = ?', (profiles,))
-    database.close()
-    text = metadata(9, 'sqlite3', ['bag_0.db3'], counted(stream))
-    info = yaml.safe_load(text)
-    for topic in info['rosbag2_bagfile_information']['topics_with_message_count']:
-        topic['topic_metadata']['offered_qos_profiles'] = profiles
-    (tmp_path / 'metadata.yaml').write_text(yaml.safe_dump(info))
-    check(tmp_path, channel)
-
-
 def test_a_message_of_another_serialisation_is_listed(tmp_path):
     with (tmp_path / 'a.mcap').open('wb') as file:
         writer = McapWriter(file)

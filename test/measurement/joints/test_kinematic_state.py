@@ -150,12 +150,6 @@ def test_velocities_are_not_needed(arm3_recording, arm3_motion):
     assert np.abs(seen - v[200:-200]).max() < 1e-3 * np.abs(v).max()
 
 
-def test_velocities_asked_for_must_be_there(arm3_recording, arm3_motion):
-    with pytest.raises(RecordingError, match='velocity: measured is asked for; found no veloc'):
-        observe_joints(changed(arm3_recording, velocity=None), arm3_motion[0],
-                       SignalOptions(velocity='measured'))
-
-
 def test_efforts_may_come_on_another_topic(arm3_recording, arm3_motion):
     names, t, _, _, _, tau = arm3_motion
     force = mujoco_arm.recording(names, t[::2], np.full((len(t[::2]), 3), np.nan),
@@ -205,15 +199,6 @@ def test_a_sensor_of_opposite_sign_is_turned_in_the_states(arm3_motion):
     options = replace(SLOW, effort_kind='link_negated')
     found = whole(observe_joints(mujoco_arm.recording(names, t, q, v, -tau), names, options))
     np.testing.assert_allclose(found['tau_raw'], tau, atol=1e-12)
-
-
-def test_efforts_of_motors_are_mapped_in_the_states(arm3_motion):
-    names, t, q, v, _, tau = arm3_motion
-    gear = np.array([100.0, 120.0, 50.0])
-    recording = mujoco_arm.recording(names, t, q, v, tau / gear)
-    options = replace(SLOW, effort_kind='motor', gear_ratio=tuple(gear))
-    np.testing.assert_allclose(whole(observe_joints(recording, names, options))['tau_raw'], tau,
-                               atol=1e-9)
 
 
 def test_motions_of_coupled_motors_are_those_of_the_joints(arm3_motion):

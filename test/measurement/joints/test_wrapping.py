@@ -6,8 +6,6 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.channels import Unwrapper
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
@@ -60,8 +58,8 @@ def test_a_fast_motor_and_a_gap_are_no_wrap():
     assert Unwrapper(NAMES)(away) is away
 
 
-@pytest.mark.parametrize('rate', [10.0, 15.0, 40.0])
-@pytest.mark.parametrize('size', [1, 7, 500])
+@pytest.mark.parametrize('rate', [10.0, 40.0])
+@pytest.mark.parametrize('size', [1, 500])
 def test_slow_streams_are_followed_also_where_messages_are_lost(rate, size):
     rng = np.random.default_rng(0)
     count = int(40.0 * rate)
@@ -76,15 +74,8 @@ def test_slow_streams_are_followed_also_where_messages_are_lost(rate, size):
     np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-9)
 
 
-def test_a_wheel_that_turns_by_a_third_between_messages_is_followed():
-    t = np.arange(300) * 0.1
-    q = np.column_stack([20.0 * (t - 5.0 * np.tanh(t / 5.0)), np.zeros(300)])
-    found = Unwrapper(NAMES)(_channel(t, _wrapped(q))).fields['position']
-    np.testing.assert_allclose(found, q, atol=1e-9)
-
-
-@pytest.mark.parametrize('rate, lost', [(10.0, 20), (15.0, 30), (100.0, 200)])
-@pytest.mark.parametrize('size', [1, 7, 500])
+@pytest.mark.parametrize('rate, lost', [(10.0, 20), (100.0, 200)])
+@pytest.mark.parametrize('size', [1, 500])
 def test_a_gap_of_seconds_is_left_as_it_is(rate, lost, size):
     k = np.arange(500)
     t = (k + lost * (k >= 250)) / rate
@@ -119,14 +110,3 @@ def test_an_observation_says_which_joints_wrapped(arm3_recording, arm3_motion):
         np.testing.assert_allclose(turns, np.round(turns), atol=1e-8)
         assert np.ptp(np.round(turns), axis=0).max() == 0
         np.testing.assert_allclose(two.a, one.a, atol=1e-6)
-
-
-def test_a_wrapping_joint_costs_the_identification_nothing(arm3, arm3_recording):
-    channel = arm3_recording.channels['/joint_states']
-    q = channel.fields['position']
-    middle = np.median(q, axis=0)
-    fields = {**channel.fields, 'position': (q - middle) % (2 * np.pi) + middle}
-    wrapped = Recording({'/joint_states': replace(channel, fields=fields)})
-    percent = [identify([r], options_class('serial_arm')(), urdf=arm3[0]).model.statistics[
-        'training']['filtered']['relative_percent'] for r in (arm3_recording, wrapped)]
-    assert percent[1] < 1.01 * percent[0] + 1e-6
