@@ -19,7 +19,6 @@ from .selection import best_of, hides, mended, NOTHING, OTHERS, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
-from .visible import smallest_visible
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
@@ -40,7 +39,7 @@ CAUSES = 3        # that are mended one after the other
 RESTING = 'joints at rest'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
-Rms = dict[str, dict[str, Any]]  # {'torque', ..., 'visible': {joint: of it}}
+Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
 
 
 def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Checkup:
@@ -143,28 +142,16 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max),
-                      visible=_best([c.visible for c in checkups]))
-
-
-def _best(parts: Sequence[Mapping[str, Mapping[str, float | None]]]) -> Rms:
-    """Return the smallest changes that are visible in any of the ``parts``."""
-    out: Rms = {}
-    for joint, own in (item for p in parts for item in p.items()):
-        before = out.setdefault(joint, dict(own))
-        for kind, size in own.items():
-            if size is not None:
-                before[kind] = min(size, before[kind] or np.inf)
-    return out
+                      lasting=over([c.lasting for c in checkups], max))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               **rms: Mapping[str, Any]) -> Checkup:
+               **rms: Mapping[str, float]) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, lasting and visible
-        of the Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual and lasting of the
+        Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
@@ -230,7 +217,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
-                      } | {'visible': smallest_visible(evidence)}, data
+                      }, data
 
 
 def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:

@@ -30,9 +30,6 @@ WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked',
 HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
 LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
 WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
-# {kind of change of one joint's effort: its unit, and what that is of the number}
-CHANGES = {'delay': ('ms', 1e3), 'gain': ('%', 100.0), 'offset jump': ('N m or N', 1.0),
-           'saturation': ('%', 100.0), 'negated': ('', 1.0)}
 NATS = 'nats'  # unit of a log-likelihood difference
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
@@ -105,7 +102,6 @@ class Checkup:
     torque : {joint: RMS of the measured torque}; nominal : {joint: RMS of what the description
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
     lasting : {joint: integrated correlation time of the residual [s]}
-    visible : {joint: {kind of CHANGES: smallest change of its effort that would be named}}
     """
 
     checks: tuple[Finding, ...]
@@ -116,7 +112,6 @@ class Checkup:
     nominal: Mapping[str, float] = field(default_factory=dict)
     residual: Mapping[str, float] = field(default_factory=dict)
     lasting: Mapping[str, float] = field(default_factory=dict)
-    visible: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.text()
@@ -125,8 +120,7 @@ class Checkup:
         """Return plain values for JSON and the model file."""
         return {'verdict': verdict_entry(self.verdict, self.joints),
                 'checks': [asdict(finding) for finding in self.checks],
-                'masked_share': list(self.masked),
-                'smallest_visible': {joint: dict(own) for joint, own in self.visible.items()}}
+                'masked_share': list(self.masked)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> 'Checkup':
@@ -150,26 +144,7 @@ class Checkup:
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
             lines.append(f'left out: {shares} of the samples (--keep-all uses them)')
-        lines += visible_lines(self.visible)
         return '\n'.join(lines)
-
-
-def visible_lines(visible: Mapping[str, Mapping[str, float | None]]) -> list[str]:
-    """Return the table of the smallest changes that are ``visible``, as of a Checkup."""
-    if not visible:
-        return []
-    wide = max(map(len, visible))
-    head = [f'{kind} [{unit}]' if unit else kind for kind, (unit, _) in CHANGES.items()]
-    rows = [[_shown(own[kind], unit, factor) for kind, (unit, factor) in CHANGES.items()]
-            for own in visible.values()]
-    return ['not checked: changes of one effort alone that are smaller than these',
-            '  '.join([' ' * wide, *head]),
-            *('  '.join([f'{joint:{wide}}', *(f'{x:>{len(h)}}' for x, h in zip(row, head))])
-              for joint, row in zip(visible, rows))]
-
-
-def _shown(size: float | None, unit: str, factor: float) -> str:
-    return 'any' if size is None else f'{factor * size:.3g}' if unit else 'named'
 
 
 def verdict_of(fields: Mapping[str, Any]) -> Verdict:

@@ -76,8 +76,8 @@ class Candidate:
     One alternative, fitted.
 
     name, says, do, tests : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
-    joints : concerned; severity : of the finding; windows : [s]
-    axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
+    joints : concerned; severity : of the finding
+    mended : the samples without the fault, where it is not of the efforts or of gravity
     surely : whether no law that the model may lack explains as much: evidence alone decides
     """
 
@@ -90,8 +90,7 @@ class Candidate:
     severity: str = WRONG
     cost: float = 0.0
     tests: str = 'left-out evidence against the data as recorded'
-    windows: tuple[tuple[float, float], ...] = ()
-    axes: np.ndarray | None = None
+    mended: Samples | None = None
     surely: bool = False
 
 

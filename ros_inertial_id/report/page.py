@@ -23,7 +23,6 @@ from .uses import Uses, uses_of
 from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
-from ..identification.judge.prediction import drifting
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
@@ -97,9 +96,6 @@ def _prediction(identification: Identification, drawings: Drawings,
         note += (f" Shaded: the band that holds {100 * band['level']:.0f} % of the residuals of "
                  'motion like the training (by cross-validation); it widens outside the validity '
                  'range.')
-        if joints := drifting(model):
-            note += (f" {', '.join(joints)} drifted in the training: what went on changing since "
-                     'is not in the band.')
     digest = ', '.join(f"{significant(fit['filtered']['relative_percent'])} % in {part}"
                        for part, fit in residuals.items())
     unit = force_unit(robot_of_model(model))
