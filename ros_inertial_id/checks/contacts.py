@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from .evidence import CERTAIN, Evidence, WORTH
-from .finding import DOUBTFUL, Finding, MASKED
+from .evidence import Evidence, VISIBLE, WORTH
+from .finding import CERTAIN, DOUBTFUL, FIFTH, Finding, MASKED
 from .hypothesis import Candidate
 from .samples import correlation_of, WIDTH
 from .signals import runs
@@ -25,9 +25,7 @@ RARE = 0.2       # share of the samples: more is no event but how the data are
 USUAL = 1.0 - RARE  # of the windows have no contact: their scatter says what is far beyond
 LEAST = 0.25     # least scatter of the logarithm: of the few independent samples of a window
 NOISE = 0.003    # of the torque: no residual of a robot is smaller
-VISIBLE = 0.2    # of the joint's torque: a stretch that by itself would not be good
 FAR = 3.0        # times the residual of the whole joint
-SEEN = 0.02      # of the torque of all joints
 BEGIN = 1.5      # [s] in which a motion begins or ends
 MARGIN = 0.1     # [s] on either side
 SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
@@ -96,10 +94,10 @@ def _hits(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray]:
     count = max(1.0, np.ptp(whole.samples.motion.t) / WINDOW)
     cost = float(np.log(np.minimum(count, whole.effective).sum()))
     nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - cost
-    hit = (nats > CERTAIN) & (np.sqrt(square) > np.maximum(VISIBLE * fitted.base.torque,
+    hit = (nats > CERTAIN) & (np.sqrt(square) > np.maximum(FIFTH * fitted.base.torque,
                                                            FAR * fitted.base.residual))
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
-    loaded = np.sqrt((square * hit).sum(axis=1)) > SEEN * np.linalg.norm(fitted.base.torque)
+    loaded = np.sqrt((square * hit).sum(axis=1)) > VISIBLE * np.linalg.norm(fitted.base.torque)
     return _grown(hit & loaded[:, None], beyond > SUSPICIOUS), (nats * hit).max(axis=1)
 
 

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, SURELY, WORTH
-from .finding import DOUBTFUL, WRONG
+from .evidence import BADLY, Evidence, SURELY, WORTH
+from .finding import CERTAIN, DOUBTFUL, WRONG
 from .hypothesis import Candidate, Fitted, Hypothesis
 from .samples import DELAYS, WIDTH
 
-BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
 LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
-LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
 SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
 SLOW = 0.1          # [rad/s] in which friction falls from that of rest
@@ -74,18 +72,23 @@ def _fewest(evidence: Evidence, best: dict[tuple, Fitted], sign: tuple) -> tuple
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the efforts permuted: by ``evidence`` every column explains another joint best."""
-    yield from _permuted(evidence, [(t, evidence.fit(evidence.hypothesis(target=t)))
-                                    for t in _assignments(evidence)])
+    """
+    Yield the efforts permuted: by ``evidence`` another order explains the joints best.
 
-
-def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the best order that exchanges of two columns reach; ``evidence`` : of badly fitted."""
-    targets = [*_assignments(evidence), np.arange(len(evidence.samples.robot))]
-    tried = [(t, evidence.fit(evidence.hypothesis(target=t))) for t in targets]
-    best, fit = max(tried, key=lambda one: one[1].evidence)
-    for _ in range(SWAPS):
+    Of the orders in which every column explains its joint alone best; where the data as recorded
+    are explained badly, and those too, of the orders that exchanges of two columns reach.
+    """
+    targets, names = _assignments(evidence), evidence.samples.robot.joint_names
+    if evidence.base.relative > BADLY:
+        targets.append(np.arange(len(names)))
+    if not targets:
+        return
+    best, fit = max(((t, evidence.fit(evidence.hypothesis(target=t))) for t in targets),
+                    key=lambda one: one[1].evidence)
+    for _ in range(SWAPS if evidence.base.relative > BADLY else 0):
         before = fit.evidence
+        if fit.relative < BADLY:
+            break
         for j in range(len(best)):
             for k in range(j):
                 other = best.copy()
@@ -93,9 +96,19 @@ def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
                 there = evidence.fit(evidence.hypothesis(target=other))
                 if there.evidence > fit.evidence:
                     best, fit = other, there
-        if fit.evidence <= before or fit.relative < BADLY:
+        if fit.evidence <= before:
             break
-    yield from _permuted(evidence, [(best, fit)])
+    target, fit = _needed(evidence, best, fit)
+    moved = np.flatnonzero(target != np.arange(len(names)))
+    if not moved.size or not _better_described(evidence, target, moved):
+        return
+    words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
+    # log of the number of permutations of those that moved (Stirling)
+    free = len(moved) * np.log(len(moved))
+    yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
+                    'name the joints in the order of the efforts',
+                    evidence.hypothesis(target=target), fit,
+                    tuple(names[j] for j in moved), cost=float(free))
 
 
 def _assignments(evidence: Evidence) -> list[np.ndarray]:
@@ -107,23 +120,6 @@ def _assignments(evidence: Evidence) -> list[np.ndarray]:
     from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
     targets = [linear_sum_assignment(start)[1] for start in starts]
     return [t for t in targets if np.any(t != np.arange(count))]
-
-
-def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iterator[Candidate]:
-    names = evidence.samples.robot.joint_names
-    if not fits:
-        return
-    target, fit = _needed(evidence, *max(fits, key=lambda x: x[1].evidence))
-    moved = np.flatnonzero(target != np.arange(len(names)))
-    if not moved.size or not _better_described(evidence, target, moved):
-        return
-    words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
-    # log of the number of permutations of those that moved (Stirling)
-    free = len(moved) * np.log(len(moved))
-    yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
-                    'name the joints in the order of the efforts',
-                    evidence.hypothesis(target=target), fit,
-                    tuple(names[j] for j in moved), cost=float(free))
 
 
 def _needed(evidence: Evidence, target: np.ndarray, fit: Fitted) -> tuple[np.ndarray, Fitted]:
@@ -216,25 +212,19 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
     alone = max(SURELY, 2.0 * second)
     tried = []
     for j, (k, seconds, beyond) in found.items():
-        h = _delayed(evidence, j, k)
-        fit = evidence.fit(h)
-        gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
-        # RMS of the joint's Coulomb friction about its mean.
-        coulomb = np.std(s.columns(j)[:, -3]) * abs(evidence.base.values[s.places[j][-3]])
-        surely = beyond > alone and 0 < k < len(DELAYS) - 1
-        if surely:
-            fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + beyond))
-        if abs(seconds) > LATE_ALONE and (surely or (
-                gone > (LAG * coulomb) ** 2 and _load_friction(evidence).evidence < fit.evidence)):
-            tried.append((fit.evidence, seconds, j, h, fit, surely))
+        if abs(seconds) > LATE_ALONE and beyond > alone:
+            h = _delayed(evidence, j, k)
+            fit = evidence.fit(h)
+            nats = max(fit.evidence, evidence.base.evidence + beyond)
+            tried.append((nats, seconds, j, h, replace(fit, evidence=nats)))
     if not tried:
         return
-    _, seconds, j, h, fit, surely = max(tried, key=lambda one: one[0])
+    _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
     yield Candidate('effort of a joint delayed', f'the efforts of {names[j]} are '
                     f'{1e3 * abs(seconds):.0f} ms {"behind" if seconds > 0 else "ahead of"} its '
                     'motion and the other joints', f'look at the filter and the stamps of '
                     f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
-                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL, surely=surely)
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL, surely=True)
 
 
 def own_delays(evidence: Evidence) -> dict[int, tuple[int, float, float]]:

@@ -31,6 +31,7 @@ HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
 LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
 WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
 NATS = 'nats'  # unit of a log-likelihood difference
+CERTAIN = 7.0  # nats: odds of a thousand to one
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
@@ -193,9 +194,7 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
         share = residual / rms if rms else 0.0
         own = [f for f in findings if joint in f.joints]
         reasons = [f.says for f in own if f.severity == DOUBTFUL]
-        if TENTH < share <= FIFTH and lasting.get(joint, 0.0) > LASTING:
-            reasons.append(f'{fit.words(share)}, autocorrelated for {lasting[joint]:.2g} s: '
-                           'systematic, not noise')
+        reasons += _systematic(fit, share, lasting.get(joint, 0.0))
         if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual:
             reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
                            'validity range')
@@ -205,17 +204,27 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
     return out
 
 
-def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
-                  ) -> Verdict:
+def _systematic(fit: Judged, share: float, seconds: float) -> list[str]:
+    """Return the reason against a residual, a ``share`` of the torque, correlated for seconds."""
+    if not TENTH < share <= FIFTH or seconds <= LASTING:
+        return []
+    return [f'{fit.words(share)}, autocorrelated for {seconds:.2g} s: systematic, not noise']
+
+
+def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding],
+                  lasting: Mapping[str, float] = MappingProxyType({})) -> Verdict:
     """
     Return the Verdict of all joints together.
 
-    fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
+    fit, lasting : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
+    All torques leave a systematic residual where the joint that leaves most does.
     """
     total = np.linalg.norm(list(fit.torque.values())) if fit.torque else 0.0
     share = float(np.linalg.norm(list(fit.residual.values())) / total) if total else 0.0
     out = _verdict(fit, share, [f.says for f in findings if f.severity == WRONG],
-                   [f.says for f in findings if f.severity == DOUBTFUL])
+                   [*(f.says for f in findings if f.severity == DOUBTFUL),
+                    *_systematic(fit, share, lasting.get(max(
+                        fit.residual, key=lambda j: fit.residual[j], default=''), 0.0))])
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
     poor = [joint for joint, v in joints.items() if joint not in bad
             and fit.residual.get(joint, 0.0) > FIFTH * fit.torque.get(joint, 0.0)]

@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from .evidence import Evidence, WORTH
+from .evidence import ALIKE, BADLY, Evidence, WORTH
 from .finding import DOUBTFUL, HALF, WRONG
 from .hypothesis import Candidate
 from .samples import FRICTION
 
-BADLY = 0.1         # relative residual from which every joint is asked
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
 OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
-ALIKE = 1.1         # times what another cause leaves: neither explains more
-AGREE = 1.1         # factors between gains by other joints and by the description
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -114,7 +111,7 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
         # rough: where they agree that there is a gain, its size is the description's.
         ratio, error = (abs(x[j]) for x in evidence.own_ratios)
         apart = abs(np.log(ratio / factor)) if ratio else np.inf
-        agreed = error < np.log(AGREE) * ratio and apart < min(np.log(AGREE), abs(np.log(ratio)))
+        agreed = error < np.log(ALIKE) * ratio and apart < min(np.log(ALIKE), abs(np.log(ratio)))
         if agreed:
             factor, h = ratio, evidence.hypothesis(
                 scale=np.where(np.arange(count) == j, 1 / ratio, 1.0))

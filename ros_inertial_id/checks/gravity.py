@@ -10,20 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, WORTH
-from .finding import NOTE
+from .evidence import ALIKE, BADLY, Evidence, FLOOR, WORTH
+from .finding import CERTAIN, HALF, NOTE
 from .hypothesis import Candidate, UNDESCRIBED
 from .samples import equations, FRICTION
 from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..estimation.gravity_search import DIRECTIONS, sphere, tangent, turned
 
-SMALL = 0.01        # relative residual that leaves no room for another gravity
-BADLY = 0.1         # relative residual from which costly alternatives are asked
 UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
-HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
-ALIKE = 1.1         # times the residual: free bodies do without as well
 STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 EXPLAINED = 0.35    # of what the description leaves, that a load may leave
@@ -41,7 +37,7 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
                         < np.linalg.norm(evidence.nominal)):
         yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
     declared = s.gravity / np.linalg.norm(s.gravity)
-    if evidence.base.relative < SMALL or (
+    if evidence.base.relative < FLOOR or (
             evidence.base.relative < BADLY and _nats_of_tilt(evidence, declared) < WORTH):
         return
     starts = [declared]
@@ -182,7 +178,8 @@ def in_degrees(evidence: Evidence) -> Iterator[Candidate]:
     Where joints have limits, these tell it; without any, only the torques can.
     """
     s, robot = evidence.samples, evidence.samples.robot
-    if np.any(np.isfinite(robot.lower)) or any(robot.prismatic):
+    if (evidence.base.relative < BADLY or np.any(np.isfinite(robot.lower))
+            or any(robot.prismatic)):
         return
     radians = replace(equations(robot, s.motion.in_radians(), s.parameters, s.fold),
                       gravity=s.gravity)

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from .contacts import long_pushes
-from .efforts import BADLY, delays, order, signs, swapped_efforts
+from .efforts import delays, order, signs
 from .encoders import encoders
-from .evidence import CERTAIN, Evidence, SURELY
-from .finding import Finding, HALF, NOTE
+from .evidence import ALIKE, BADLY, Evidence, SURELY, VISIBLE
+from .finding import CERTAIN, Finding, HALF, NOTE
 from .gains import gains
 from .gravity import gravity, in_degrees, tool
 from .hypothesis import Candidate
@@ -23,17 +23,15 @@ from .samples import Samples
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
-    'encoders': encoders, 'tool': tool, 'pushes': long_pushes}
+    'encoders': encoders, 'tool': tool, 'pushes': long_pushes, 'degrees': in_degrees}
 # What a large residual alone makes worth asking for.
-IF_DOUBTFUL = 'order', 'pushes'
+IF_DOUBTFUL = 'order', 'pushes', 'degrees'
 LIMIT = 9.565     # nats: odds of a thousand to one, for each of a dozen that are tried
 AS_LIKELY = 3.0   # nats: odds of twenty to one
 OTHERS = '; or, as likely, '
-VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
 THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
 NOTHING = 0.9     # relative residual: the efforts do not follow the motion
-ALIKE = 1.1       # times the residual of all joints, which the largest of them decide
 
 
 def best_of(evidence: Evidence, known: set[str],
@@ -57,13 +55,6 @@ def best_of(evidence: Evidence, known: set[str],
                 and nats(c) > LIMIT and _worth_a_word(c, evidence)]
 
     chosen = accepted(found)
-    poor = [n for n, r, t in zip(evidence.samples.robot.joint_names, base.residual, base.torque)
-            if r > 3 * BADLY * t]
-    if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
-            not chosen and poor and _not_described(evidence)):
-        # What is asked since the residual is large must explain that.
-        chosen += [c for c in accepted([*swapped_efforts(evidence), *in_degrees(evidence),
-                                        ]) if c.fit.relative < SHRUNK * base.relative]
     if not chosen and base.relative < BADLY:
         chosen = [c for c in found if c.severity == NOTE and nats(c) > LIMIT]
     if not chosen:
@@ -75,12 +66,6 @@ def best_of(evidence: Evidence, known: set[str],
     alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
     says = OTHERS.join(one.says for one in (c, *alike))
     return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do)
-
-
-def _not_described(evidence: Evidence) -> bool:
-    """Return whether the description leaves much."""
-    return bool(np.linalg.norm(evidence.nominal)
-                > 2 * BADLY * np.linalg.norm(evidence.base.torque))
 
 
 def hides(c: Candidate) -> bool:
