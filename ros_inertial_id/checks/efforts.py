@@ -13,6 +13,7 @@ from .samples import DELAYS, WIDTH
 
 LATE = 0.004        # [s] of a delay that is
 LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
+LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
 SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
 SLOW = 0.1          # [rad/s] in which friction falls from that of rest
@@ -212,19 +213,25 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
     alone = max(SURELY, 2.0 * second)
     tried = []
     for j, (k, seconds, beyond) in found.items():
-        if abs(seconds) > LATE_ALONE and beyond > alone:
-            h = _delayed(evidence, j, k)
-            fit = evidence.fit(h)
-            nats = max(fit.evidence, evidence.base.evidence + beyond)
-            tried.append((nats, seconds, j, h, replace(fit, evidence=nats)))
+        h = _delayed(evidence, j, k)
+        fit = evidence.fit(h)
+        gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
+        # RMS of the joint's Coulomb friction about its mean.
+        coulomb = np.std(s.columns(j)[:, -3]) * abs(evidence.base.values[s.places[j][-3]])
+        surely = beyond > alone and 0 < k < len(DELAYS) - 1
+        if surely:
+            fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + beyond))
+        if abs(seconds) > LATE_ALONE and (surely or (
+                gone > (LAG * coulomb) ** 2 and _load_friction(evidence).evidence < fit.evidence)):
+            tried.append((fit.evidence, seconds, j, h, fit, surely))
     if not tried:
         return
-    _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
+    _, seconds, j, h, fit, surely = max(tried, key=lambda one: one[0])
     yield Candidate('effort of a joint delayed', f'the efforts of {names[j]} are '
                     f'{1e3 * abs(seconds):.0f} ms {"behind" if seconds > 0 else "ahead of"} its '
                     'motion and the other joints', f'look at the filter and the stamps of '
                     f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
-                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL, surely=True)
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL, surely=surely)
 
 
 def own_delays(evidence: Evidence) -> dict[int, tuple[int, float, float]]:
