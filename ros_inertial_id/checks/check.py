@@ -9,25 +9,21 @@ import numpy as np
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import without_contacts
-from .efforts import BADLY
-from .evidence import Evidence
+from .evidence import BADLY, Evidence, VISIBLE
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import RESTS, samples_of, WIDTH
-from .selection import best_of, hides, mended, NOTHING, OTHERS, VISIBLE
+from .selection import best_of, hides, mended, NOTHING
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
-from .visible import smallest_visible
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.prepare.time_offset import aligned
-from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
@@ -35,12 +31,12 @@ FOREIGN = 0.35    # relative residual that no alternative explains
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
-LATE = 'effort delayed'  # of all joints
 CAUSES = 3        # that are mended one after the other
 RESTING = 'joints at rest'
+NEGATED = 'velocity or position negated'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
-Rms = dict[str, dict[str, Any]]  # {'torque', ..., 'visible': {joint: of it}}
+Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
 
 
 def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Checkup:
@@ -80,8 +76,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         if not any(f.severity == WRONG for f in findings):
             more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
                                       model, findings)
-            findings = saying_what_is_used([*findings, *more], data)
-            findings = _saying_how_late(findings, data)
+            findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
     return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
@@ -143,35 +138,25 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max),
-                      visible=_best([c.visible for c in checkups]))
-
-
-def _best(parts: Sequence[Mapping[str, Mapping[str, float | None]]]) -> Rms:
-    """Return the smallest changes that are visible in any of the ``parts``."""
-    out: Rms = {}
-    for joint, own in (item for p in parts for item in p.items()):
-        before = out.setdefault(joint, dict(own))
-        for kind, size in own.items():
-            if size is not None:
-                before[kind] = min(size, before[kind] or np.inf)
-    return out
+                      lasting=over([c.lasting for c in checkups], max))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               **rms: Mapping[str, Any]) -> Checkup:
+               **rms: Mapping[str, float]) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, lasting and visible
-        of the Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual and lasting of the
+        Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
                                             -f.evidence))
     fit = Judged(rms.get('residual', {}), rms.get('torque', {}))
-    joints = joint_verdicts(fit, rms.get('nominal', {}), order, rms.get('lasting', {}))
-    return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked, **rms)
+    lasting = rms.get('lasting', {})
+    joints = joint_verdicts(fit, rms.get('nominal', {}), order, lasting)
+    whole = whole_verdict(fit, joints, order, lasting)
+    return Checkup(tuple(order), whole, joints, masked, **rms)
 
 
 def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
@@ -186,6 +171,15 @@ def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list
     return [replace(f, severity=MASKED) if f.severity == WRONG and f.name.endswith(BY_SHARE)
             and sum(end - start for start, end in f.windows) < MOST * sum(spans) else f
             for f in merged(found)]  # what one stretch loses may be little of all
+
+
+def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
+    """Return ``findings`` without what a negated position makes look wrong with the efforts."""
+    wrong = any(f.severity == WRONG for f in findings)  # of the model alone: it was asked last
+    if not (wrong and any(f.name == NEGATED for f in findings)):
+        return list(findings)
+    return [replace(f, severity=WRONG) if f.name == NEGATED else f
+            for f in findings if f.severity != WRONG]
 
 
 def _mounting_in_degrees(mounting: str) -> list[Finding]:
@@ -230,23 +224,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
-                      } | {'visible': smallest_visible(evidence)}, data
-
-
-def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
-    """Return the ``findings`` with the delay of all efforts as the identification finds it."""
-    if data is None or not any(f.name == LATE for f in findings):
-        return list(findings)
-    columns = data.method.parameters(data.robot, data.options)
-    before, after = (one.observations[0].summary for one in (
-        data, aligned(data, structure_of(data.method, data.robots, columns))))
-    if after.get('time_offset') == before.get('time_offset'):  # none is found
-        return list(findings)
-    delay, error = (1e3 * after[f'time_offset_{key}'] for key in ('found', 'error'))
-    says = (f'the efforts are {abs(delay):.1f} +- {error:.1g} ms '
-            f'{"behind" if delay > 0 else "ahead of"} the motion')
-    return [replace(f, says=says + f.says[len(f.says.split(OTHERS)[0]):]) if f.name == LATE else f
-            for f in findings]
+                      }, data
 
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:

@@ -168,7 +168,7 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
         return verdict_entry(checkup.verdict, checkup.joints)
     fitted = Judged(residual, torque, where)
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
-    whole = whole_verdict(fitted, joints, checkup.checks)
+    whole = whole_verdict(fitted, joints, checkup.checks, checkup.lasting)
     unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
     if not unchecked:
         return verdict_entry(whole, joints)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, SURELY, WORTH
-from .finding import DOUBTFUL, WRONG
+from .evidence import BADLY, Evidence, SURELY, WORTH
+from .finding import CERTAIN, DOUBTFUL, WRONG
 from .hypothesis import Candidate, Fitted, Hypothesis
 from .samples import DELAYS, WIDTH
 
-BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
 LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
 LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
@@ -74,18 +73,23 @@ def _fewest(evidence: Evidence, best: dict[tuple, Fitted], sign: tuple) -> tuple
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the efforts permuted: by ``evidence`` every column explains another joint best."""
-    yield from _permuted(evidence, [(t, evidence.fit(evidence.hypothesis(target=t)))
-                                    for t in _assignments(evidence)])
+    """
+    Yield the efforts permuted: by ``evidence`` another order explains the joints best.
 
-
-def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the best order that exchanges of two columns reach; ``evidence`` : of badly fitted."""
-    targets = [*_assignments(evidence), np.arange(len(evidence.samples.robot))]
-    tried = [(t, evidence.fit(evidence.hypothesis(target=t))) for t in targets]
-    best, fit = max(tried, key=lambda one: one[1].evidence)
-    for _ in range(SWAPS):
+    Of the orders in which every column explains its joint alone best; where the data as recorded
+    are explained badly, and those too, of the orders that exchanges of two columns reach.
+    """
+    targets, names = _assignments(evidence), evidence.samples.robot.joint_names
+    if evidence.base.relative > BADLY:
+        targets.append(np.arange(len(names)))
+    if not targets:
+        return
+    best, fit = max(((t, evidence.fit(evidence.hypothesis(target=t))) for t in targets),
+                    key=lambda one: one[1].evidence)
+    for _ in range(SWAPS if evidence.base.relative > BADLY else 0):
         before = fit.evidence
+        if fit.relative < BADLY:
+            break
         for j in range(len(best)):
             for k in range(j):
                 other = best.copy()
@@ -93,9 +97,19 @@ def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
                 there = evidence.fit(evidence.hypothesis(target=other))
                 if there.evidence > fit.evidence:
                     best, fit = other, there
-        if fit.evidence <= before or fit.relative < BADLY:
+        if fit.evidence <= before:
             break
-    yield from _permuted(evidence, [(best, fit)])
+    target, fit = _needed(evidence, best, fit)
+    moved = np.flatnonzero(target != np.arange(len(names)))
+    if not moved.size or not _better_described(evidence, target, moved):
+        return
+    words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
+    # log of the number of permutations of those that moved (Stirling)
+    free = len(moved) * np.log(len(moved))
+    yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
+                    'name the joints in the order of the efforts',
+                    evidence.hypothesis(target=target), fit,
+                    tuple(names[j] for j in moved), cost=float(free))
 
 
 def _assignments(evidence: Evidence) -> list[np.ndarray]:
@@ -107,23 +121,6 @@ def _assignments(evidence: Evidence) -> list[np.ndarray]:
     from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
     targets = [linear_sum_assignment(start)[1] for start in starts]
     return [t for t in targets if np.any(t != np.arange(count))]
-
-
-def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iterator[Candidate]:
-    names = evidence.samples.robot.joint_names
-    if not fits:
-        return
-    target, fit = _needed(evidence, *max(fits, key=lambda x: x[1].evidence))
-    moved = np.flatnonzero(target != np.arange(len(names)))
-    if not moved.size or not _better_described(evidence, target, moved):
-        return
-    words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
-    # log of the number of permutations of those that moved (Stirling)
-    free = len(moved) * np.log(len(moved))
-    yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
-                    'name the joints in the order of the efforts',
-                    evidence.hypothesis(target=target), fit,
-                    tuple(names[j] for j in moved), cost=float(free))
 
 
 def _needed(evidence: Evidence, target: np.ndarray, fit: Fitted) -> tuple[np.ndarray, Fitted]:

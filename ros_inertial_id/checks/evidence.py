@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .hypothesis import Described, Fitted, Hypothesis, nominal_residual, ratios_of, Score, surprise
+from .finding import CERTAIN
+from .hypothesis import (Described, described_residual, Fitted, Hypothesis, ratios_of, Score,
+                         surprise)
 from .samples import correlation_of, FRICTION, Samples
 from ..estimation.cross_validation import without_each
 from ..estimation.problem import solve_positive
@@ -22,9 +24,11 @@ ROUNDS = 2        # of weights from residuals
 FLOOR = 0.01      # of a joint's torque: no model of a robot is better, so less is no evidence
 BRAKING = (0, 1)  # viscous and Coulomb friction among LAWS: never negative
 WIDEST = 30.0     # nats that a friction that drives costs at most, per law
-ALIKE = 0.1       # of all torques: standard deviation of every joint while searching
+SEARCHED = 0.1    # of all torques: standard deviation of every joint while searching
+BADLY = 0.1       # relative residual from which costly alternatives are asked
+VISIBLE = 0.02    # of all torques, that is worth a word
+ALIKE = 1.1       # factor between two residuals, or two gains, that says nothing
 WORTH = 3.0       # nats on the data fitted: less is never certain on data left out
-CERTAIN = 7.0     # nats: odds of a thousand to one
 # What a model lacks is in every fold alike and not in these odds: what is named for its evidence
 # alone must be certain three times over.
 SURELY = 3 * CERTAIN
@@ -89,7 +93,7 @@ class Evidence:
 
     def nominal_under(self, gravity: np.ndarray) -> np.ndarray:
         """Return ``nominal`` under a ``gravity`` (3,) [m/s^2]."""
-        return nominal_residual(self.samples, *self._totals(gravity))
+        return described_residual(self.samples, gravity)
 
     @cached_property
     def descriptions(self) -> Described:
@@ -125,7 +129,7 @@ class Evidence:
         brakes = np.add.outer(10 * n + FRICTION * np.arange(n), BRAKING).ravel()
         evidence -= 0.5 * ((z - mean) ** 2).sum() + self._driving(z, matrix, brakes)
         if self.samples.described:
-            evidence -= self._undescribed(h, equations)
+            evidence -= self._undescribed(h)
         return Fitted(float(evidence), residual, torque, sd * z, weight, matrix)
 
     def total_residual(self, h: Hypothesis) -> tuple[float, np.ndarray]:
@@ -138,7 +142,7 @@ class Evidence:
         equations, count = self.equations(h, whole=True), float(len(self.samples.fold))
         AA, Ay, yy = (x.sum(1) for x in (equations.AA, equations.AY, equations.YY))
         mean, sd = self._prior(equations)
-        weight = self.effective / count / (ALIKE ** 2 * max(yy.sum() / count, 1e-300))
+        weight = self.effective / count / (SEARCHED ** 2 * max(yy.sum() / count, 1e-300))
         z = solve_positive(np.tensordot(weight, AA, 1) + np.eye(len(mean)), weight @ Ay + mean)
         square = yy.sum() - 2.0 * Ay.sum(0) @ z + z @ AA.sum(0) @ z
         return float(np.sqrt(max(square, 0.0) / max(yy.sum(), 1e-300))), sd * z
@@ -151,11 +155,9 @@ class Evidence:
         """
         key = np.asarray(gravity, dtype=float).tobytes()
         if key not in self._ratios:
-            AA, AY, YY = self._totals(gravity)
-            n = len(self.samples.robot)
-            squares = np.diagonal(YY, axis1=1, axis2=2)[:, :n]
-            ratio, error = zip(*(ratios_of(self.samples, j, AA[j], AY[j, :, :n], squares[j],
-                                           self.effective[j]) for j in range(n)))
+            efforts = self.samples.motion.tau
+            ratio, error = zip(*(ratios_of(self.samples, j, efforts, gravity, count)
+                                 for j, count in enumerate(self.effective)))
             self._ratios[key] = np.array(ratio), np.array(error)
         return self._ratios[key]
 
@@ -248,11 +250,6 @@ class Evidence:
             out.YY[j] = P[:, c:, c:]
         return out
 
-    def _totals(self, gravity):
-        """Return (AA, AY, YY) of all folds together."""
-        whole = self.under(gravity)
-        return whole.AA.sum(1), whole.AY.sum(1), whole.YY.sum(1)
-
     def equations(self, h: Hypothesis, whole: bool = False) -> Equations:
         """Return the Equations of the one target that every joint has by ``h``, of one fold."""
         s, joints = self.samples, np.arange(len(h.target))
@@ -292,14 +289,14 @@ class Evidence:
         s, extra = self.samples, equations.AY.shape[2] - len(self.samples.mean)
         return (np.append(s.mean / s.sd, np.zeros(extra)), np.append(s.sd, np.ones(extra)))
 
-    def _undescribed(self, h: Hypothesis, equations: Equations) -> float:
+    def _undescribed(self, h: Hypothesis) -> float:
         """Return the nats that torques cost which are not those of the description."""
         cost, n = 0.0, len(h.target)
         ratio, error = self.ratios(h.gravity)
         for j in range(n):
             if h.added:
-                r, e = ratios_of(self.samples, j, equations.AA[j].sum(0), equations.AY[j].sum(0)[
-                    :, None], equations.YY[j].sum(keepdims=True), self.effective[j])
+                r, e = ratios_of(self.samples, j, self._target(j, h)[:, None], h.gravity,
+                                 self.effective[j])
                 cost += surprise(float(r[0]), float(e[0]))
                 continue
             k = h.target[j] if h.target[j] < n else j  # or its own, delayed

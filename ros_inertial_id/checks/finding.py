@@ -30,10 +30,8 @@ WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked',
 HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
 LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
 WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
-# {kind of change of one joint's effort: its unit, and what that is of the number}
-CHANGES = {'delay': ('ms', 1e3), 'gain': ('%', 100.0), 'offset jump': ('N m or N', 1.0),
-           'saturation': ('%', 100.0), 'negated': ('', 1.0)}
 NATS = 'nats'  # unit of a log-likelihood difference
+CERTAIN = 7.0  # nats: odds of a thousand to one
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
@@ -105,7 +103,6 @@ class Checkup:
     torque : {joint: RMS of the measured torque}; nominal : {joint: RMS of what the description
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
     lasting : {joint: integrated correlation time of the residual [s]}
-    visible : {joint: {kind of CHANGES: smallest change of its effort that would be named}}
     """
 
     checks: tuple[Finding, ...]
@@ -116,7 +113,6 @@ class Checkup:
     nominal: Mapping[str, float] = field(default_factory=dict)
     residual: Mapping[str, float] = field(default_factory=dict)
     lasting: Mapping[str, float] = field(default_factory=dict)
-    visible: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.text()
@@ -125,8 +121,7 @@ class Checkup:
         """Return plain values for JSON and the model file."""
         return {'verdict': verdict_entry(self.verdict, self.joints),
                 'checks': [asdict(finding) for finding in self.checks],
-                'masked_share': list(self.masked),
-                'smallest_visible': {joint: dict(own) for joint, own in self.visible.items()}}
+                'masked_share': list(self.masked)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> 'Checkup':
@@ -150,26 +145,7 @@ class Checkup:
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
             lines.append(f'left out: {shares} of the samples (--keep-all uses them)')
-        lines += visible_lines(self.visible)
         return '\n'.join(lines)
-
-
-def visible_lines(visible: Mapping[str, Mapping[str, float | None]]) -> list[str]:
-    """Return the table of the smallest changes that are ``visible``, as of a Checkup."""
-    if not visible:
-        return []
-    wide = max(map(len, visible))
-    head = [f'{kind} [{unit}]' if unit else kind for kind, (unit, _) in CHANGES.items()]
-    rows = [[_shown(own[kind], unit, factor) for kind, (unit, factor) in CHANGES.items()]
-            for own in visible.values()]
-    return ['not checked: changes of one effort alone that are smaller than these',
-            '  '.join([' ' * wide, *head]),
-            *('  '.join([f'{joint:{wide}}', *(f'{x:>{len(h)}}' for x, h in zip(row, head))])
-              for joint, row in zip(visible, rows))]
-
-
-def _shown(size: float | None, unit: str, factor: float) -> str:
-    return 'any' if size is None else f'{factor * size:.3g}' if unit else 'named'
 
 
 def verdict_of(fields: Mapping[str, Any]) -> Verdict:
@@ -218,9 +194,7 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
         share = residual / rms if rms else 0.0
         own = [f for f in findings if joint in f.joints]
         reasons = [f.says for f in own if f.severity == DOUBTFUL]
-        if TENTH < share <= FIFTH and lasting.get(joint, 0.0) > LASTING:
-            reasons.append(f'{fit.words(share)}, autocorrelated for {lasting[joint]:.2g} s: '
-                           'systematic, not noise')
+        reasons += _systematic(fit, share, lasting.get(joint, 0.0))
         if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual:
             reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
                            'validity range')
@@ -230,17 +204,27 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
     return out
 
 
-def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
-                  ) -> Verdict:
+def _systematic(fit: Judged, share: float, seconds: float) -> list[str]:
+    """Return the reason against a residual, a ``share`` of the torque, correlated for seconds."""
+    if not TENTH < share <= FIFTH or seconds <= LASTING:
+        return []
+    return [f'{fit.words(share)}, autocorrelated for {seconds:.2g} s: systematic, not noise']
+
+
+def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding],
+                  lasting: Mapping[str, float] = MappingProxyType({})) -> Verdict:
     """
     Return the Verdict of all joints together.
 
-    fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
+    fit, lasting : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
+    All torques leave a systematic residual where the joint that leaves most does.
     """
     total = np.linalg.norm(list(fit.torque.values())) if fit.torque else 0.0
     share = float(np.linalg.norm(list(fit.residual.values())) / total) if total else 0.0
     out = _verdict(fit, share, [f.says for f in findings if f.severity == WRONG],
-                   [f.says for f in findings if f.severity == DOUBTFUL])
+                   [*(f.says for f in findings if f.severity == DOUBTFUL),
+                    *_systematic(fit, share, lasting.get(max(
+                        fit.residual, key=lambda j: fit.residual[j], default=''), 0.0))])
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
     poor = [joint for joint, v in joints.items() if joint not in bad
             and fit.residual.get(joint, 0.0) > FIFTH * fit.torque.get(joint, 0.0)]

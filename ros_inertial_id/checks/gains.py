@@ -1,23 +1,18 @@
-"""Alternatives of the efforts: another unit or a current, the gain of one joint, saturation."""
+"""Alternatives of the efforts: another unit or a current, the gain of one joint."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from .evidence import Evidence, SURELY, WORTH
+from .evidence import ALIKE, BADLY, Evidence, WORTH
 from .finding import DOUBTFUL, HALF, WRONG
 from .hypothesis import Candidate
 from .samples import FRICTION
 
-BADLY = 0.1         # relative residual from which every joint is asked
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
-SHORT = 0.05        # of the largest torque that an effort lacks
 OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
-ALIKE = 1.1         # times what another cause leaves: neither explains more
-AGREE = 1.1         # factors between gains by other joints and by the description
-ROUNDS = 4          # of bodies and saturation in turn
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -116,7 +111,7 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
         # rough: where they agree that there is a gain, its size is the description's.
         ratio, error = (abs(x[j]) for x in evidence.own_ratios)
         apart = abs(np.log(ratio / factor)) if ratio else np.inf
-        agreed = error < np.log(AGREE) * ratio and apart < min(np.log(AGREE), abs(np.log(ratio)))
+        agreed = error < np.log(ALIKE) * ratio and apart < min(np.log(ALIKE), abs(np.log(ratio)))
         if agreed:
             factor, h = ratio, evidence.hypothesis(
                 scale=np.where(np.arange(count) == j, 1 / ratio, 1.0))
@@ -140,47 +135,12 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
                     (names[j],), cost=PER_GAIN + np.log(count), surely=bool(agreed))
 
 
-def saturation(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
-    s, tried = evidence.samples, []
-    cost = PER_GAIN + float(np.log(len(s.robot)))
-    for j in _suspects(evidence, short_column):
-        values = evidence.base.values
-        for _ in range(ROUNDS):  # by the bodies that the fit without it, and then with it, has
-            column = short_column(s.columns(j) @ values[s.places[j]])
-            h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
-            fit = evidence.fit(h)
-            values = fit.values
-        short = -float(values[len(s.mean)])
-        nats = fit.evidence - evidence.base.evidence - cost
-        if short > SHORT and (nats > SURELY
-                              or fit.residual[j] < HALF * evidence.base.residual[j]):
-            tried.append((fit.evidence, j, short, h, fit))
-    if tried:
-        _, j, short, h, fit = max(tried, key=lambda one: one[0])
-        name = s.robot.joint_names[j]
-        yield Candidate('effort saturates', f'the efforts of {name} fall short by '
-                        f'{100 * short:.0f} % where its torque is largest',
-                        'stay below what the sensor or the drive can show', h, fit, (name,),
-                        cost=cost, surely=True)
-
-
-def short_column(torque: np.ndarray) -> np.ndarray:
-    """Return what an effort lacks, (N,) per share of the largest ``torque`` (N,) that it lacks."""
-    return np.asarray(torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2)
-
-
-def _suspects(evidence: Evidence, change: Callable[[np.ndarray], np.ndarray] = np.asarray
-              ) -> list[int]:
-    """
-    Return the joints whose gain could explain some of a residual that is not large anyway.
-
-    change : of a torque (N,), that is asked for: the torque itself, of a gain
-    """
+def _suspects(evidence: Evidence) -> list[int]:
+    """Return the joints whose gain could explain some of a residual that is not large anyway."""
     s, joints = evidence.samples, np.arange(len(evidence.samples.robot))
     if evidence.base.relative > BADLY:
         return joints.tolist()
-    torques = [change(s.torque(j, evidence.base.values))[:, None] * (joints == j)
+    torques = [s.torque(j, evidence.base.values)[:, None] * (joints == j)
                for j in range(len(joints))]
     nats, _ = evidence.score(torques).each()
     return np.flatnonzero(nats > WORTH).tolist()

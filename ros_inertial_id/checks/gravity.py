@@ -1,33 +1,27 @@
 """
-Alternatives of gravity, of axes and of bodies.
+Alternatives of gravity, of angles and of bodies.
 
-Gravity taken off the efforts, or from another direction; an axis that is turned, angles in
-degrees; a tool that the description lacks.
+Gravity taken off the efforts, or from another direction; angles in degrees; a tool that the
+description lacks.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, WORTH
-from .finding import NOTE
-from .hypothesis import Candidate, Fitted, UNDESCRIBED
+from .evidence import ALIKE, BADLY, Evidence, FLOOR, WORTH
+from .finding import CERTAIN, HALF, NOTE
+from .hypothesis import Candidate, UNDESCRIBED
 from .samples import equations, FRICTION
 from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..estimation.gravity_search import DIRECTIONS, sphere, tangent, turned
 
-SMALL = 0.01        # relative residual that leaves no room for another gravity
-BADLY = 0.1         # relative residual from which costly alternatives are asked
 UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
-HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
-ALIKE = 1.1         # times the residual: free bodies do without as well
 STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
-TWO = 2.0           # nats more than an effort that is negated: two channels are wrong, not one
-COARSE = 3          # every that many samples, where motion is counted otherwise
 EXPLAINED = 0.35    # of what the description leaves, that a load may leave
 
 
@@ -43,7 +37,7 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
                         < np.linalg.norm(evidence.nominal)):
         yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
     declared = s.gravity / np.linalg.norm(s.gravity)
-    if evidence.base.relative < SMALL or (
+    if evidence.base.relative < FLOOR or (
             evidence.base.relative < BADLY and _nats_of_tilt(evidence, declared) < WORTH):
         return
     starts = [declared]
@@ -177,55 +171,22 @@ def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
     return found
 
 
-def in_degrees(evidence: Evidence) -> list[Candidate]:
+def in_degrees(evidence: Evidence) -> Iterator[Candidate]:
     """
-    Return the Candidate of motion in degrees; ``evidence`` : of all joints.
+    Yield motion in degrees, by ``evidence``.
 
     Where joints have limits, these tell it; without any, only the torques can.
     """
-    robot = evidence.samples.robot
-    if np.any(np.isfinite(robot.lower)) or any(robot.prismatic):
-        return []
-    unit, before = np.full(len(robot), np.pi / 180.0), _thinned(evidence)
-    there = _thinned(evidence, unit)
-    return [Candidate('position in degrees', 'positions and velocities of all joints are in '
-                      'degrees', 'publish radians', there.as_recorded,
-                      _gained(evidence, before, there.base), robot.joint_names, cost=TWO,
-                      axes=unit)]
-
-
-def turned_axes(evidence: Evidence, joints: Collection[str]) -> list[Candidate]:
-    """Return Candidates of one of ``joints`` each whose axis is turned; ``evidence`` : all."""
-    names, out = evidence.samples.robot.joint_names, []
-    before = _thinned(evidence) if joints else None
-    for j, name in enumerate(names):
-        if name not in joints or before is None:
-            continue
-        sign = np.where(np.arange(len(names)) == j, -1.0, 1.0)
-        there = _thinned(evidence, sign)
-        for effort in (1.0, -1.0):
-            what = 'position and velocity' + (', and effort,' if effort < 0 else '')
-            h = there.hypothesis(scale=np.where(sign < 0, effort, 1.0))
-            out.append(Candidate('axis turned', f'{what} of {name} are negated',
-                                 'correct their signs, or the axis in the description', h,
-                                 _gained(evidence, before, there.fit(h)), (name,),
-                                 cost=float(np.log(2 * len(sign))) + TWO, axes=sign))
-    return out
-
-
-def _thinned(evidence: Evidence, factor: np.ndarray | None = None) -> Evidence:
-    """Return the Evidence of some samples, angles times a ``factor`` (n,)."""
-    s = evidence.samples
-    some = np.arange(len(s.fold)) % COARSE == 0
-    if factor is None:
-        return Evidence(s.as_declared.chosen(some), evidence.effective)
-    return Evidence(equations(s.robot, s.motion.rows(some).turned(factor), s.parameters,
-                              s.fold[some]).as_declared, evidence.effective)
-
-
-def _gained(evidence: Evidence, before: Evidence, fit: Fitted) -> Fitted:
-    """Return a ``fit`` of fewer samples: what it gains there, on top of all as recorded."""
-    return replace(fit, evidence=evidence.base.evidence + fit.evidence - before.base.evidence)
+    s, robot = evidence.samples, evidence.samples.robot
+    if (evidence.base.relative < BADLY or np.any(np.isfinite(robot.lower))
+            or any(robot.prismatic)):
+        return
+    radians = replace(equations(robot, s.motion.in_radians(), s.parameters, s.fold),
+                      gravity=s.gravity)
+    yield Candidate('position in degrees', 'positions and velocities of all joints are in '
+                    'degrees', 'publish radians', evidence.as_recorded,
+                    Evidence(radians.as_declared, evidence.effective).base, robot.joint_names,
+                    mended=radians)
 
 
 def tool(evidence: Evidence) -> Iterator[Candidate]:

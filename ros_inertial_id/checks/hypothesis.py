@@ -76,8 +76,8 @@ class Candidate:
     One alternative, fitted.
 
     name, says, do, tests : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
-    joints : concerned; severity : of the finding; windows : [s]
-    axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
+    joints : concerned; severity : of the finding
+    mended : the samples without the fault, where it is not of the efforts or of gravity
     surely : whether no law that the model may lack explains as much: evidence alone decides
     """
 
@@ -90,8 +90,7 @@ class Candidate:
     severity: str = WRONG
     cost: float = 0.0
     tests: str = 'left-out evidence against the data as recorded'
-    windows: tuple[tuple[float, float], ...] = ()
-    axes: np.ndarray | None = None
+    mended: Samples | None = None
     surely: bool = False
 
 
@@ -118,38 +117,36 @@ class Score:
         return float(0.5 * self.toward @ x - len(self.toward))
 
 
-def ratios_of(samples: Samples, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndarray,
+def without_friction(samples: Samples, j: int, x: np.ndarray,
+                     laws: slice = slice(-FRICTION, None)) -> np.ndarray:
+    """Return x (N,) or (N, k) of joint ``j`` without what its friction ``laws`` explain of it."""
+    Q = np.linalg.qr(samples.columns(j)[:, laws])[0]
+    return np.asarray(x - Q @ (Q.T @ x))
+
+
+def ratios_of(samples: Samples, j: int, efforts: np.ndarray, gravity: np.ndarray,
               effective: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return (m,) efforts over described torques of joint ``j``, and their errors.
+    Return (m,) ``efforts`` (N, m) over described torques of joint ``j``, and their errors.
 
-    AA : (p, p), AY : (p, m) products in units of the prior; square : (m,) sums of squares of the
-    efforts; effective : number of independent samples
+    gravity : (3,) [m/s^2]; effective : number of independent samples
     """
-    basis = np.column_stack([_bodies(samples), _friction(samples, j)[:, :-1]])  # no armature
-    H, b = basis.T @ AA @ basis, basis.T @ AY
-    size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-    inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
-    x = inverse @ (b / size[:, None])
-    left = np.maximum(square - (b / size[:, None] * x).sum(0), 0.0)
-    described = H[0, 0] > NOTHING ** 2 * max(float(square.max()), 0.0)
-    if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
-        return np.zeros(len(square)), np.full(len(square), np.inf)
-    error = np.sqrt(inverse[0, 0] * left / effective)
-    return x[0] / size[0], error / size[0]
+    described = samples.torque(j, samples.mean, gravity)
+    y, own = (without_friction(samples, j, x, slice(-FRICTION, -1)) for x in (efforts, described))
+    square, largest = own @ own, (efforts ** 2).sum(axis=0).max()
+    # It has no torque, or one like friction's.
+    if square <= max(NOTHING * (described @ described), NOTHING ** 2 * largest):
+        return np.zeros(y.shape[1]), np.full(y.shape[1], np.inf)
+    ratio = own @ y / square
+    left = ((y - np.outer(own, ratio)) ** 2).sum(axis=0)
+    return ratio, np.sqrt(left / square / effective)
 
 
-def _bodies(samples):
-    """Return the (p,) description without friction, in units of the prior."""
-    out = samples.mean / samples.sd
-    out[10 * len(samples.robot):] = 0.0
-    return out
-
-
-def _friction(samples, j):
-    """Return unit vectors (p, FRICTION) of the friction of joint ``j``."""
-    first = 10 * len(samples.robot) + FRICTION * j
-    return np.eye(len(samples.mean))[:, first:first + FRICTION]
+def described_residual(samples: Samples, gravity: np.ndarray) -> np.ndarray:
+    """Return the (n,) RMS of what the description leaves under a ``gravity`` (3,) [N m or N]."""
+    return np.array([np.sqrt(np.mean(without_friction(
+        samples, j, samples.motion.tau[:, j] - samples.torque(j, samples.mean, gravity)) ** 2))
+        for j in range(len(samples.robot))])
 
 
 def surprise(ratio: float, error: float) -> float:
@@ -163,26 +160,6 @@ def surprise(ratio: float, error: float) -> float:
     return float(min(UNDESCRIBED, off + UNDESCRIBED * (ratio < 0) / (1.0 + 4.0 * unknown)))
 
 
-def nominal_residual(samples: Samples, AA: np.ndarray, AY: np.ndarray,
-                     YY: np.ndarray) -> np.ndarray:
-    """
-    Return the (n,) RMS of what the description of ``samples`` leaves, friction fitted [N m].
-
-    AA : (n, p, p), AY : (n, p, m), YY : (n, m, m) products in units of the prior
-    """
-    out, body = [], _bodies(samples)
-    for j in range(len(AA)):
-        F = _friction(samples, j)
-        toward = F.T @ (AY[j, :, j] - AA[j] @ body)
-        H = F.T @ AA[j] @ F
-        size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-        x = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True) @ (toward / size)
-        square = (YY[j, j, j] - 2.0 * body @ AY[j, :, j] + body @ AA[j] @ body
-                  - x @ (toward / size))
-        out.append(np.sqrt(max(square, 0.0) / len(samples.fold)))
-    return np.array(out)
-
-
 class Described:
     """
     How well changed descriptions explain the efforts of ``samples``.
@@ -194,8 +171,12 @@ class Described:
 
     def __init__(self, samples: Samples) -> None:
         count = len(samples.robot)
-        y, D, inert, loads = (list(x) for x in zip(*(_without_friction(samples, j)
-                                                     for j in range(count))))
+        y, D, inert, loads = ([without_friction(samples, j, x) for j, x in enumerate(own)]
+                              for own in (
+            samples.motion.tau.T,
+            [samples.torque(j, samples.mean) for j in range(count)],
+            [samples.torque(j, samples.mean, np.zeros(3)) for j in range(count)],
+            [samples.load(j) * LOAD for j in range(count)]))
         own = [float(d @ t / max(d @ d, 1e-300)) for d, t in zip(D, y)]
         left = {'alone': [t - d for t, d in zip(y, D)],
                 'no gravity': [t - d for t, d in zip(y, inert)],
@@ -229,11 +210,3 @@ class Described:
     def total(self, model: str) -> float:
         """Return the RMS of what a model leaves of all joints [N m]."""
         return max(float(np.linalg.norm(self.left[model])), 1e-300)
-
-
-def _without_friction(samples, j):
-    """Return efforts, described torques with and without gravity, and columns of a load."""
-    Q = np.linalg.qr(samples.columns(j)[:, -FRICTION:])[0]
-    out = (samples.motion.tau[:, j], samples.torque(j, samples.mean),
-           samples.torque(j, samples.mean, np.zeros(3)), samples.load(j) * LOAD)
-    return tuple(x - Q @ (Q.T @ x) for x in out)

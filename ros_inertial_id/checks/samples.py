@@ -55,10 +55,10 @@ class Motion:
         return Motion(*(x[chosen] for x in (
             self.t, self.q, self.v, self.a, self.tau, self.late, self.before)))
 
-    def turned(self, factor: np.ndarray) -> 'Motion':
-        """Return the Motion with angles times a ``factor`` (n,)."""
-        return replace(self, q=self.q * factor, v=self.v * factor, a=self.a * factor,
-                       before=self.before * factor[:, None])
+    def in_radians(self) -> 'Motion':
+        """Return the Motion whose angles here are degrees."""
+        return replace(self, q=np.radians(self.q), v=np.radians(self.v), a=np.radians(self.a),
+                       before=np.radians(self.before))
 
 
 @dataclass(frozen=True)

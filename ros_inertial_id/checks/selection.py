@@ -11,32 +11,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from .changes import effort_changes, picked_up
-from .deflections import backlash, elastic_joints, encoders, moving_base
-from .efforts import BADLY, delays, order, signs, swapped_efforts
-from .evidence import CERTAIN, Evidence, SURELY
-from .finding import Finding, HALF, NOTE
-from .gains import gains, saturation
-from .gravity import gravity, in_degrees, tool, turned_axes
+from .contacts import long_pushes
+from .efforts import delays, order, signs
+from .encoders import encoders
+from .evidence import ALIKE, BADLY, Evidence, SURELY, VISIBLE
+from .finding import CERTAIN, Finding, HALF, NOTE
+from .gains import gains
+from .gravity import gravity, in_degrees, tool
 from .hypothesis import Candidate
-from .samples import equations, Samples
+from .samples import Samples
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
-    'signs': signs, 'order': order, 'gains': gains, 'saturation': saturation, 'delays': delays,
-    'gravity': gravity, 'encoders': encoders, 'changes': effort_changes, 'picked up': picked_up,
-    'tool': tool, 'base': moving_base, 'elasticity': elastic_joints,
-    'backlash': backlash}
-# What a small residual does not rule out.
-ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool', 'base', 'elasticity',
-          'backlash')
-LIMIT = CERTAIN + float(np.log(len(CHECKS)))
+    'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
+    'encoders': encoders, 'tool': tool, 'pushes': long_pushes, 'degrees': in_degrees}
+# What a large residual alone makes worth asking for.
+IF_DOUBTFUL = 'order', 'pushes', 'degrees'
+LIMIT = 9.565     # nats: odds of a thousand to one, for each of a dozen that are tried
 AS_LIKELY = 3.0   # nats: odds of twenty to one
 OTHERS = '; or, as likely, '
-VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
 THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
 NOTHING = 0.9     # relative residual: the efforts do not follow the motion
-ALIKE = 1.1       # times the residual of all joints, which the largest of them decide
 
 
 def best_of(evidence: Evidence, known: set[str],
@@ -49,7 +44,7 @@ def best_of(evidence: Evidence, known: set[str],
     base = evidence.base
     doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
     found = [c for name, one in CHECKS.items()
-             if name in only and (doubtful or name in ALWAYS)
+             if name in only and (doubtful or name not in IF_DOUBTFUL)
              for c in one(evidence)]
 
     def nats(c: Candidate) -> float:
@@ -60,22 +55,6 @@ def best_of(evidence: Evidence, known: set[str],
                 and nats(c) > LIMIT and _worth_a_word(c, evidence)]
 
     chosen = accepted(found)
-    poor = [n for n, r, t in zip(evidence.samples.robot.joint_names, base.residual, base.torque)
-            if r > 3 * BADLY * t]
-    if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
-            not chosen and poor and _not_described(evidence)):
-        # What is asked since the residual is large must explain that.
-        chosen += [c for c in accepted([*swapped_efforts(evidence), *in_degrees(evidence),
-                                        *turned_axes(evidence, evidence.samples.robot.joint_names)
-                                        ]) if c.fit.relative < SHRUNK * base.relative]
-    elif not chosen:  # or that of a joint which others outweigh
-        chosen = [c for c in accepted(turned_axes(evidence, poor))
-                  if c.fit.relative < SHRUNK * base.relative]
-    else:  # an axis that is turned looks like an effort that is negated
-        turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
-        least = max(nats(c) for c in chosen) + CERTAIN
-        chosen += [c for c in (accepted(turned_axes(evidence, turned)) if len(turned) == 1 else [])
-                   if nats(c) > least]
     if not chosen and base.relative < BADLY:
         chosen = [c for c in found if c.severity == NOTE and nats(c) > LIMIT]
     if not chosen:
@@ -86,14 +65,7 @@ def best_of(evidence: Evidence, known: set[str],
         c, others = most, []  # what is left without it hides what contradicts the others
     alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
     says = OTHERS.join(one.says for one in (c, *alike))
-    return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
-                      c.windows)
-
-
-def _not_described(evidence: Evidence) -> bool:
-    """Return whether the description leaves much."""
-    return bool(np.linalg.norm(evidence.nominal)
-                > 2 * BADLY * np.linalg.norm(evidence.base.torque))
+    return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do)
 
 
 def hides(c: Candidate) -> bool:
@@ -114,8 +86,7 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
         return True
     share = (before.residual / before.torque, after.residual / after.torque)
     count = len(before.torque)
-    moved = ((h.target != np.arange(count)) & (h.target < count)
-             | (h.scale == -1.0)) & (c.axes is None)
+    moved = (h.target != np.arange(count)) & (h.target < count) | (h.scale == -1.0)
     negated = np.flatnonzero(h.scale == -1.0)
     if overwhelming and negated.size and all(evidence.driving(int(j)) > CERTAIN for j in negated):
         return True  # friction that drives is none, though it explains as much
@@ -150,15 +121,13 @@ def _changes_parameters(c: Candidate, evidence: Evidence) -> bool:
 
 def mended(samples: Samples, cause: Candidate) -> Samples:
     """Return ``samples`` as if the ``cause`` that they were fitted to were not there."""
-    h, gravity = cause.hypothesis, cause.hypothesis.gravity
-    if cause.axes is not None:
-        samples = equations(samples.robot, samples.motion.turned(cause.axes), samples.parameters,
-                            samples.fold)
-    motion, count = samples.motion, len(samples.robot)
+    if cause.mended is not None:
+        return cause.mended
+    h, motion, count = cause.hypothesis, samples.motion, len(samples.robot)
     free = cause.fit.values[len(samples.mean):]
     tau, late = motion.tau.copy(), motion.late.copy()
     for j, (k, scale) in enumerate(zip(h.target, h.scale)):
         known = h.extra[j] @ -free if h.extra else h.added[j] if h.added else np.zeros(len(tau))
         tau[:, j] = scale * samples.targets(j)[:, k] + known
         late[:, j] = scale * motion.late[:, k if k < count else j] + known[:, None]
-    return replace(samples, gravity=gravity, motion=replace(motion, tau=tau, late=late))
+    return replace(samples, gravity=h.gravity, motion=replace(motion, tau=tau, late=late))

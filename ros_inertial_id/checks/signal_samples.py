@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
+from .finding import CERTAIN, DOUBTFUL, Finding, MASKED, NOTE, WRONG
 from .signals import Quantity, RawSignals, runs
 
-CERTAIN = 7.0     # nats: odds of a thousand to one
 FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
 SOME = 5
 MANY = 20         # stretches: so many are the rhythm of a slow source

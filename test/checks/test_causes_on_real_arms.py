@@ -77,16 +77,11 @@ def test_a_small_gain_is_not_blamed_on_another_joint(arms):
     assert _said(arms['kuka'], _times(3, 1.15)) == []
 
 
-def test_an_offset_that_jumps_is_no_drift_and_a_long_push_loads_several_joints(arms):
-    def jumped(t, tau):
-        return tau + 4.0 * np.outer(t - t[0] > 0.6 * np.ptp(t), np.arange(7) == 1)
-
+def test_a_long_push_loads_several_joints(arms):
     def pushed(t, tau):
         inside = np.clip((t - t[0] - 10.0) / 6.0, 0.0, 1.0)
         return tau + np.outer(np.sin(np.pi * inside), tau.std(0) * (np.arange(7) < 2))
 
-    assert _said(arms['kuka'], jumped) == [
-        ('effort offset jumps', DOUBTFUL, ('lwr_1_joint',))]
     (name, severity, joints), = _said(arms['kuka'], pushed)
     assert (name, severity) == ('contact', DOUBTFUL)
     assert {'lwr_0_joint', 'lwr_1_joint'} <= set(joints)

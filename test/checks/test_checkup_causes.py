@@ -7,7 +7,6 @@ import mujoco_arm
 import numpy as np
 import pytest
 from recording_faults import FAULTS, rebuilt
-import six_axis_arm
 import slider_crank_runs
 
 from ros_inertial_id.checks import gains as gain_checks
@@ -249,13 +248,6 @@ def test_a_gain_of_a_joint_is_what_the_others_say_without_it(arm, monkeypatch):
     assert 'gain of a joint' not in [c.name for c in gains(evidence)]
     answers = iter([1.5, 1.6, 1.6] * 3)
     assert 'gain of a joint' in [c.name for c in gains(evidence)]
-
-
-def test_the_axis_of_a_wrist_is_found_though_other_joints_outweigh_it():
-    options = replace(OPTIONS, effort_kind='current', drive_gain=six_axis_arm.GAINS)
-    broken, _, _ = FAULTS['axis turned'][0](six_axis_arm.recorded(6), options, 2, None)
-    found = check([broken], options).checks[0]
-    assert (found.name, found.joints) == ('axis turned', ('wrist_1_joint',))
 
 
 def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():

@@ -180,26 +180,9 @@ def contact(t, q, v, tau, level, rng):
     return tau, (t[k], t[end])
 
 
-def drifting(t, q, v, tau, level, rng):
-    size = (0.1, 0.4, 1.0)[level] * tau.std(0)
-    return tau + size * (t[:, None] - t[0]) / np.ptp(t), None
-
-
 def one_late(t, q, v, tau, level, rng):
     j = strong(tau, 0)
     tau[:, j] = late(t, tau[:, [j]], (0.02, 0.04, 0.1)[level])[:, 0]
-    return tau, None
-
-
-def jumping(t, q, v, tau, level, rng):
-    j, k = strong(tau, 0), int(0.6 * len(t))
-    tau[k:, j] += (0.1, 0.3, 1.0)[level] * tau[:, j].std()
-    return tau, None
-
-
-def one_drifting(t, q, v, tau, level, rng):
-    j = strong(tau, 0)
-    tau[:, j] += (0.1, 0.4, 1.0)[level] * tau[:, j].std() * (t - t[0]) / np.ptp(t)
     return tau, None
 
 
@@ -207,13 +190,6 @@ def leaning(t, q, v, tau, level, rng):
     j, (k, end) = strong(tau, 1), (len(t) * np.array((0.4, 0.7))).astype(int)
     push = np.sin(np.pi * np.linspace(0, 1, end - k))
     tau[k:end, j] += (0.3, 0.8, 2.0)[level] * tau[:, j].std() * push
-    return tau, None
-
-
-def saturating(t, q, v, tau, level, rng):
-    j = strong(tau, 0)
-    most = (1.5, 1.0, 0.6)[level] * np.abs(tau[:, j]).max()
-    tau[:, j] = most * np.tanh(tau[:, j] / most)
     return tau, None
 
 
@@ -258,61 +234,6 @@ def smooth(t, q, v):
     return q, v, uniform_filter1d(np.gradient(v, t, axis=0), size, axis=0)
 
 
-def described_load(recording):
-    """Return (names, load) that links put on gears, (N, n), as the description has them."""
-    from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
-    _, channel, t, q, v, _ = columns(recording)
-    robot = load_robot_model(recording.robot_description, gravity_base=gravity_from_mounting(
-        recording.mounting or 'upright'))
-    names, model = [channel.names.index(j) for j in robot.joint_names], robot.pin_model
-    data = model.createData()
-    q, v, a = smooth(t, q[:, names], v[:, names])
-    return names, np.array([pin.rnea(model, data, *state).copy()
-                            for state in zip(robot.pin_q(q), v, a)])
-
-
-def off_by(recording, names, x):
-    """Return the recording with joints measured x (N, n) beside their links."""
-    _, _, t, q, v, _ = columns(recording)
-    q[:, names] += x
-    v[:, names] += np.gradient(x, t, axis=0)
-    return rebuilt(recording, position=q, velocity=v)
-
-
-def bending(recording, options, level, rng):
-    names, load = described_load(recording)
-    return off_by(recording, names, (0.003, 0.01, 0.03)[level] * load / np.abs(load).max()), \
-        options, None
-
-
-def play(recording, options, level, rng):
-    names, load = described_load(recording)
-    turns = (load[1:] > 0) != (load[:-1] > 0)
-    load = load * (turns.sum(axis=0) > 5)  # what never leaves its flank has no play
-    if not load.any():
-        return None, options, None
-    only = np.arange(load.shape[1]) == np.argmax(load.std(axis=0))
-    x = (0.0003, 0.001, 0.003)[level] * np.tanh(load / (0.01 * load[:, only].std())) * only
-    return off_by(recording, names, x), options, None
-
-
-def shaken(recording, options, level, rng):
-    from ros_inertial_id.dynamics.robot_model import load_robot_model
-    _, channel, t, q, v, tau = columns(recording)
-    robot = load_robot_model(recording.provenance.get('truth', recording.robot_description))
-    if len(robot) < 4:  # three accelerations explain three joints
-        return None, options, None
-    names, model = [channel.names.index(j) for j in robot.joint_names], pin.Model(robot.pin_model)
-    data = model.createData()
-    for axis, share, hertz in ((0, 0.6, 3.0), (1, 0.8, 3.7)):
-        model.gravity.linear = np.eye(3)[axis]
-        pull = np.array([pin.computeGeneralizedGravity(model, data, x).copy()
-                         for x in robot.pin_q(q[:, names])])
-        size = (0.1, 0.3, 1.0)[level] * share * np.sin(2 * np.pi * hertz * t)
-        tau[:, names] += as_efforts(size[:, None] * pull, options)
-    return rebuilt(recording, effort=tau), options, None
-
-
 def _load_torque(model, robot, t, q, v, mass):
     loaded = pin.Model(model)
     body = pin.Inertia(mass, np.array([0.0, 0.02, 0.08]), 1e-3 * mass * np.eye(3))
@@ -328,14 +249,6 @@ def compensated(recording, options, level, rng):
     names, torque = gravity_torque(recording)
     tau[:, names] -= as_efforts(torque, options)
     return rebuilt(recording, effort=tau), options, None
-
-
-def picked_up(recording, options, level, rng):
-    _, _, t, q, v, tau = columns(recording)
-    names, torque = gravity_torque(recording, (0.5, 1.5, 4.0)[level], False)
-    k = int((0.35, 0.5, 0.65)[level] * len(t))
-    tau[k:, names] += as_efforts(torque, options)[k:]
-    return rebuilt(recording, effort=tau), options, (t[k], t[-1])
 
 
 def undeclared(recording, options, level, rng):
@@ -371,13 +284,6 @@ def noise(t, q, v, tau, level, rng):
 
 def in_degrees(t, q, v, level, rng):
     return np.degrees(q), np.degrees(v), None
-
-
-def axis(t, q, v, level, rng):
-    j = min(level + 1, q.shape[1] - 1)
-    q[:, j] *= -1
-    v[:, j] *= -1
-    return q, v, None
 
 
 def position_alone(t, q, v, level, rng):
@@ -436,14 +342,9 @@ FAULTS = {
     'effort clipped': (efforts(clipped), ('effort clipped',)),
     'effort spikes': (efforts(effort_spikes), ('effort spikes',)),
     'contact': (efforts(contact), ('contact',)),
-    'drift': (efforts(drifting), ('drift',)),
-    'one effort drifts': (efforts(one_drifting), ('drift',)),
-    'effort offset jumps': (efforts(jumping), ('effort offset jumps',)),
     'long push': (efforts(leaning), ('contact',)),
     'effort of a joint delayed': (efforts(one_late), ('effort of a joint delayed',)),
-    'effort saturates': (efforts(saturating), ('effort saturates',)),
     'upside down': (upside_down, ('wrong mounting',)),
-    'payload picked up': (picked_up, ('payload changed',)),
     'payload not declared': (undeclared, ('payload not declared',)),
     'velocity spikes': (motions(velocity_spikes), ('velocity spikes',)),
     'position spikes': (motions(position_spikes), ('position spikes',)),
@@ -451,9 +352,7 @@ FAULTS = {
     'velocity in degrees': (motions(velocity_alone(np.degrees(1.0))),
                             ('velocity in another unit',)),
     'velocity negated': (motions(velocity_alone(-1.0)), ('velocity or position negated',)),
-    'position negated': (motions(position_alone), ('velocity or position negated',
-                                                   'axis turned')),
-    'axis turned': (motions(axis), ('axis turned',)),
+    'position negated': (motions(position_alone), ('velocity or position negated',)),
     'velocity delayed': (motions(lambda t, q, v, k, r: (
         q, late(t, v, (0.015, 0.04, 0.1)[k]), None)), ('velocity delayed', 'velocity not used')),
     'encoder zero': (motions(encoder), ('encoder zero off',)),
@@ -465,7 +364,4 @@ FAULTS = {
     'wrong mounting': (mounted, ('wrong mounting',)),
     'mounting in degrees': (mounted_degrees, ('mounting in degrees',)),
     'other robot': (other_robot, ('description of another robot',)),
-    'base shakes': (shaken, ('base moves',)),
-    'elastic joints': (bending, ('elastic joint',)),
-    'play of a gear': (play, ('backlash',)),
 }
