@@ -21,7 +21,6 @@ from ..procedures.bag_paths import find_bags
 from ..procedures.drift import drift as drift_of
 from ..procedures.drift_findings import RATE
 from ..procedures.drift_result import Drift
-from ..procedures.everyday import everyday
 from ..procedures.many_recordings import identify_many as identify_bags, Many
 from ..report import summary, write_report
 
@@ -74,20 +73,18 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
                   urdf: str | Path = '', config: str | Path = '',
                   progress: Progress | None = None, **options: Any) -> ManyResult:
     """
-    Return the ManyResult of bags, each accumulated once and kept as R factors beside it.
+    Return the ManyResult of bags, each accumulated once and kept as R factors.
 
     paths : bags, patterns, or folders with bags at any depth
     validate : Recordings to validate on; urdf, config : see ``identify``
     progress : called with (stage, bags done, bags in all)
     options : single options of the configuration by name; ``jobs`` (processes, 1), ``scheduler``
-        (address of a Dask scheduler), ``cache`` (folder of the factors, beside the bags by
-        default), ``keep_all``; ``count_once`` and ``budget`` [s]: see procedures/everyday.py
+        (address of a Dask scheduler), ``cache`` (folder of the factors, the user's cache by
+        default), ``keep_all``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
-    engine = Engine(progress=progress, selected=selected,
-                    **{k: options.pop(k) for k in ENGINE if k in options})
+    engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
     description = description_text(urdf)

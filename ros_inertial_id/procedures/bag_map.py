@@ -1,42 +1,34 @@
 """
 The map over bags: each accumulated once, here, in processes or on a cluster, and kept.
 
-Stretches are merged in the order of time, whoever accumulated them and when: one result.  Each
-process may use its share of the machine's memory: a task that needs more is lost with a
-MemoryError, before the machine is short of it.
+Stretches are merged in the order of time, whoever accumulated them and when: one result.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-import os
-import resource
 from typing import Any
-
-import numpy as np
 
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import ConfigError, RecordingError
-from ..estimation.r_factors import GroupFactor, one_thread, RFactors
+from ..estimation.r_factors import one_thread, RFactors
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import in_processes, Lost, lost
 
 AHEAD = 2000  # tasks that a scheduler has at a time: its memory does not grow with the fleet
 Report = Callable[[str, int, int], None]
-Leaf = tuple[str, int, float]
 Function = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Engine:
     """
-    Where work is done, what is kept and what counts.
+    Where work is done and what is kept.
 
     jobs : processes; scheduler : address of a Dask scheduler, '' for this machine
-    cache : folder of the factors, '' for beside the bags; keep_all : use also what checks mask
+    cache : folder of the factors, '' for the user's cache; keep_all : use also what checks mask
     progress : called with (stage, done, in all), or None
-    selected : which stretches count and by how much, None: all of them
     """
 
     jobs: int = 1
@@ -44,7 +36,6 @@ class Engine:
     cache: str = ''
     keep_all: bool = False
     progress: Report | None = None
-    selected: 'Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]] | None' = None
 
     def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str,
             few: int = 1) -> list[Any]:
@@ -99,25 +90,16 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     return sorted(kept, key=lambda b: (b.notes['start_s'], b.path)), left_out
 
 
-def all_leaves(bags: Sequence[Mapped]) -> list[Leaf]:
-    """Return (file, number of a stretch, weight) of all stretches of ``bags``, each once."""
-    return [(bag.file, k, 1.0) for bag in bags for k in range(bag.stretches)]
-
-
-def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
+def merge_fold(kept: Sequence[tuple[str, int]], number: int) -> RFactors:
     """
-    Return the RFactors of ``leaves`` together, merged in a tree whose depth is that of log2.
+    Return the RFactors of the stretches ``number`` of all bags together.
 
-    shared : nothing; leaves : (file, number of a stretch, weight); no more than one per level of
-    the tree is held
+    kept : (file, how many stretches it holds) of every bag
+    They are merged in a tree whose depth is that of log2; one per level of it is held.
     """
     stack: list[tuple[int, RFactors]] = []
-    path, factors = '', None
-    for file, number, weight in leaves:
-        if file != path:
-            path, factors = file, read_factors(file)
-        assert factors is not None
-        level, own = 0, weighted(factors.stretches[number], weight)
+    for file in (file for file, count in kept if count > number):
+        level, own = 0, read_factors(file).stretches[number]
         while stack and stack[-1][0] == level:
             level, own = level + 1, stack.pop()[1].merge(own)
         stack.append((level, own))
@@ -125,16 +107,6 @@ def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
     while stack:
         total = stack.pop()[1].merge(total)
     return total
-
-
-def weighted(factors: RFactors, weight: float) -> RFactors:
-    """Return RFactors whose rows count ``weight`` times those of ``factors``."""
-    if weight == 1.0:
-        return factors
-    root = np.sqrt(weight)
-    return RFactors(factors.size, {
-        name: GroupFactor(g.unit, g.columns, np.asfortranarray(root * g.R),
-                          max(1, round(weight * g.rows))) for name, g in factors.groups.items()})
 
 
 def run_tasks(function: Function, shared: Any, tasks: Sequence[Any], *, jobs: int = 1,
@@ -154,8 +126,8 @@ def run_tasks(function: Function, shared: Any, tasks: Sequence[Any], *, jobs: in
         for number, task in enumerate(tasks):
             yield number, _guarded(function, shared, task)
     else:
-        call = function, shared, memory_share(min(jobs, len(tasks)))
-        yield from filter(None, in_processes(_in_memory, call, tasks, jobs))
+        call = function, shared
+        yield from filter(None, in_processes(_one_result, call, tasks, min(jobs, len(tasks))))
 
 
 def _guarded(function: Function, shared: Any, task: Any) -> Any:
@@ -164,6 +136,10 @@ def _guarded(function: Function, shared: Any, task: Any) -> Any:
             return function(shared, task)
     except Exception as error:  # one task never ends the others
         return lost(error)
+
+
+def _one_result(call: tuple[Function, Any], task: Any) -> Iterator[Any]:
+    yield _guarded(*call, task)
 
 
 def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: str
@@ -195,17 +171,3 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
             failed = future.exception() if future.status != 'finished' else None
             yield numbers.pop(future.key), lost(failed) if failed else future.result()
             submit(1)
-
-
-def memory_share(jobs: int) -> int:
-    """Return the share of the machine's memory that each of ``jobs`` processes has [bytes]."""
-    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // jobs
-
-
-def _in_memory(call: tuple[Function, Any, int], task: Any) -> Iterator[Any]:
-    """Yield function(shared, task) in a process that may use ``memory`` [bytes], of a ``call``."""
-    function, shared, memory = call
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (
-        memory if most == resource.RLIM_INFINITY else min(memory, most), most))
-    yield _guarded(function, shared, task)

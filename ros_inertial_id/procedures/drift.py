@@ -141,14 +141,14 @@ def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
     of_columns : hash of these
     """
     path = path_of(file)
-    key = key_of(path.stem, (None, None), of_columns)
+    small = path.with_name(f'{key_of(path.stem, (None, None), of_columns)}.factors')
     with suppress(ValueError):
-        return read_factors(str(path.with_name(f'{key}.factors')))
+        return read_factors(small)
     found = read_factors(file)
     day = replace(found, stretches=(merge(found.stretches).combine(columns),),
                   motion=found.motion.thinned(max(1, len(found.motion.t))))
     with suppress(OSError):
-        write_factors(key, [path.parent], day, {})
+        write_factors(small, day)
     return day
 
 
