@@ -19,7 +19,6 @@ from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
 from ..procedures.drift import drift as drift_of
-from ..procedures.drift_findings import RATE
 from ..procedures.drift_result import Drift
 from ..procedures.many_recordings import identify_many as identify_bags, Many
 from ..report import summary, write_report
@@ -102,14 +101,12 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
 
 
 def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,
-          false_discovery_rate: float = RATE, progress: Progress | None = None,
-          **engine: Any) -> Drift:
+          progress: Progress | None = None, **engine: Any) -> Drift:
     """
     Return the Drift of the robots of a model from day to day.
 
     model : of this kind of robot, or the path of its file
     paths : bags, patterns, or folders; bags in one folder are of one robot
-    false_discovery_rate : expected share of robots without a change among those that are named
     progress : called with (stage, done, in all)
     engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
@@ -118,4 +115,4 @@ def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *
                   IdentifiedModel.from_yaml(read_text(model), str(model)))
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
     return drift_of(identified, find_bags([str(p) for p in single]),
-                    Engine(progress=progress, **engine), false_discovery_rate)
+                    Engine(progress=progress, **engine))

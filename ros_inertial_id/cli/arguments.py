@@ -171,9 +171,6 @@ VERBS = {
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'),
-            argument('--false-discovery-rate', 'expected share of robots without a change among '
-                     'those that are named; default: 0.01', type=float, default=0.01,
-                     metavar='RATE'),
             jobs(1), *MANY,
             out('folder for drift.html and tables (Parquet, CSV without pyarrow)'))),
     'payload': Verb(

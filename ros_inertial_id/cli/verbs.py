@@ -174,8 +174,7 @@ def drift_(options: Any) -> None:
     """Say what changed in the robots of a model over their bags."""
     with Progress('bag') as progress:
         found = drift(options.model, options.bags, jobs=options.jobs, cache=options.cache,
-                      scheduler=options.scheduler, progress=progress,
-                      false_discovery_rate=options.false_discovery_rate)
+                      scheduler=options.scheduler, progress=progress)
     from ..report.sheets import drift_sheet
     files = page(options, options.out and Path(options.out) / 'drift.html',
                  lambda: drift_sheet(found))
