@@ -6,7 +6,6 @@ Stretches are merged in the order of time, whoever accumulated them and when: on
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
@@ -16,7 +15,6 @@ from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import in_processes, Lost, lost
 
-AHEAD = 2000  # tasks that a scheduler has at a time: its memory does not grow with the fleet
 Report = Callable[[str, int, int], None]
 Function = Callable[[Any, Any], Any]
 
@@ -37,19 +35,25 @@ class Engine:
     keep_all: bool = False
     progress: Report | None = None
 
-    def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str,
+    def run(self, function: Function, shared: Any, tasks: Sequence[Any], stage: str,
             few: int = 1) -> list[Any]:
         """
         Return function(shared, task), or Lost, of all ``tasks`` in their order.
 
-        function, shared : see ``run_tasks``; stage : of the progress
+        function : of a module; stage : of the progress
         few : so many tasks cost less than processes take to start, and are done in this one
+        An exception of the function is a Lost too.  ConfigError where there is no such scheduler.
         """
+        if self.scheduler and tasks:
+            results = _on_cluster(function, shared, tasks, self.scheduler)
+        elif self.jobs == 1 or len(tasks) <= few:
+            results = ((k, _guarded(function, shared, task)) for k, task in enumerate(tasks))
+        else:
+            results = filter(None, in_processes(_one_result, (function, shared), tasks,
+                                                min(self.jobs, len(tasks))))
         out: list[Any] = [None] * len(tasks)
-        done, jobs = 0, self.jobs if len(tasks) > few else 1
-        for number, result in run_tasks(function, shared, tasks, jobs=jobs,
-                                        scheduler=self.scheduler):
-            out[number], done = result, done + 1
+        for done, (number, result) in enumerate(results, 1):
+            out[number] = result
             if self.progress:
                 self.progress(stage, done, len(tasks))
         return out
@@ -65,8 +69,7 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     """
     shared = Shared(plan, engine.cache, engine.keep_all)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
-    kept: list[Mapped] = []
-    by_content: dict[str, list[Mapped]] = {}
+    kept: dict[str, Mapped] = {}  # by the file of the factors, which its content names
     left_out: dict[str, str] = {}
     for path, result in zip(paths, results):
         if isinstance(result, Lost):
@@ -76,18 +79,14 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
                                  '--cache; what was kept before is used again')
         elif result.reason:
             left_out[path] = result.reason
+        elif result.file in kept:
+            left_out[path] = f'the same samples as {kept[result.file].path}: they count once'
         else:
-            alike = by_content.setdefault(result.notes['provenance']['sha256'], [])
-            same = next((k for k in alike if k.overlaps(result)), None)
-            if same:
-                left_out[path] = f'the same samples as {same.path}: they count once'
-            else:
-                kept.append(result)
-                alike.append(result)
+            kept[result.file] = result
     if not kept:
         raise RecordingError('none of the bags can be used',
                              found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
-    return sorted(kept, key=lambda b: (b.notes['start_s'], b.path)), left_out
+    return sorted(kept.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
 
 
 def merge_fold(kept: Sequence[tuple[str, int]], number: int) -> RFactors:
@@ -107,27 +106,6 @@ def merge_fold(kept: Sequence[tuple[str, int]], number: int) -> RFactors:
     while stack:
         total = stack.pop()[1].merge(total)
     return total
-
-
-def run_tasks(function: Function, shared: Any, tasks: Sequence[Any], *, jobs: int = 1,
-              scheduler: str = '') -> Iterator[tuple[int, Any]]:
-    """
-    Yield (number of a task, function(shared, task) or Lost) as they are done.
-
-    function : of a module; shared : first argument of all; tasks : second arguments
-    jobs : processes, 1: this one; scheduler : address of a Dask scheduler, instead of jobs
-    An exception of the function is a Lost too.  ConfigError where there is no such scheduler.
-    """
-    if not tasks:
-        return
-    if scheduler:
-        yield from _on_cluster(function, shared, tasks, scheduler)
-    elif jobs == 1:
-        for number, task in enumerate(tasks):
-            yield number, _guarded(function, shared, task)
-    else:
-        call = function, shared
-        yield from filter(None, in_processes(_one_result, call, tasks, min(jobs, len(tasks))))
 
 
 def _guarded(function: Function, shared: Any, task: Any) -> Any:
@@ -157,17 +135,8 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
                           ) from None
     with client:
         everywhere = client.scatter(shared, broadcast=True, hash=False)
-        numbers: dict[Any, int] = {}
-        tasks_left, waiting = iter(enumerate(tasks)), as_completed(loop=client.loop)
-
-        def submit(count: int) -> None:
-            for number, task in islice(tasks_left, count):
-                future = client.submit(_guarded, function, everywhere, task, pure=False)
-                numbers[future.key] = number
-                waiting.add(future)
-
-        submit(AHEAD)
-        for future in waiting:
+        numbers = {client.submit(_guarded, function, everywhere, task, pure=False): number
+                   for number, task in enumerate(tasks)}
+        for future in as_completed(numbers, loop=client.loop):
             failed = future.exception() if future.status != 'finished' else None
-            yield numbers.pop(future.key), lost(failed) if failed else future.result()
-            submit(1)
+            yield numbers.pop(future), lost(failed) if failed else future.result()

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from .bag_map import Engine, map_bags, merge_fold
-from .mapped_bags import bag_dataset, decided_plan, Mapped, Shared
+from .mapped_bags import decided_plan, Mapped, over_bag, Shared
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.identify import Identification, identify_data
 from ..identification.judge.prediction import left_out
@@ -30,7 +29,7 @@ from ..identification.passes import Accumulated, Passes, some
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import check_options, Plan
-from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, Stretches,
+from ..identification.reduce.stretches import (FEW, rows_of_stretches, shares_of, Stretches,
                                                stretches_of, THIN, thinning)
 from ..identification.reduce.structure import Structure
 from ..measurement.recording import Recording
@@ -73,10 +72,8 @@ class BagPasses(Passes):
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],
                   values: np.ndarray) -> Residuals:
         """Return the Residuals of parameters; see Passes."""
-        bags = self.bags
-        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in bags)
-        seen = some(bags)
-        return merged(self._run(bag_residuals, shared, seen, [b.path for b in seen]))
+        whole = sum(b.notes['samples'] for b in self.bags)
+        return merged(self._over(residuals_of, (parameters, values, whole), some(self.bags)))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
                   across: np.ndarray) -> Stretches:
@@ -86,16 +83,15 @@ class BagPasses(Passes):
         motions = [read_factors(b.file).motion.thinned(
             1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
         shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
-        parts = self._run(bag_stretches, (self._shared(), base, values, across),
-                          list(zip(bags, shares)), [b.path for b in bags])
+        parts = self._over(rows_of_stretches, (base, values, across), bags, shares)
         return stretches_of(parts, motions, shares)
 
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
         """Return what is left of stretches of some bags, predicted from the others; see Passes."""
-        seen = some(self.bags)
-        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in seen)
-        return self._run(bag_left_out, shared, seen, [b.path for b in seen])
+        bags = some(self.bags)
+        whole = sum(b.notes['samples'] for b in bags)
+        return self._over(left_out, (parameters, values, whole), bags)
 
     def readers(self, data: Dataset) -> tuple[None, None]:
         """Return nothing: estimators that read every sample again are refused."""
@@ -105,8 +101,12 @@ class BagPasses(Passes):
         """Return nothing: a report reads the bag that it shows."""
         return ()
 
-    def _shared(self) -> Shared:
-        return Shared(self.plan, self.engine.cache, self.engine.keep_all)
+    def _over(self, function: Any, arguments: Sequence[Any], bags: Sequence[Mapped],
+              *own: Sequence[Any]) -> list[Any]:
+        """Return function(data, *arguments, of own) of ``bags``, which are read again."""
+        common = Shared(self.plan, self.engine.cache, self.engine.keep_all)
+        return self._run(over_bag, (common, function, arguments), list(zip(bags, *own)),
+                         [b.path for b in bags])
 
     def _run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str]
              ) -> list[Any]:
@@ -120,38 +120,14 @@ class BagPasses(Passes):
         return results
 
 
-def bag_residuals(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
-                  ) -> Residuals:
+def residuals_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+                 whole: int) -> Residuals:
     """
-    Return the Residuals of parameters in one ``bag``.
+    Return the Residuals of parameters in one recording.
 
-    shared : (what holds for all bags, parameters, their values (p,), samples of all bags)
+    values : (p,) of the parameters; whole : samples of all recordings
     """
-    common, parameters, values, whole = shared
-    return evaluate(bag_dataset(common, bag), parameters, values, True, whole=whole)[0]
-
-
-def bag_left_out(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
-                 ) -> dict[str, np.ndarray]:
-    """
-    Return the residuals of one ``bag`` left out; see ``judge.prediction.left_out``.
-
-    shared : (what holds for all bags, parameters, their values (FOLDS, p), samples of the bags)
-    """
-    common, parameters, values, whole = shared
-    return left_out(bag_dataset(common, bag), parameters, values, whole)
-
-
-def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],
-                  task: tuple[Mapped, Share]) -> list[RFactors]:
-    """
-    Return the RFactors of stretches in one bag; see ``rows_of_stretches``.
-
-    shared : (what holds for all bags, base, values (p,), across (3, k)); task : (bag, its Share)
-    """
-    common, base, values, across = shared
-    bag, share = task
-    return rows_of_stretches(bag_dataset(common, bag), base, values, across, share)
+    return evaluate(data, parameters, values, True, whole=whole)[0]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ What a task returns is small: where the factors are kept and what the bag is.  A
 be used is remembered with the reason, by its content, and not examined again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
 from ..identification.model.identified_model import plain
-from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.bag_factors import (BagFactors, cache_folder, dataset_of, factors_of,
                                                  keep, key_of, read_factors, read_kept,
@@ -38,6 +36,7 @@ from ..processes import lost
 FIRST = 3  # bags that can be used, which decide the plan
 NOT_KEPT = 'its factors cannot be kept'  # begins a reason that is none of the bag
 LOOK = 32  # bags among which a plan that was kept is looked for
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,6 @@ class Mapped:
     def checkup(self) -> Checkup:
         """Return the Checkup of the bag, which is kept with its factors."""
         return Checkup.from_fields(read_factors(self.file).notes['checkup'])
-
-    def overlaps(self, other: 'Mapped') -> bool:
-        """Return whether the ``other`` one has samples of this one."""
-        one, two = (m.notes['provenance'] for m in (self, other))
-        starts = [p.get('start_s') or 0.0 for p in (one, two)]
-        ends = [math.inf if p.get('end_s') is None else p['end_s'] for p in (one, two)]
-        return one['sha256'] == two['sha256'] and max(starts) < min(ends)
 
 
 def accumulate_bag(shared: Shared, path: str) -> Mapped:
@@ -146,12 +138,18 @@ def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Record
     return (recording if keep_all else cleaned([recording], found)[0]), found
 
 
-def bag_dataset(shared: Shared, bag: Mapped) -> Dataset:
-    """Return the Dataset of a ``bag`` that was accumulated, read as its rows were; ``shared``."""
+def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ...]) -> Any:
+    """
+    Return what a function gives for the Dataset of one bag, read as its rows were.
+
+    shared : (what holds for all bags, function of a module, its arguments for all bags)
+    task : (Mapped of the bag, further arguments for it)
+    """
+    (common, function, arguments), (bag, *own) = shared, task
     recording = read_bag(bag.path)
-    if not shared.keep_all:
+    if not common.keep_all:
         recording = cleaned([recording], bag.checkup)[0]
-    return dataset_of(recording, shared.plan)
+    return function(dataset_of(recording, common.plan), *arguments, *own)
 
 
 def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]

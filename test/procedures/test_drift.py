@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import mujoco_arm
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
@@ -17,6 +18,7 @@ from ros_inertial_id.measurement.bags import object_store
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.procedures import mapped_bags
+from ros_inertial_id.procedures.drift_result import adjusted, Change, RobotDrift
 
 DAYS, GROWTH, LOAD = 8, 0.2, 0.5  # of viscous friction; kg on the last day
 
@@ -89,6 +91,20 @@ def test_the_bags_of_the_model_are_not_accumulated_again(found):
     assert found.cached == DAYS  # robot0's, by the plan that the model remembers
 
 
+def test_of_robots_that_did_not_change_no_more_are_named_than_the_rate():
+    rng, rate, runs = np.random.default_rng(0), 0.01, 300
+    named = 0
+    for _ in range(runs):  # thirty quantities that depend on each other, of ten robots
+        robots = []
+        for _ in range(10):
+            z = np.sqrt(0.8) * rng.normal() + np.sqrt(0.2) * rng.normal(size=30)
+            robots.append(RobotDrift('', 0.0, np.zeros(1), (), None, (), tuple(
+                Change('', '', '', '', 1.0, 1.0, None, 1.0, p)
+                for p in 2.0 * norm.sf(np.abs(z)))))
+        named += any(robot.significant for robot in adjusted(robots))
+    assert named <= rate * runs + 3.0 * np.sqrt(rate * runs)
+
+
 def test_temperatures_are_read(found):
     np.testing.assert_allclose(found.robots[0].temperature, 25.0 + np.sin(np.arange(DAYS)),
                                atol=1e-9)
@@ -154,7 +170,8 @@ def test_tables_hold_what_was_found(found, tmp_path, monkeypatch, engine):
     for key, values in by_bag(found).items():
         own = [float(r['change']) for r in rows if (r['robot'], r['name']) == key]
         np.testing.assert_allclose(own, values, rtol=1e-12)
-    named = {(r['robot'], r['name']) for r in tables['drift_trends'] if float(r['adjusted']) < 0.01}
+    trends = [r for r in tables['drift_trends'] if float(r['adjusted']) < 0.01]
+    named = {(r['robot'], r['name']) for r in trends}
     assert named == {(r.robot, c.name) for r in found.robots for c in r.significant}
 
 
