@@ -24,7 +24,6 @@ from .r_factors import triangle
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error
 FEWEST = 5  # days that a trend needs
-ALIKE = 1e-8  # share of a column squared that others leave: no longer separable
 
 
 @dataclass(frozen=True)
@@ -88,26 +87,18 @@ class Trend:
     p_value: float
 
 
-def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray,
-             temperature: np.ndarray | None = None) -> Trend | None:
+def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend | None:
     """
-    Return the Trend of a series, None of too few days or where the temperature tells it all.
+    Return the Trend of a series, None of too few days.
 
     days : (n,) increasing; values, errors : (n,)
-    temperature : (n,) [deg C], whose effect is taken away, or None
     """
-    beside = [np.ones(len(days))]
-    if temperature is not None and np.ptp(temperature) > 0.0:
-        beside.append(temperature - temperature.mean())
     if len(days) < FEWEST or not np.ptp(days):
         return None
-    Q = np.linalg.qr(np.column_stack(beside) / errors[:, None])[0]
-    time = (days - days[0]) / (days[-1] - days[0]) / errors
-    apart, rest = (x - Q @ (Q.T @ x) for x in (time, values / errors))
-    square, free = float(apart @ apart), len(days) - len(beside) - 1
-    if square <= ALIKE * (time @ time):
-        return None
-    size = float(apart @ rest) / square
-    left = rest - size * apart
-    error = float(np.sqrt(max(1.0, left @ left / free) / square))
-    return Trend(size, error, float(2.0 * stdtr(free, -abs(size) / error)))
+    time = (days - days[0]) / (days[-1] - days[0])
+    A = np.column_stack([np.ones(len(days)), time]) / errors[:, None]
+    covariance = np.linalg.inv(A.T @ A)
+    found = covariance @ (A.T @ (values / errors))
+    left, free = values / errors - A @ found, len(days) - 2
+    size, error = found[1], np.sqrt(max(1.0, left @ left / free) * covariance[1, 1])
+    return Trend(float(size), float(error), float(2.0 * stdtr(free, -abs(size) / error)))

@@ -14,10 +14,8 @@ apart are known together far better than each of them.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 import datetime
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +33,10 @@ from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import BagFactors, key_of, read_factors, write_factors
+from ..identification.reduce.bag_factors import BagFactors, read_factors
 from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window
-from ..measurement.bags.object_store import path_of
 from ..methods import METHODS
 from ..processes import Lost
 
@@ -122,8 +119,7 @@ def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    of_columns = hashlib.sha256(columns.tobytes()).hexdigest()
-    return base, [_day(b.file, columns, of_columns) for b in bags]
+    return base, [_day(b.file, columns) for b in bags]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
@@ -132,22 +128,10 @@ def _robot_of(plan: Plan, bag: Mapped) -> Any:
                                       np.array(bag.notes['gravity_base']))
 
 
-def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
-    """
-    Return the BagFactors in a ``file`` about ``columns``, kept, since they are small.
-
-    of_columns : hash of these
-    """
-    path = path_of(file)
-    small = path.with_name(f'{key_of(path.stem, (None, None), of_columns)}.factors')
-    with suppress(ValueError):
-        return read_factors(small)
+def _day(file: str, columns: np.ndarray) -> BagFactors:
+    """Return the BagFactors in a ``file``, all stretches together, about ``columns``."""
     found = read_factors(file)
-    day = replace(found, stretches=(merge(found.stretches).combine(columns),),
-                  motion=found.motion.thinned(max(1, len(found.motion.t))))
-    with suppress(OSError):
-        write_factors(small, day)
-    return day
+    return replace(found, stretches=(merge(found.stretches).combine(columns),))
 
 
 def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
@@ -165,12 +149,10 @@ def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
                      *_usual(entries, found.common, k))
               for k, (name, joint, law, unit, _) in enumerate(entries)]
     days = np.array([f.notes['start_s'] for f in factors]) / DAY
-    warm = [f.notes['temperature'] for f in factors]
-    temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
-    trends = [trend_of(days, one.values, one.errors, temperature) for one in series]
-    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), temperature,
-                      tuple(series), tuple(change_of(one, trend, float(days[-1] - days[0]))
-                                           for one, trend in zip(series, trends) if trend))
+    trends = [trend_of(days, one.values, one.errors) for one in series]
+    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), tuple(series), tuple(
+        change_of(one, trend, float(days[-1] - days[0]))
+        for one, trend in zip(series, trends) if trend))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:

@@ -5,7 +5,7 @@ Tables are Parquet where pyarrow is there, CSV without.  ``drift_series`` has on
 quantity of every bag, ``drift_trends`` one for every quantity.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import csv
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -95,15 +95,13 @@ class RobotDrift:
     What changed in one robot.
 
     robot : name of its folder; start_s : of its first bag since 1970; paths : its bags
-    days : (n,) since the first
-    temperature : (n,) [deg C] or None; series : all quantities; changes : of these
+    days : (n,) since the first; series : all quantities; changes : of these
     """
 
     robot: str
     start_s: float
     days: np.ndarray
     paths: tuple[str, ...]
-    temperature: np.ndarray | None
     series: tuple[Series, ...]
     changes: tuple[Change, ...]
 
@@ -111,6 +109,15 @@ class RobotDrift:
     def significant(self) -> list[Change]:
         """Return the changes beyond chance, the surest first."""
         return sorted((c for c in self.changes if c.adjusted <= RATE), key=lambda c: c.p_value)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the table of series."""
+        times = (1e6 * (self.start_s + DAY * self.days)).astype('datetime64[us]').tolist()
+        for one in self.series:
+            for bag, time, change, error in zip(self.paths, times, one.values, one.errors):
+                yield {'robot': self.robot, 'bag': bag, 'time': time, 'name': one.name,
+                       'joint': one.joint, 'law': one.law, 'unit': one.unit, 'mean': one.usual,
+                       'change': float(change), 'standard_error': float(error)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -181,53 +188,31 @@ class Drift:
         RecordingError where one cannot be written.
         """
         goal, written = path_of(folder), {}
-        trends = [{'robot': robot.robot, **change.to_dict()}
-                  for robot in self.robots for change in robot.changes]
-        parts = [_columns(robot) for robot in self.robots]
-        tables: dict[str, Mapping[str, Any]] = {
-            'drift_series': {name: np.concatenate([part[name] for part in parts])
-                             for name in parts[0]},
-            'drift_trends': {name: [row[name] for row in trends] for name in (
-                'robot', *Change.__dataclass_fields__, 'says')}}
+        tables = {'drift_series': [row for robot in self.robots for row in robot.rows()],
+                  'drift_trends': [{'robot': robot.robot, **change.to_dict()}
+                                   for robot in self.robots for change in robot.changes]}
         try:
             goal.mkdir(parents=True, exist_ok=True)
-            for name, columns in tables.items():
-                written[name] = _write(goal, name, columns)
+            for name, rows in tables.items():
+                written[name] = _write(goal, name, rows)
         except OSError as error:
             raise RecordingError(f'the tables cannot be written to {folder}',
                                  found=error.strerror or error) from error
         return written
 
 
-def _columns(robot: RobotDrift) -> dict[str, np.ndarray]:
-    """Return the columns of the series of one robot, all bags of a series one after the other."""
-    bags, series = len(robot.days), robot.series
-    seconds = robot.start_s + DAY * robot.days
-    warm = np.full(bags, np.nan) if robot.temperature is None else robot.temperature
-    out = {'robot': np.full(bags * len(series), robot.robot, dtype=object),
-           'bag': np.tile(np.array(robot.paths, dtype=object), len(series)),
-           'time': np.tile((1e6 * seconds).astype('datetime64[us]'), len(series)),
-           'temperature': np.tile(warm, len(series))}
-    for name in ('name', 'joint', 'law', 'unit'):
-        out[name] = np.repeat(np.array([getattr(s, name) for s in series], dtype=object), bags)
-    out['mean'] = np.repeat([s.usual for s in series], bags)
-    out['change'] = np.concatenate([s.values for s in series])
-    out['standard_error'] = np.concatenate([s.errors for s in series])
-    return out
-
-
-def _write(folder: Path, name: str, columns: Mapping[str, Any]) -> str:
+def _write(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Write a table into a folder; return its path."""
     try:
         from pyarrow import parquet, Table
     except ModuleNotFoundError:
         path = folder / f'{name}.csv'
         with path.open('w', newline='', encoding='utf-8') as stream:
-            writer = csv.writer(stream)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values()))
+            writer = csv.DictWriter(stream, rows[0] if rows else ())
+            writer.writeheader()
+            writer.writerows(rows)
         return str(path)
     path = folder / f'{name}.parquet'
     with path.open('wb') as stream:
-        parquet.write_table(Table.from_pydict(dict(columns)), stream)
+        parquet.write_table(Table.from_pylist(list(rows)), stream)
     return str(path)

@@ -116,7 +116,7 @@ def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | No
     if is_url(bag):
         return version, window
     file = cache_folder(cache) / f'{version[:40]}.sha256'
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         return file.read_text(), window
     found = sha256(storage_files(bag)[0])
     with suppress(OSError):

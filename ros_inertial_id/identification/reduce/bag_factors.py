@@ -45,7 +45,6 @@ from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
 
 LAGS = 512  # of the autocovariance of residuals, kept
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class BagFactors:
     motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
     notes : summary, provenance, mounting, gravity_base, start_s (since 1970), span_s,
-        samples (of training), temperature (mean [deg C] or None)
+        samples (of training)
     """
 
     stretches: tuple[RFactors, ...]
@@ -87,7 +86,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
         'summary': dict(summary), 'provenance': dict(recording.provenance),
         'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
         'start_s': recording.origin_ns() * 1e-9, 'span_s': float(summary['duration']),
-        'samples': samples, 'temperature': _temperature(recording)})
+        'samples': samples})
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:
@@ -136,13 +135,6 @@ def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Resi
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
                              for name, (total, pairs) in residuals.covariances.items()}
     return residuals
-
-
-def _temperature(recording: Recording) -> float | None:
-    """Return the mean of all temperature topics [deg C], None where there is none."""
-    values = [c.fields['temperature'] for c in recording.of_type(TEMPERATURE).values() if len(c)]
-    means = [float(np.nanmean(v)) for v in values if np.isfinite(v).any()]
-    return float(np.mean(means)) if means else None
 
 
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
