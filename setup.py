@@ -36,7 +36,8 @@ setup(
         (f'lib/{NAME}', glob('scripts/*')),
     ],
     install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'coal', 'pyyaml',
-                      'mcap', 'rosbags>=0.11.9', 'threadpoolctl', 'tqdm', 'jinja2', 'shtab'],
+                      'mcap', 'rosbags>=0.11.9', 'platformdirs', 'threadpoolctl', 'tqdm',
+                      'jinja2', 'shtab'],
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),

@@ -19,9 +19,7 @@ from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
 from ..procedures.drift import drift as drift_of
-from ..procedures.drift_findings import RATE
 from ..procedures.drift_result import Drift
-from ..procedures.everyday import everyday
 from ..procedures.many_recordings import identify_many as identify_bags, Many
 from ..report import summary, write_report
 
@@ -74,20 +72,18 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
                   urdf: str | Path = '', config: str | Path = '',
                   progress: Progress | None = None, **options: Any) -> ManyResult:
     """
-    Return the ManyResult of bags, each accumulated once and kept as R factors beside it.
+    Return the ManyResult of bags, each accumulated once and kept as R factors.
 
     paths : bags, patterns, or folders with bags at any depth
     validate : Recordings to validate on; urdf, config : see ``identify``
     progress : called with (stage, bags done, bags in all)
     options : single options of the configuration by name; ``jobs`` (processes, 1), ``scheduler``
-        (address of a Dask scheduler), ``cache`` (folder of the factors, beside the bags by
-        default), ``keep_all``; ``count_once`` and ``budget`` [s]: see procedures/everyday.py
+        (address of a Dask scheduler), ``cache`` (folder of the factors, the user's cache by
+        default), ``keep_all``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
-    engine = Engine(progress=progress, selected=selected,
-                    **{k: options.pop(k) for k in ENGINE if k in options})
+    engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
     description = description_text(urdf)
@@ -105,14 +101,12 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
 
 
 def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,
-          false_discovery_rate: float = RATE, progress: Progress | None = None,
-          **engine: Any) -> Drift:
+          progress: Progress | None = None, **engine: Any) -> Drift:
     """
     Return the Drift of the robots of a model from day to day.
 
     model : of this kind of robot, or the path of its file
     paths : bags, patterns, or folders; bags in one folder are of one robot
-    false_discovery_rate : expected share of robots without a change among those that are named
     progress : called with (stage, done, in all)
     engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
@@ -121,4 +115,4 @@ def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *
                   IdentifiedModel.from_yaml(read_text(model), str(model)))
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
     return drift_of(identified, find_bags([str(p) for p in single]),
-                    Engine(progress=progress, **engine), false_discovery_rate)
+                    Engine(progress=progress, **engine))

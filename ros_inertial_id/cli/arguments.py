@@ -65,7 +65,7 @@ LINK = argument('--link', 'that carries the load; default: the last', default=''
 MANY = (
     argument('--scheduler', 'Dask scheduler that accumulates many bags, instead of --jobs',
              default='', metavar='ADDRESS'),
-    argument('--cache', 'folder of the R factors of many bags; default: .inertial_id beside them',
+    argument('--cache', 'folder of the R factors of many bags; default: in the cache of the user',
              default=''))
 
 
@@ -77,8 +77,8 @@ def out(words: str, required: bool = False) -> Argument:
 
 def jobs(default: int | None) -> Argument:
     """Return how many processes accumulate many bags, ``default`` if none are given."""
-    return argument('--jobs', 'processes that accumulate many bags, each cached as R factors '
-                    'beside it', type=int, default=default)
+    return argument('--jobs', 'processes that accumulate many bags, each kept as R factors',
+                    type=int, default=default)
 
 
 def loaded(frame: str) -> Argument:
@@ -155,11 +155,7 @@ VERBS = {
             argument('--keep-all', 'use also the samples that the checks would mask',
                      action='store_true'), STRICT,
             argument('--no-report', 'write no report.html', action='store_true'), jobs(None),
-            *MANY,
-            argument('--count-once', 'of many bags, count motion in the same place once',
-                     action='store_true'),
-            argument('--budget', 'of many bags, use the most informative parts, no longer than '
-                     'that', type=float, default=0.0, metavar='SECONDS'))),
+            *MANY)),
     'validate': Verb(
         IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag', 'verbs:validate',
         (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'))),
@@ -175,9 +171,6 @@ VERBS = {
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'),
-            argument('--false-discovery-rate', 'expected share of robots without a change among '
-                     'those that are named; default: 0.01', type=float, default=0.01,
-                     metavar='RATE'),
             jobs(1), *MANY,
             out('folder for drift.html and tables (Parquet, CSV without pyarrow)'))),
     'payload': Verb(

@@ -1,42 +1,32 @@
 """
 The map over bags: each accumulated once, here, in processes or on a cluster, and kept.
 
-Stretches are merged in the order of time, whoever accumulated them and when: one result.  Each
-process may use its share of the machine's memory: a task that needs more is lost with a
-MemoryError, before the machine is short of it.
+Stretches are merged in the order of time, whoever accumulated them and when: one result.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-import os
-import resource
 from typing import Any
-
-import numpy as np
 
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import ConfigError, RecordingError
-from ..estimation.r_factors import GroupFactor, one_thread, RFactors
+from ..estimation.r_factors import one_thread, RFactors
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import in_processes, Lost, lost
 
-AHEAD = 2000  # tasks that a scheduler has at a time: its memory does not grow with the fleet
 Report = Callable[[str, int, int], None]
-Leaf = tuple[str, int, float]
 Function = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Engine:
     """
-    Where work is done, what is kept and what counts.
+    Where work is done and what is kept.
 
     jobs : processes; scheduler : address of a Dask scheduler, '' for this machine
-    cache : folder of the factors, '' for beside the bags; keep_all : use also what checks mask
+    cache : folder of the factors, '' for the user's cache; keep_all : use also what checks mask
     progress : called with (stage, done, in all), or None
-    selected : which stretches count and by how much, None: all of them
     """
 
     jobs: int = 1
@@ -44,21 +34,26 @@ class Engine:
     cache: str = ''
     keep_all: bool = False
     progress: Report | None = None
-    selected: 'Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]] | None' = None
 
-    def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str,
+    def run(self, function: Function, shared: Any, tasks: Sequence[Any], stage: str,
             few: int = 1) -> list[Any]:
         """
         Return function(shared, task), or Lost, of all ``tasks`` in their order.
 
-        function, shared : see ``run_tasks``; stage : of the progress
+        function : of a module; stage : of the progress
         few : so many tasks cost less than processes take to start, and are done in this one
+        An exception of the function is a Lost too.  ConfigError where there is no such scheduler.
         """
+        if self.scheduler and tasks:
+            results = _on_cluster(function, shared, tasks, self.scheduler)
+        elif self.jobs == 1 or len(tasks) <= few:
+            results = ((k, _guarded(function, shared, task)) for k, task in enumerate(tasks))
+        else:
+            results = filter(None, in_processes(_one_result, (function, shared), tasks,
+                                                min(self.jobs, len(tasks))))
         out: list[Any] = [None] * len(tasks)
-        done, jobs = 0, self.jobs if len(tasks) > few else 1
-        for number, result in run_tasks(function, shared, tasks, jobs=jobs,
-                                        scheduler=self.scheduler):
-            out[number], done = result, done + 1
+        for done, (number, result) in enumerate(results, 1):
+            out[number] = result
             if self.progress:
                 self.progress(stage, done, len(tasks))
         return out
@@ -74,8 +69,7 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     """
     shared = Shared(plan, engine.cache, engine.keep_all)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
-    kept: list[Mapped] = []
-    by_content: dict[str, list[Mapped]] = {}
+    kept: dict[str, Mapped] = {}  # by the file of the factors, which its content names
     left_out: dict[str, str] = {}
     for path, result in zip(paths, results):
         if isinstance(result, Lost):
@@ -85,39 +79,26 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
                                  '--cache; what was kept before is used again')
         elif result.reason:
             left_out[path] = result.reason
+        elif result.file in kept:
+            left_out[path] = f'the same samples as {kept[result.file].path}: they count once'
         else:
-            alike = by_content.setdefault(result.notes['provenance']['sha256'], [])
-            same = next((k for k in alike if k.overlaps(result)), None)
-            if same:
-                left_out[path] = f'the same samples as {same.path}: they count once'
-            else:
-                kept.append(result)
-                alike.append(result)
+            kept[result.file] = result
     if not kept:
         raise RecordingError('none of the bags can be used',
                              found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
-    return sorted(kept, key=lambda b: (b.notes['start_s'], b.path)), left_out
+    return sorted(kept.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
 
 
-def all_leaves(bags: Sequence[Mapped]) -> list[Leaf]:
-    """Return (file, number of a stretch, weight) of all stretches of ``bags``, each once."""
-    return [(bag.file, k, 1.0) for bag in bags for k in range(bag.stretches)]
-
-
-def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
+def merge_fold(kept: Sequence[tuple[str, int]], number: int) -> RFactors:
     """
-    Return the RFactors of ``leaves`` together, merged in a tree whose depth is that of log2.
+    Return the RFactors of the stretches ``number`` of all bags together.
 
-    shared : nothing; leaves : (file, number of a stretch, weight); no more than one per level of
-    the tree is held
+    kept : (file, how many stretches it holds) of every bag
+    They are merged in a tree whose depth is that of log2; one per level of it is held.
     """
     stack: list[tuple[int, RFactors]] = []
-    path, factors = '', None
-    for file, number, weight in leaves:
-        if file != path:
-            path, factors = file, read_factors(file)
-        assert factors is not None
-        level, own = 0, weighted(factors.stretches[number], weight)
+    for file in (file for file, count in kept if count > number):
+        level, own = 0, read_factors(file).stretches[number]
         while stack and stack[-1][0] == level:
             level, own = level + 1, stack.pop()[1].merge(own)
         stack.append((level, own))
@@ -127,43 +108,16 @@ def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
     return total
 
 
-def weighted(factors: RFactors, weight: float) -> RFactors:
-    """Return RFactors whose rows count ``weight`` times those of ``factors``."""
-    if weight == 1.0:
-        return factors
-    root = np.sqrt(weight)
-    return RFactors(factors.size, {
-        name: GroupFactor(g.unit, g.columns, np.asfortranarray(root * g.R),
-                          max(1, round(weight * g.rows))) for name, g in factors.groups.items()})
-
-
-def run_tasks(function: Function, shared: Any, tasks: Sequence[Any], *, jobs: int = 1,
-              scheduler: str = '') -> Iterator[tuple[int, Any]]:
-    """
-    Yield (number of a task, function(shared, task) or Lost) as they are done.
-
-    function : of a module; shared : first argument of all; tasks : second arguments
-    jobs : processes, 1: this one; scheduler : address of a Dask scheduler, instead of jobs
-    An exception of the function is a Lost too.  ConfigError where there is no such scheduler.
-    """
-    if not tasks:
-        return
-    if scheduler:
-        yield from _on_cluster(function, shared, tasks, scheduler)
-    elif jobs == 1:
-        for number, task in enumerate(tasks):
-            yield number, _guarded(function, shared, task)
-    else:
-        call = function, shared, memory_share(min(jobs, len(tasks)))
-        yield from filter(None, in_processes(_in_memory, call, tasks, jobs))
-
-
 def _guarded(function: Function, shared: Any, task: Any) -> Any:
     try:
         with one_thread():
             return function(shared, task)
     except Exception as error:  # one task never ends the others
         return lost(error)
+
+
+def _one_result(call: tuple[Function, Any], task: Any) -> Iterator[Any]:
+    yield _guarded(*call, task)
 
 
 def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: str
@@ -181,31 +135,8 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
                           ) from None
     with client:
         everywhere = client.scatter(shared, broadcast=True, hash=False)
-        numbers: dict[Any, int] = {}
-        tasks_left, waiting = iter(enumerate(tasks)), as_completed(loop=client.loop)
-
-        def submit(count: int) -> None:
-            for number, task in islice(tasks_left, count):
-                future = client.submit(_guarded, function, everywhere, task, pure=False)
-                numbers[future.key] = number
-                waiting.add(future)
-
-        submit(AHEAD)
-        for future in waiting:
+        numbers = {client.submit(_guarded, function, everywhere, task, pure=False): number
+                   for number, task in enumerate(tasks)}
+        for future in as_completed(numbers, loop=client.loop):
             failed = future.exception() if future.status != 'finished' else None
-            yield numbers.pop(future.key), lost(failed) if failed else future.result()
-            submit(1)
-
-
-def memory_share(jobs: int) -> int:
-    """Return the share of the machine's memory that each of ``jobs`` processes has [bytes]."""
-    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // jobs
-
-
-def _in_memory(call: tuple[Function, Any, int], task: Any) -> Iterator[Any]:
-    """Yield function(shared, task) in a process that may use ``memory`` [bytes], of a ``call``."""
-    function, shared, memory = call
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (
-        memory if most == resource.RLIM_INFINITY else min(memory, most), most))
-    yield _guarded(function, shared, task)
+            yield numbers.pop(future), lost(failed) if failed else future.result()

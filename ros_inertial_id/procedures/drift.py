@@ -14,56 +14,53 @@ apart are known together far better than each of them.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 import datetime
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from .bag_map import Engine, map_bags
-from .drift_findings import Finding, findings_since, hypotheses_of, RATE, Series, significant
-from .drift_result import Drift, RobotDrift
+from .drift_result import adjusted, Change, change_of, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
 from ..errors import ConfigError, RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.changes import Changes, changes_of
+from ..estimation.changes import changes_of, Trend, trend_of
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import BagFactors, key_of, read_factors, write_factors
+from ..identification.reduce.bag_factors import BagFactors, read_factors
 from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window
-from ..measurement.bags.object_store import path_of
 from ..methods import METHODS
 from ..processes import Lost
 
 LAWS = ('viscous', 'coulomb', 'presliding', 'coulomb_atan', 'offset')  # that wear and grease move
 CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
 TILT = 0.2  # [rad] prior of a tilt
-DAY = 86400.0  # [s]
+DRY = ('coulomb', 'presliding', 'coulomb_atan')  # friction against which an offset counts
+SHARE = 0.03  # of friction: a change that matters, ...
+LEAST = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
+LIVE = 1e-4  # p-value of a change seen online, over the number of series
 SAME = 0.02  # [m/s^2] of gravity: the same mounting
 REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and what the model lacks
 Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
 
 
-def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None,
-          rate: float = RATE) -> Drift:
+def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None) -> Drift:
     """
     Return the Drift of the robots of a ``model`` over their bags.
 
     paths : of bags, the folder around each is the name of its robot; engine : where the work is
-    done, here by default; rate : of false discoveries among the robots with a change
-    ConfigError for a rate that is none; RecordingError where no bag can be used; RobotModelError
-    where the model is of other robots.  A single robot that cannot be compared is left out.
+    done, here by default
+    RecordingError where no bag can be used; RobotModelError where the model is of other robots.
+    A single robot that cannot be compared is left out.
     """
-    if not 0.0 < rate < 1.0:
-        raise ConfigError('false_discovery_rate', expected='a number between 0 and 1', found=rate)
     engine, plan = engine or Engine(), plan_of(model)
     bags, left_out = map_bags(paths, plan, engine)
     robots: dict[str, list[Mapped]] = {}
@@ -81,11 +78,9 @@ def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = 
     if not found:
         raise RecordingError('none of the robots can be compared with the model',
                              found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
-    decided = significant([r.hypotheses for r in found], rate)
-    order = sorted((replace(r, adjusted=q, findings=findings)
-                    for r, (q, findings) in zip(found, decided)), key=lambda r: r.robot)
+    order = sorted(adjusted(found), key=lambda r: r.robot)
     cached = sum(b.cached for b in bags)
-    return Drift(tuple(order), left_out, cached, len(bags) - cached, rate)
+    return Drift(tuple(order), left_out, cached, len(bags) - cached)
 
 
 def _names(folders: Sequence[str]) -> dict[str, str]:
@@ -97,7 +92,7 @@ def _names(folders: Sequence[str]) -> dict[str, str]:
 def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[Mapped]]
                 ) -> RobotDrift:
     """
-    Return the RobotDrift of one robot, before it is compared with others.
+    Return the RobotDrift of one robot, before p-values are adjusted for the others.
 
     shared : plan, model; task : name, bags, of which those under the mounting of the first count
     RobotModelError where the model is of another robot.
@@ -124,8 +119,7 @@ def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    of_columns = hashlib.sha256(columns.tobytes()).hexdigest()
-    return base, [_day(b.file, columns, of_columns) for b in bags]
+    return base, [_day(b.file, columns) for b in bags]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
@@ -134,22 +128,10 @@ def _robot_of(plan: Plan, bag: Mapped) -> Any:
                                       np.array(bag.notes['gravity_base']))
 
 
-def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
-    """
-    Return the BagFactors in a ``file`` about ``columns``, kept, since they are small.
-
-    of_columns : hash of these
-    """
-    path = path_of(file)
-    key = key_of(path.stem, (None, None), of_columns)
-    with suppress(ValueError):
-        return read_factors(str(path.with_name(f'{key}.factors')))
+def _day(file: str, columns: np.ndarray) -> BagFactors:
+    """Return the BagFactors in a ``file``, all stretches together, about ``columns``."""
     found = read_factors(file)
-    day = replace(found, stretches=(merge(found.stretches).combine(columns),),
-                  motion=found.motion.thinned(max(1, len(found.motion.t))))
-    with suppress(OSError):
-        write_factors(key, [path.parent], day, {})
-    return day
+    return replace(found, stretches=(merge(found.stretches).combine(columns),))
 
 
 def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
@@ -163,12 +145,14 @@ def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
     systems = [f.stretches[0].system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
-    series = _series(entries, found, base)
+    series = [Series(name, joint, law, unit, found.values[:, k], found.errors[:, k],
+                     *_usual(entries, found.common, k))
+              for k, (name, joint, law, unit, _) in enumerate(entries)]
     days = np.array([f.notes['start_s'] for f in factors]) / DAY
-    warm = [f.notes['temperature'] for f in factors]
-    temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
-    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), temperature, series,
-                      hypotheses_of(series, days - days[0], temperature))
+    trends = [trend_of(days, one.values, one.errors) for one in series]
+    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), tuple(series), tuple(
+        change_of(one, trend, float(days[-1] - days[0]))
+        for one, trend in zip(series, trends) if trend))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:
@@ -206,11 +190,21 @@ def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.nd
     return entries, np.array(columns).T, np.array(spread)
 
 
-def _series(entries: Sequence[Entry], found: Changes,
-            base: BaseParameters) -> tuple[Series, ...]:
-    return tuple(Series(name, joint, law, unit, found.values[:, k], found.errors[:, k],
-                        float(found.common[place]) if place is not None else 0.0)
-                 for k, (name, joint, law, unit, place) in enumerate(entries))
+def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float, float]:
+    """
+    Return the usual value of entry ``k`` and the change of it that is large enough to matter.
+
+    common : (b,) base parameters
+    """
+    _, joint, law, unit, place = entries[k]
+    if place is None:
+        return 0.0, LEAST.get(unit, np.inf)
+    usual = float(common[place])
+    if law == 'offset':
+        dry = [float(common[p]) for _, owner, other, _, p in entries
+               if p is not None and owner == joint and other in DRY]
+        return usual, SHARE * abs(dry[0]) if dry else 0.0
+    return usual, SHARE * abs(usual)
 
 
 def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.ndarray) -> None:
@@ -232,9 +226,9 @@ def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.nd
 
 
 def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactors,
-                  residuals: Residuals, seconds: float) -> tuple[Finding, ...]:
+                  residuals: Residuals, seconds: float) -> tuple[Change, ...]:
     """
-    Return the Findings of what changed since a ``model`` was identified, the surest first.
+    Return the Changes since a ``model`` was identified that are beyond chance, the surest first.
 
     structure : of the columns of ``factors``; factors : RFactors of the newest motion
     residuals : under recent estimates, for their correlation; none: nothing is found
@@ -254,10 +248,15 @@ def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactor
                        / np.sqrt(own.groups[name].rows) * correlation[name] ** 0.5)
              * repeated ** 0.5 for name, s in sigma.items()}
     delta, errors = _changes(own, sigma, (S, spread), model.covariance, beta)
-    series = [Series(name, joint, law, unit, delta[k:k + 1], errors[k:k + 1],
-                     float(beta[place]) if place is not None else 0.0)
-              for k, (name, joint, law, unit, place) in enumerate(entries)]
-    return findings_since(series, _age(model))
+    found = []
+    for k, (name, joint, law, unit, _) in enumerate(entries):
+        one = Series(name, joint, law, unit, delta[k:k + 1], errors[k:k + 1],
+                     *_usual(entries, beta, k))
+        p = float(2.0 * ndtr(-abs(delta[k]) / errors[k]))
+        change = change_of(one, Trend(float(delta[k]), float(errors[k]), p), _age(model))
+        if change.p_value <= LIVE / len(entries):
+            found.append(change)
+    return tuple(sorted(found, key=lambda change: change.p_value))
 
 
 def _changes(factors, sigma, columns, covariance, beta):

@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from .bag_map import all_leaves, Engine, Leaf, map_bags, merge_leaves
-from .mapped_bags import bag_dataset, decided_plan, Mapped, Shared
+from .bag_map import Engine, map_bags, merge_fold
+from .mapped_bags import decided_plan, Mapped, over_bag, Shared
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.cross_validation import fold_of, FOLDS
-from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.identify import Identification, identify_data
 from ..identification.judge.prediction import left_out
@@ -31,7 +29,7 @@ from ..identification.passes import Accumulated, Passes, some
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import check_options, Plan
-from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, Stretches,
+from ..identification.reduce.stretches import (FEW, rows_of_stretches, shares_of, Stretches,
                                                stretches_of, THIN, thinning)
 from ..identification.reduce.structure import Structure
 from ..measurement.recording import Recording
@@ -41,78 +39,59 @@ from ..processes import Lost
 FEW_TASKS = 8  # of these passes, which cost less than processes take to start
 
 
-@dataclass(frozen=True)
-class MappedBags:
-    """plan : of all; bags : Mapped in the order of time; left_out : {path: why}."""
-
-    plan: Plan
-    bags: Sequence[Mapped]
-    left_out: dict[str, str]
-
-
 class BagPasses(Passes):
     """
     The passes over bags.
 
-    mapped : the MappedBags; engine : where the work is done
+    plan : of all; bags : Mapped in the order of time; unused : {path: why}
+    engine : where the work is done
     """
 
     def __init__(self, paths: Sequence[str], plan: Plan, engine: Engine) -> None:
         """Accumulate the bags at ``paths``; RecordingError where no bag can be used."""
         self.engine, self._paths = engine, paths
-        self.mapped = MappedBags(plan, *map_bags(paths, plan, engine))
+        self._map(plan)
 
-    @property
-    def leaves(self) -> list[Leaf]:
-        """Return (file, number of a stretch, weight) of the stretches that count."""
-        mapped = self.mapped
-        selected = self.engine.selected
-        return list(selected(mapped.plan, mapped.bags) if selected else all_leaves(mapped.bags))
+    def _map(self, plan: Plan) -> None:
+        self.plan = plan
+        self.bags, self.unused = map_bags(self._paths, plan, self.engine)
 
     def accumulated(self, data: Dataset, structure: Structure) -> Accumulated:
         """Return the Accumulated rows of all bags; see Passes."""
-        plan = self.mapped.plan
-        if data.options.mounting != plan.options.mounting:  # other rows: once more
-            plan = replace(plan, options=replace(plan.options, mounting=data.options.mounting))
-            self.mapped = MappedBags(plan, *map_bags(self._paths, plan, self.engine))
-        leaves = self.leaves
-        tasks = [leaf for leaf in ([x for x in leaves if x[1] == k] for k in range(FOLDS)) if leaf]
-        places, ranges = structure.places_in(plan.structure), dict[str, Any]()
-        for bag in self.mapped.bags:
+        if data.options.mounting != self.plan.options.mounting:  # other rows: once more
+            self._map(replace(self.plan, options=replace(self.plan.options,
+                                                         mounting=data.options.mounting)))
+        places, ranges = structure.places_in(self.plan.structure), dict[str, Any]()
+        for bag in self.bags:
             extend(ranges, read_factors(bag.file).ranges)
-        folds = self._run(merge_leaves, None, tasks, [f'one of {len(t)} bags' for t in tasks])
+        kept = [(bag.file, bag.stretches) for bag in self.bags]
+        numbers = range(max(count for _, count in kept))
+        folds = self._run(merge_fold, kept, numbers, [f'one of {len(kept)} bags'] * len(numbers))
         return Accumulated([f.select(places) for f in folds], ranges)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],
                   values: np.ndarray) -> Residuals:
         """Return the Residuals of parameters; see Passes."""
-        bags = self.mapped.bags
-        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in bags)
-        seen = some(bags)
-        return merged(self._run(bag_residuals, shared, seen, [b.path for b in seen]))
+        whole = sum(b.notes['samples'] for b in self.bags)
+        return merged(self._over(residuals_of, (parameters, values, whole), some(self.bags)))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
                   across: np.ndarray) -> Stretches:
         """Return the Stretches of distinct motion; see Passes."""
-        bags, whole = some(self.mapped.bags), sum(b.notes['samples'] for b in self.mapped.bags)
+        bags, whole = some(self.bags), sum(b.notes['samples'] for b in self.bags)
         thin = thinning(whole)
         motions = [read_factors(b.file).motion.thinned(
             1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
         shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
-        weights = {leaf[:2]: leaf[2] for leaf in self.leaves}
-        shares = [_weighted(share, np.array([weights.get((bag.file, k), 0.0)
-                                             for k in range(FOLDS)]), bag.notes['span_s'])
-                  for bag, share in zip(bags, shares)]
-        parts = self._run(bag_stretches, (self._shared(), base, values, across),
-                          list(zip(bags, shares)), [b.path for b in bags])
+        parts = self._over(rows_of_stretches, (base, values, across), bags, shares)
         return stretches_of(parts, motions, shares)
 
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
         """Return what is left of stretches of some bags, predicted from the others; see Passes."""
-        seen = some(self.mapped.bags)
-        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in seen)
-        return self._run(bag_left_out, shared, seen, [b.path for b in seen])
+        bags = some(self.bags)
+        whole = sum(b.notes['samples'] for b in bags)
+        return self._over(left_out, (parameters, values, whole), bags)
 
     def readers(self, data: Dataset) -> tuple[None, None]:
         """Return nothing: estimators that read every sample again are refused."""
@@ -122,8 +101,12 @@ class BagPasses(Passes):
         """Return nothing: a report reads the bag that it shows."""
         return ()
 
-    def _shared(self) -> Shared:
-        return Shared(self.mapped.plan, self.engine.cache, self.engine.keep_all)
+    def _over(self, function: Any, arguments: Sequence[Any], bags: Sequence[Mapped],
+              *own: Sequence[Any]) -> list[Any]:
+        """Return function(data, *arguments, of own) of ``bags``, which are read again."""
+        common = Shared(self.plan, self.engine.cache, self.engine.keep_all)
+        return self._run(over_bag, (common, function, arguments), list(zip(bags, *own)),
+                         [b.path for b in bags])
 
     def _run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str]
              ) -> list[Any]:
@@ -137,46 +120,14 @@ class BagPasses(Passes):
         return results
 
 
-def bag_residuals(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
-                  ) -> Residuals:
+def residuals_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+                 whole: int) -> Residuals:
     """
-    Return the Residuals of parameters in one ``bag``.
+    Return the Residuals of parameters in one recording.
 
-    shared : (what holds for all bags, parameters, their values (p,), samples of all bags)
+    values : (p,) of the parameters; whole : samples of all recordings
     """
-    common, parameters, values, whole = shared
-    return evaluate(bag_dataset(common, bag), parameters, values, True, whole=whole)[0]
-
-
-def bag_left_out(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
-                 ) -> dict[str, np.ndarray]:
-    """
-    Return the residuals of one ``bag`` left out; see ``judge.prediction.left_out``.
-
-    shared : (what holds for all bags, parameters, their values (FOLDS, p), samples of the bags)
-    """
-    common, parameters, values, whole = shared
-    return left_out(bag_dataset(common, bag), parameters, values, whole)
-
-
-def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],
-                  task: tuple[Mapped, Share]) -> list[RFactors]:
-    """
-    Return the RFactors of stretches in one bag; see ``rows_of_stretches``.
-
-    shared : (what holds for all bags, base, values (p,), across (3, k)); task : (bag, its Share)
-    """
-    common, base, values, across = shared
-    bag, share = task
-    return rows_of_stretches(bag_dataset(common, bag), base, values, across, share)
-
-
-def _weighted(share: Share, weights: np.ndarray, seconds: float) -> Share:
-    """Return a ``share`` of ``seconds`` whose samples count by the ``weights`` of their folds."""
-    count = len(share.stretch)
-    own = weights[fold_of(np.arange(count), count, seconds)]
-    return replace(share, stretch=np.where(own > 0.0, share.stretch, -1),
-                   weight=share.weight * own)
+    return evaluate(data, parameters, values, True, whole=whole)[0]
 
 
 @dataclass(frozen=True)
@@ -187,7 +138,6 @@ class Many:
     identification : model, and thinned out rows of the validation
     bags : Mapped of those that take part, in the order of time
     left_out : {path: why}; plan : what was held
-    seconds : {path: how much of its motion counts [s]}, see Engine
     alone_percent : relative residual of the bags, each under an estimate of its own
     """
 
@@ -195,7 +145,6 @@ class Many:
     bags: tuple[Mapped, ...]
     left_out: Mapping[str, str]
     plan: Plan
-    seconds: Mapping[str, float]
     alone_percent: float
 
     @property
@@ -218,19 +167,19 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_M
     check_options(method, options)
     engine = engine or Engine()
     passes = BagPasses(paths, _plan(paths, (method, options, urdf), engine), engine)
-    found = identify_data(_light(passes.mapped), validate, passes)
-    mapped, provenance = passes.mapped, found.model.provenance
-    provenance['plan'] = mapped.plan.to_dict()
-    provenance['left_out'] = dict(mapped.left_out)
-    alone = merged(read_factors(b.file).residuals for b in mapped.bags)
-    return Many(found, tuple(mapped.bags), mapped.left_out, mapped.plan,
-                _seconds(mapped.bags, passes.leaves), alone.filtered.relative_percent or 0.0)
+    found = identify_data(_light(passes.plan, passes.bags), validate, passes)
+    provenance = found.model.provenance
+    provenance['plan'] = passes.plan.to_dict()
+    provenance['left_out'] = dict(passes.unused)
+    alone = merged(read_factors(b.file).residuals for b in passes.bags)
+    return Many(found, tuple(passes.bags), passes.unused, passes.plan,
+                alone.filtered.relative_percent or 0.0)
 
 
-def _light(mapped: MappedBags) -> Dataset:
+def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
     """Return a Dataset of bags without their data: the passes read them."""
-    plan, method, robots = mapped.plan, METHODS[mapped.plan.method], dict[tuple[float, ...], Any]()
-    notes = [bag.notes for bag in mapped.bags]
+    method, robots = METHODS[plan.method], dict[tuple[float, ...], Any]()
+    notes = [bag.notes for bag in bags]
     for note in notes:
         gravity = tuple(note['gravity_base'])
         if gravity not in robots:
@@ -246,15 +195,6 @@ class _Summary:
     """What a model file needs of a recording that was accumulated before."""
 
     summary: Mapping[str, Any]
-
-
-def _seconds(bags: Sequence[Mapped], leaves: Sequence[Leaf]) -> dict[str, float]:
-    """Return {path: how much of its motion counts [s]} of bags of which leaves count."""
-    weights: dict[str, float] = {}
-    for file, _, weight in leaves:
-        weights[file] = weights.get(file, 0.0) + weight
-    return {bag.path: weights.get(bag.file, 0.0) / bag.stretches * bag.notes['span_s']
-            for bag in bags}
 
 
 def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> Plan:

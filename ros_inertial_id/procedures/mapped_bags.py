@@ -5,12 +5,11 @@ What a task returns is small: where the factors are kept and what the bag is.  A
 be used is remembered with the reason, by its content, and not examined again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,13 @@ from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
 from ..identification.model.identified_model import plain
-from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.reduce.bag_factors import (dataset_of, factors_of, find_factors, folders,
-                                                 keep, kept, key_of, read_factors, write_factors)
+from ..identification.reduce.bag_factors import (BagFactors, cache_folder, dataset_of, factors_of,
+                                                 keep, key_of, read_factors, read_kept,
+                                                 write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
-from ..measurement.bags.object_store import is_url, path_of, version_of
+from ..measurement.bags.object_store import is_url, version_of
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 from ..processes import lost
@@ -37,6 +36,7 @@ from ..processes import lost
 FIRST = 3  # bags that can be used, which decide the plan
 NOT_KEPT = 'its factors cannot be kept'  # begins a reason that is none of the bag
 LOOK = 32  # bags among which a plan that was kept is looked for
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,6 @@ class Mapped:
         """Return the Checkup of the bag, which is kept with its factors."""
         return Checkup.from_fields(read_factors(self.file).notes['checkup'])
 
-    def overlaps(self, other: 'Mapped') -> bool:
-        """Return whether the ``other`` one has samples of this one."""
-        one, two = (m.notes['provenance'] for m in (self, other))
-        starts = [p.get('start_s') or 0.0 for p in (one, two)]
-        ends = [math.inf if p.get('end_s') is None else p['end_s'] for p in (one, two)]
-        return one['sha256'] == two['sha256'] and max(starts) < min(ends)
-
 
 def accumulate_bag(shared: Shared, path: str) -> Mapped:
     """
@@ -85,59 +78,57 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     shared : what holds for all bags
     """
     try:
-        bag, window = split_window(path)
-        places = folders(bag, shared.cache)
-        content = _content(bag, places)
+        content, window = _content(path, shared.cache)
     except (InertialIdError, OSError) as error:
         return Mapped(path, '', str(error))
+    folder = cache_folder(shared.cache)
     key = key_of(content, window, shared.plan.key + str(shared.keep_all))
-    known = find_factors(key, places)
-    if known:
-        return _mapped(path, *known, cached=True)
-    factors, header = None, {'reason': '', 'verdict': ''}
+    file = folder / f'{key}.factors'
+    with suppress(ValueError):
+        return _mapped(path, file, read_kept(file), cached=True)
+    factors: BagFactors | str
     try:
         recording, found = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
-        header['verdict'] = found.verdict.word
-        header['reason'] = '' if shared.keep_all else unusable(found)
-        if not header['reason']:
+        factors = '' if shared.keep_all else unusable(found)
+        if not factors:
             factors = factors_of(recording, shared.plan)
             factors = replace(factors, notes={**factors.notes, 'checkup': asdict(found)})
     except InertialIdError as error:
-        header['reason'] = str(error)
+        factors = str(error)
     try:
-        file = write_factors(key, places, factors, header)
+        write_factors(file, factors)
     except OSError as error:
-        return Mapped(path, '', f'{NOT_KEPT} in {places[-1]}: {error.strerror or error}')
-    read = find_factors(key, [path_of(file).parent])
-    assert read is not None
-    return _mapped(path, *read, cached=False)
+        return Mapped(path, '', f'{NOT_KEPT} in {folder}: {error.strerror or error}')
+    return _mapped(path, file, read_kept(file), cached=False)
 
 
-def _content(bag: Path, places: Sequence[Path]) -> str:
+def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | None]]:
     """
-    Return the hash of what is in a ``bag``, read only if it was written since that was kept.
+    Return the hash of what is in the bag at ``path`` and the window of it [s].
 
+    It is read only if it was written since its hash was kept.
     InertialIdError or OSError where there is no such bag.
     """
+    bag, window = split_window(path)
     if not bag.exists():
         storage_files(bag)  # says so
     version = version_of(sorted(bag.iterdir()) if bag.is_dir() else [bag])
     if is_url(bag):
-        return version
-    name = f'{version[:40]}.content'
-    for _, content in kept(name, places):
-        return content.decode()
+        return version, window
+    file = cache_folder(cache) / f'{version[:40]}.sha256'
+    with suppress(OSError, ValueError):
+        return file.read_text(), window
     found = sha256(storage_files(bag)[0])
     with suppress(OSError):
-        keep(name, places, found.encode())
-    return found
+        keep(file, found.encode())
+    return found, window
 
 
-def _mapped(path: str, file: str, header: Mapping[str, Any], cached: bool) -> Mapped:
-    if header['reason']:
-        return Mapped(path, '', header['reason'], cached=cached)
-    notes = {name: note for name, note in header['notes'].items() if name != 'checkup'}
-    return Mapped(path, file, '', len(header['stretches']), cached, notes)
+def _mapped(path: str, file: Path, kept: BagFactors | str, cached: bool) -> Mapped:
+    if isinstance(kept, str):
+        return Mapped(path, '', kept, cached=cached)
+    notes = {name: note for name, note in kept.notes.items() if name != 'checkup'}
+    return Mapped(path, str(file), '', len(kept.stretches), cached, notes)
 
 
 def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
@@ -147,12 +138,18 @@ def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Record
     return (recording if keep_all else cleaned([recording], found)[0]), found
 
 
-def bag_dataset(shared: Shared, bag: Mapped) -> Dataset:
-    """Return the Dataset of a ``bag`` that was accumulated, read as its rows were; ``shared``."""
+def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ...]) -> Any:
+    """
+    Return what a function gives for the Dataset of one bag, read as its rows were.
+
+    shared : (what holds for all bags, function of a module, its arguments for all bags)
+    task : (Mapped of the bag, further arguments for it)
+    """
+    (common, function, arguments), (bag, *own) = shared, task
     recording = read_bag(bag.path)
-    if not shared.keep_all:
+    if not common.keep_all:
         recording = cleaned([recording], bag.checkup)[0]
-    return dataset_of(recording, shared.plan)
+    return function(dataset_of(recording, common.plan), *arguments, *own)
 
 
 def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
@@ -164,17 +161,14 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
     {path: reason} where none can be used.
     """
     method, options, urdf, cache, keep_all = shared
-    contents = _Contents(json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all]),
-                         cache)
-    for path in paths[:LOOK]:  # a plan is kept under the bags that were looked at to find it
-        known = _known_plan(contents.add(path), _places(path, cache), options)
-        if known:
-            return known
+    start = json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all])
+    files = list(_plan_files(start, paths[:LOOK], cache))
+    for file in files:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return _kept_plan(file, options)
     recordings: list[Recording] = []
     failed: dict[str, str] = {}
-    looked = _Contents(contents.start, cache)
     for path in paths:
-        key = looked.add(path)
         try:
             recording, found = _checked(path, options, urdf, keep_all)
             failed[path] = '' if keep_all else unusable(found)
@@ -193,34 +187,31 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
     if not recordings:
         return failed
     plan = _plan_by(recordings, options, urdf)
-    _keep_plan(key, _places(paths[0], cache), plan)
+    if len(failed) <= LOOK:
+        text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
+        with suppress(OSError):
+            keep(files[len(failed) - 1], text.encode())
     return plan
 
 
-class _Contents:
-    """A hash of bags one after the other, those that cannot be read by their paths."""
-
-    def __init__(self, start: str, cache: str) -> None:
-        self.start, self.cache = start, cache
-        self._digest = hashlib.sha256(start.encode())
-
-    def add(self, path: str) -> str:
-        """Return the hash with the bag at ``path``."""
+def _plan_files(start: str, paths: Sequence[str], cache: str) -> Iterator[Path]:
+    """Yield where the plan by the bags up to every one of ``paths`` is kept, by their content."""
+    digest = hashlib.sha256(start.encode())
+    for path in paths:
         try:
-            bag, window = split_window(path)
-            text = f'{_content(bag, folders(bag, self.cache))} {window}'
+            text = ' '.join(map(str, _content(path, cache)))
         except (InertialIdError, OSError):
             text = path
-        self._digest.update(text.encode())
-        return self._digest.hexdigest()
+        digest.update(text.encode())
+        yield cache_folder(cache) / f'{digest.hexdigest()[:40]}.plan'
 
 
-def _places(path: str, cache: str) -> list[Path]:
-    """Return where what is found of the bag at ``path`` may be kept."""
-    try:
-        return folders(split_window(path)[0], cache)
-    except InertialIdError:
-        return folders(path_of(path), cache)
+def _kept_plan(file: Path, options: Any) -> Plan:
+    """Return the Plan in a ``file``; OSError, ValueError, KeyError, TypeError where none is."""
+    data = json.loads(file.read_bytes())
+    held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
+    return Plan(data['method'], replace(options, **held), data['urdf'], tuple(data['links']),
+                options)
 
 
 def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
@@ -230,21 +221,3 @@ def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
     robot = robot_of(recordings[0], plan.options, urdf)
     count = 10 * len(robot)
     return replace(plan, links=tuple(np.round(plan.links[:count], 12).tolist()))
-
-
-def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
-    """Return the Plan kept under a key in one of the folders, None without."""
-    for _, content in kept(f'{key[:40]}.plan', places):
-        with suppress(ValueError, KeyError, TypeError):
-            data = json.loads(content)
-            held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
-            return Plan(data['method'], replace(options, **held), data['urdf'],
-                        tuple(data['links']), options)
-    return None
-
-
-def _keep_plan(key: str, places: Sequence[Path], plan: Plan) -> None:
-    """Keep a Plan in the first folder that takes it."""
-    text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
-    with suppress(OSError):
-        keep(f'{key[:40]}.plan', places, text.encode())

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .drift import changes_since, check_reference
-from .drift_findings import Finding
+from .drift_result import Change
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
@@ -66,7 +66,7 @@ class OnlineEstimate:
     rank: int
     condition_number: float
     unseen_percent: float | None
-    drift: tuple[Finding, ...] = ()
+    drift: tuple[Change, ...] = ()
 
 
 class OnlineIdentification:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
 AXES = ('x', 'y', 'z')
 FREEDOMS = (*AXES, 'rx', 'ry', 'rz')
 STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
-CHANGES = {'drift': 'drifts', 'jump': 'jumps', 'temperature': 'follows the temperature'}
 
 
 def payload_sheet(load: 'Payload', bare: str) -> Sheet:
@@ -125,13 +124,11 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 def drift_sheet(drift: 'Drift') -> Sheet:
     """Return the page of a ``drift``: what changed in every robot, and the series behind it."""
     drawings = Drawings()
-    changed = sum(bool(robot.findings) for robot in drift.robots)
+    changed = sum(bool(robot.significant) for robot in drift.robots)
     shown = drift.brief()
     return Sheet(
         'Drift of robots', f'{sum(len(robot.days) for robot in drift.robots)} bags',
         (Card(f'{changed} of {len(drift.robots)}', 'robots changed significantly', changed > 0),
-         Card(f'{100.0 * drift.rate:g} %', 'of these at most expected without a change '
-              '(false-discovery rate, Benjamini-Hochberg)'),
          Card(str(len(drift.left_out)), 'bags left out', bool(drift.left_out))),
         sections=[*(_robot(drawings, robot) for robot in shown.robots),
                   Section('Bags left out', tables=[
@@ -140,8 +137,8 @@ def drift_sheet(drift: 'Drift') -> Sheet:
 
 
 def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
-    """Return the findings of one robot, with charts of the series that they are of."""
-    named = {f.name for f in robot.findings}
+    """Return the changes of one robot, with charts of the series that they are of."""
+    named = {change.name for change in robot.significant}
     order, charts = np.argsort(robot.days), []
     for series in robot.series:
         if series.name in named or not named and series.law == 'viscous':
@@ -149,11 +146,9 @@ def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
                 'name': f'{series.name} of {series.joint}', 'unit': series.unit,
                 'values': (series.usual + series.values)[order], 'errors': series.errors[order]},
                 robot.days[order]))
-    rows = [(f.name, f.joint, CHANGES[f.kind], f.sentence(), significant(f.p_value))
-            for f in robot.findings]
+    rows = [(c.name, c.joint, c.sentence(), significant(c.p_value)) for c in robot.significant]
     return Section(
         f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',
-        tables=[Table(('series', 'joint', 'kind', 'change', 'p-value'), rows,
-                      (1, 2, 3))],
+        tables=[Table(('series', 'joint', 'change', 'p-value'), rows, (1, 2))],
         charts=charts, note='Base parameters of each day with two standard errors, all others '
         'held at their mean over the days; load and tilt of gravity as changes from their mean.')

@@ -86,15 +86,6 @@ def test_a_given_half_space_decides_the_sign_and_says_how_it_fits():
     assert right.sign['evidence_nats']['nominal'] > 0.0 > wrong.sign['evidence_nats']['nominal']
 
 
-def test_two_recordings_of_one_mounting_are_surer_than_one():
-    urdf = mujoco_arm.description('arm3')
-    both = [record(urdf, (0.8, 0.0, -0.6), seed) for seed in (4, 5)]
-    one = identify_gravity(both[:1], options(), urdf=urdf)
-    two = identify_gravity(both, options(), urdf=urdf)
-    assert two.standard_error_deg < one.standard_error_deg
-    assert contains(two, (0.8, 0.0, -0.6), 0.999)
-
-
 def test_a_wrong_prior_word_is_refused():
     urdf = mujoco_arm.description('arm3')
     with pytest.raises(ConfigError, match="found 'down'.*nominal, none"):

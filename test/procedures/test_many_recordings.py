@@ -3,8 +3,6 @@
 from dataclasses import replace
 import os
 from pathlib import Path
-import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -18,22 +16,17 @@ from test_processes import never, pids, PROMPT, ROOT, runs
 from threadpoolctl import threadpool_info
 
 import ros_inertial_id as rid
-from ros_inertial_id import processes
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.cli.verbs import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
-from ros_inertial_id.identification.reduce.bag_factors import _secret, SECRET
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import bag_map, many_recordings, mapped_bags
-from ros_inertial_id.procedures.bag_map import (Engine, map_bags, memory_share, merge_leaves,
-                                                run_tasks)
+from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_fold
 from ros_inertial_id.procedures.bag_paths import find_bags
-from ros_inertial_id.procedures.everyday import once_each, within_budget
 from ros_inertial_id.procedures.many_recordings import identify_many
-from ros_inertial_id.processes import Lost
 
 DAYS = 4
 
@@ -127,37 +120,27 @@ def test_a_damaged_cache_is_computed_anew(serial, paths, options, kept):
     assert_same(serial, many)
 
 
-def test_factors_and_plans_that_another_user_kept_are_computed_anew(serial, paths, options, kept,
-                                                                    monkeypatch):
-    files = sorted(Path(kept.cache).glob('*.factors'))
-    held = bytearray(files[0].read_bytes())
-    held[-8:] = np.float64(1.3 * np.frombuffer(held[-8:], '<f8')[0] + 1.0).tobytes()
-    files[0].write_bytes(held)
-    assert_same(identify_many(paths, options, engine=kept), serial)
-    assert sum(b.cached for b in identify_many(paths, options, engine=kept).bags) == DAYS
-    monkeypatch.setenv(SECRET, 'of somebody else')
-    _secret.cache_clear()
-    again = identify_many(paths, options, engine=kept)
-    _secret.cache_clear()
-    assert not any(b.cached for b in again.bags)
-    assert_same(again, serial)
-
-
 def test_another_description_is_another_key(serial):
     other = replace(serial.plan, urdf=serial.plan.urdf.replace('mass value="', 'mass value="0'))
     assert other.key != serial.plan.key
 
 
-def test_factors_lie_where_the_user_may_write(arm3, options, tmp_path, monkeypatch):
+def test_a_second_call_reads_no_bag_and_nothing_lies_beside_them(arm3, options, tmp_path,
+                                                                 monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
-    write_recording(tmp_path / 'bags' / 'day0', day(arm3, 0))
-    (tmp_path / 'bags' / '.inertial_id').write_text('a file where the folder should be')
-    many = identify_many([str(tmp_path / 'bags' / 'day0')], options)
-    assert Path(many.bags[0].file).parent == tmp_path / 'home' / 'ros_inertial_id'
-    (tmp_path / 'bags' / '.inertial_id').unlink()
-    shutil.rmtree(tmp_path / 'home')
-    many = identify_many([str(tmp_path / 'bags' / 'day0')], options)
-    assert Path(many.bags[0].file).parent == tmp_path / 'bags' / '.inertial_id'
+    bags = [str(tmp_path / 'bags' / f'day{k}') for k in range(2)]
+    for k, bag in enumerate(bags):
+        write_recording(Path(bag), day(arm3, k))
+    before = sorted((tmp_path / 'bags').rglob('*'))
+    first = identify_many(bags, options)
+    assert Path(first.bags[0].file).parent == tmp_path / 'home' / 'ros_inertial_id'
+    assert sorted((tmp_path / 'bags').rglob('*')) == before
+    opened = []
+    for name in ('sha256', 'factors_of', 'check'):
+        monkeypatch.setattr(mapped_bags, name, lambda *words, **more: opened.append(words))
+    again = identify_many(bags, options)
+    assert not opened and all(bag.cached for bag in again.bags)
+    assert_same(first, again)
 
 
 def test_a_full_disk_ends_the_run_and_is_no_fault_of_a_bag(serial, paths, tmp_path):
@@ -200,28 +183,6 @@ def test_estimators_that_read_again_are_refused(paths):
         identify_many(paths, load_options(changes={'estimator': 'robust'})[1])
 
 
-def fragile(folder, number):
-    """Return the square of a number; the first process that gets 3 is killed, and always at 5."""
-    mark = Path(folder) / 'killed'
-    if number == 5 or number == 3 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    if number == 6:
-        raise ValueError('six')
-    if number == 7:
-        return resource.getrlimit(resource.RLIMIT_DATA)[0]
-    return number ** 2
-
-
-def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, 'TRIES', 2)  # each start of a process imports the package
-    results = dict(run_tasks(fragile, str(tmp_path), range(8), jobs=2))
-    assert [results[k] for k in (0, 1, 2, 3, 4)] == [0, 1, 4, 9, 16]
-    assert isinstance(results[5], Lost) and 'exit code -9' in results[5].reason
-    assert results[6] == Lost('ValueError: six')
-    assert results[7] <= memory_share(2)  # half of the machine's memory each
-
-
 def process(shared, task):
     """Return where a task is done, and the most threads that a library of BLAS uses there."""
     return os.getpid(), max(pool['num_threads'] for pool in threadpool_info()
@@ -237,20 +198,32 @@ def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(
 
 
 def never_accumulated(shared, path):
-    return next(never(shared.cache, path))
+    return next(never(os.environ['NOTED'], path))
+
+
+def noted_and_killed(shared, path):
+    (Path(os.environ['NOTED']) / str(os.getpid())).touch()
+    if path.endswith('day3'):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return mapped_bags.accumulate_bag(shared, path)
+
+
+def start_verb(paths, function, import_path, tmp_path):
+    """Return the process of ``identify`` whose workers do a function of this file."""
+    (tmp_path / 'noted').mkdir()
+    words = ['identify', *paths, '--jobs', '2', '--cache', str(tmp_path / 'cache'), '--out',
+             str(tmp_path / 'out'), '--no-report']
+    code = ('import test_many_recordings as here\n'
+            f'here.bag_map.accumulate_bag = here.{function.__name__}\n'
+            f'here.sys.exit(here.main({words!r}))\n')
+    return subprocess.Popen([sys.executable, '-c', code], text=True, start_new_session=True,
+                            env={**import_path, 'NOTED': str(tmp_path / 'noted')},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
-    (tmp_path / 'cache').mkdir()
-    words = ['identify', *paths[:3], '--jobs', '2', '--cache', str(tmp_path / 'cache'), '--out',
-             str(tmp_path / 'out')]
-    code = ('import test_many_recordings as here\n'
-            'here.bag_map.accumulate_bag = here.never_accumulated\n'
-            'here._keep_no_plan()\n'
-            f'here.sys.exit(here.main({words!r}))\n')
-    verb = subprocess.Popen([sys.executable, '-c', code], env=import_path, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    workers = pids(tmp_path / 'cache')
+    verb = start_verb(paths[:3], never_accumulated, import_path, tmp_path)
+    workers = pids(tmp_path / 'noted')
     began = time.monotonic()
     os.killpg(verb.pid, signal.SIGINT)  # as a terminal does
     out, err = verb.communicate()
@@ -260,26 +233,28 @@ def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
     assert not any(runs(pid) for pid in workers)
 
 
-def _keep_no_plan():
-    mapped_bags._keep_plan = lambda *_: None  # the folder is for what the workers note
+def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(paths, import_path,
+                                                                        tmp_path):
+    verb = start_verb(paths[:DAYS], noted_and_killed, import_path, tmp_path)
+    out, err = verb.communicate()
+    assert verb.returncode == 0 and 'Traceback' not in err
+    model = rid.load_model(tmp_path / 'out' / 'model.yaml').identified
+    reason = model.provenance['left_out'][paths[3]]
+    assert 'memory is short' in reason and '--jobs' in reason
+    assert 'day3' in out
 
 
 def faulty(shared, path):
-    """Return what ``accumulate_bag`` does; an error for one bag, the end for another."""
+    """Return what ``accumulate_bag`` does; an error for one bag."""
     if path.endswith('day1'):
         raise ValueError('six')
-    if path.endswith('day2'):
-        os._exit(7)
     return mapped_bags.accumulate_bag(shared, path)
 
 
-def test_what_goes_wrong_in_a_worker_is_said_of_the_bag(paths, options, tmp_path, monkeypatch):
+def test_what_goes_wrong_in_a_worker_is_said_of_the_bag(paths, options, kept, monkeypatch):
     monkeypatch.setattr(bag_map, 'accumulate_bag', faulty)
-    monkeypatch.setattr(processes, 'TRIES', 1)
-    many = identify_many(paths[:DAYS], options, engine=Engine(jobs=2, cache=str(tmp_path)))
-    assert set(many.left_out) == {paths[1], paths[2]}
-    assert many.left_out[paths[1]] == 'ValueError: six'
-    assert 'exit code 7' in many.left_out[paths[2]] and 'memory' not in many.left_out[paths[2]]
+    many = identify_many(paths[:DAYS], options, engine=replace(kept, jobs=2))
+    assert many.left_out == {paths[1]: 'ValueError: six'}
 
 
 def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kept, tmp_path,
@@ -289,10 +264,10 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
             raise ValueError('six')
         return read_bag(path)
 
-    def late(shared, bag):
+    def late(*_):
         raise ValueError('seven')
 
-    monkeypatch.setattr(many_recordings, 'bag_residuals', late)
+    monkeypatch.setattr(many_recordings, 'residuals_of', late)
     with pytest.raises(RecordingError, match='day0: .*seven'):
         identify_many(paths[:DAYS], options, engine=kept)
     monkeypatch.setattr(mapped_bags, 'read_bag', read)
@@ -312,55 +287,30 @@ def test_nothing_of_the_current_folder_is_executed(verb, paths, trapped, import_
 
 
 def test_merging_in_a_tree_is_merging_one_after_the_other(serial):
-    files = [(b.file, k, 1.0) for b in serial.bags for k in range(b.stretches)]
-    tree, line = merge_leaves(None, files), merge_leaves(None, files[:1])
-    for leaf in files[1:]:
-        line = line.merge(merge_leaves(None, [leaf]))
+    kept = [(b.file, b.stretches) for b in serial.bags]
+    tree, line = merge_fold(kept, 0), merge_fold(kept[:1], 0)
+    for one in kept[1:]:
+        line = line.merge(merge_fold([one], 0))
     assert isinstance(tree, RFactors) and tree.rows() == line.rows()
     for name, group in tree.groups.items():
         one, two = group.R.T @ group.R, line.groups[name].R.T @ line.groups[name].R
         np.testing.assert_allclose(one, two, atol=1e-10 * np.abs(two).max())
-    half = merge_leaves(None, [(*leaf[:2], 0.25) for leaf in files])
-    one, two = (f.groups['joint2'].R for f in (half, tree)) if 'joint2' in tree.groups else (
-        next(iter(f.groups.values())).R for f in (half, tree))
-    np.testing.assert_allclose(np.abs(one), 0.5 * np.abs(two), atol=1e-9 * np.abs(two).max())
-
-
-def test_motion_in_the_same_place_counts_once():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(3, 40, 4)) * np.array([[[9, 1, 1, 1]], [[1, 9, 1, 1]],
-                                                   [[1, 1, 9, 9]]])
-    grams = np.einsum('kni,knj->kij', rows, rows)
-    # The first motion four times, once for twice as long; the others once each.
-    weights = once_each(grams[[0, 0, 1, 0, 2, 0]] * np.array([1, 1, 1, 2, 1, 1])[:, None, None])
-    np.testing.assert_allclose(weights, [0.25, 0.25, 1.0, 0.25, 1.0, 0.25])
-
-
-def test_the_budget_is_spent_where_there_is_most_to_learn():
-    same, other = np.diag([100.0, 1e-3]), np.diag([1e-3, 100.0])
-    grams, seconds = np.array([same, same, other, same]), np.array([1.0, 1.0, 1.0, 1.0])
-    assert within_budget(grams, seconds, 2.0) in ([0, 2], [1, 2], [2, 3])
-    assert within_budget(grams, np.array([5.0, 1.0, 1.0, 5.0]), 2.5) == [1, 2]
-    assert len(within_budget(grams, seconds, 0.1)) == 1
 
 
 def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
     config = tmp_path / 'config.yaml'
     config.write_text('serial_arm: {find_time_offset: false, coulomb_width: 0.05}')
     words = ['identify', str(fleet), '--config', str(config), '--cache', str(tmp_path / 'cache'),
-             '--budget', '30', '--count-once', '--no-report', '--out', str(tmp_path / 'out')]
+             '--no-report', '--out', str(tmp_path / 'out')]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert '4 bags, 0 of them from the cache; 3 not used' in printed
-    counted = re.search(r'(\d+) of (\d+) s count: ', printed)
-    assert 0 < int(counted[1]) <= 30 < int(counted[2])  # by the budget
     assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'
 
 
-def test_a_dask_cluster_gives_the_same(serial, paths, options, tmp_path, monkeypatch):
+def test_a_dask_cluster_gives_the_same(serial, paths, options, tmp_path):
     distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
     import dask
-    monkeypatch.setattr(bag_map, 'AHEAD', 2)  # of seven bags
     patient = {'distributed.comm.timeouts.connect': '120s',
                'distributed.worker.daemon': True}
     with dask.config.set(patient), distributed.LocalCluster(

@@ -4,25 +4,24 @@ BagFactors: what one recording says, as R factors that merge with those of any o
 Columns are those of the plan's structure (base parameters under any mounting, friction laws and
 constants that are tried), then the torque by a tilt of gravity about two axes.
 
-They are kept beside their bag and found again by content and plan.  A file holds a line (JSON)
-and all numbers, of R factors the upper triangles, in double precision, so that what is read is
-what was computed to the last bit.  A bag that was left out has the line alone, with the reason.
+They are kept in a cache and found again by content and plan.  A file holds a line (JSON) and all
+numbers, of R factors the upper triangles, in double precision, so that what is read is what was
+computed to the last bit.  Of a bag that is left out it holds the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 import functools
 import hashlib
-import hmac
 import json
 import math
 import os
 from pathlib import Path
-import tempfile
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
+import platformdirs
 
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning
@@ -46,10 +45,6 @@ from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
 
 LAGS = 512  # of the autocovariance of residuals, kept
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
-FOLDER = '.inertial_id'
-SIGNATURE = 32  # bytes
-SECRET = 'ROS_INERTIAL_ID_CACHE_KEY'  # the same for all workers of a cluster
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ class BagFactors:
     motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
     notes : summary, provenance, mounting, gravity_base, start_s (since 1970), span_s,
-        samples (of training), temperature (mean [deg C] or None)
+        samples (of training)
     """
 
     stretches: tuple[RFactors, ...]
@@ -91,7 +86,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
         'summary': dict(summary), 'provenance': dict(recording.provenance),
         'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
         'start_s': recording.origin_ns() * 1e-9, 'span_s': float(summary['duration']),
-        'samples': samples, 'temperature': _temperature(recording)})
+        'samples': samples})
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:
@@ -142,13 +137,6 @@ def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Resi
     return residuals
 
 
-def _temperature(recording: Recording) -> float | None:
-    """Return the mean of all temperature topics [deg C], None where there is none."""
-    values = [c.fields['temperature'] for c in recording.of_type(TEMPERATURE).values() if len(c)]
-    means = [float(np.nanmean(v)) for v in values if np.isfinite(v).any()]
-    return float(np.mean(means)) if means else None
-
-
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
     """
     Return the name under which factors are kept.
@@ -158,136 +146,60 @@ def key_of(content: str, window: tuple[float | None, float | None], plan: str) -
     return hashlib.sha256(json.dumps([content, window, plan]).encode()).hexdigest()[:40]
 
 
-def folders(bag: Path, cache: str = '') -> list[Path]:
-    """
-    Return where factors of a ``bag`` may be kept, the first choice first.
-
-    cache : folder given by the user, '' for beside the bag, else in the user's cache
-    """
-    if cache:
-        return [path_of(cache)]
-    home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    return [bag.resolve().parent / FOLDER, home / 'ros_inertial_id',
-            Path(tempfile.gettempdir()) / f'ros_inertial_id_{os.getuid()}']
+def cache_folder(cache: str = '') -> Path:
+    """Return the folder of what is kept: ``cache``, also a URL, by default the user's cache."""
+    return path_of(cache or platformdirs.user_cache_dir('ros_inertial_id'))
 
 
-def write_factors(key: str, places: list[Path], factors: BagFactors | None,
-                  header: dict[str, Any]) -> str:
-    """
-    Write factors under a ``key`` into the first of ``places`` that takes them; return the path.
-
-    factors : None for a bag that is left out; header : further plain values kept beside them
-    OSError where no place takes them.
-    """
-    arrays, content = _packed(factors) if factors else ({}, {})
-    content['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
-    line = json.dumps(plain({**header, **content})).encode()
-    numbers = np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())])
-    return str(keep(f'{key}.factors', places, line + b'\n' + numbers.astype('<f8').tobytes()))
-
-
-def keep(name: str, places: Sequence[Path], content: bytes) -> Path:
-    """
-    Write ``content``, signed, as a file in the first of ``places`` that takes it; return its path.
-
-    OSError where no place takes it.
-    """
-    failure = OSError('no folder for cached factors')
-    data = signed(name, content)
-    for place in places:
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            if is_url(place):  # a store shows whole objects only
-                (place / name).write_bytes(data)
-                return place / name
-            # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
-            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{name[:8]}')
-            try:
-                with os.fdopen(handle, 'wb') as stream:
-                    stream.write(data)
-                os.chmod(beside, 0o666 & ~_umask())
-                os.replace(beside, place / name)
-            except BaseException:
-                os.unlink(beside)
-                raise
-            return place / name
-        except OSError as error:
-            failure = error
-    raise failure
-
-
-def kept(name: str, places: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
-    """Yield path and content of the files of this ``name`` in ``places`` that this user kept."""
-    for place in places:
-        with suppress(OSError, ValueError):
-            yield place / name, verified(name, (place / name).read_bytes())
-
-
-def signed(name: str, content: bytes) -> bytes:
-    """Return ``content`` behind the signature of this user for it under this ``name``."""
-    return _signature(name, content) + content
-
-
-def verified(name: str, data: bytes) -> bytes:
-    """Return the content of ``signed``; ValueError where this user did not sign it so."""
-    content = data[SIGNATURE:]
-    if not hmac.compare_digest(_signature(name, content), data[:SIGNATURE]):
-        raise ValueError(f'{name} was not kept by this user')
-    return content
-
-
-def _signature(name: str, content: bytes) -> bytes:
-    digest = hmac.new(_secret(), name.encode(), 'sha256')
-    digest.update(content)
-    return digest.digest()
-
-
-@functools.cache
-def _secret() -> bytes:
-    """Return the key of this user, made once; own processes get it in their environment."""
-    if not os.environ.get(SECRET):
-        home = Path(os.environ.get('XDG_STATE_HOME') or Path.home() / '.local' / 'state')
-        path, fresh = home / 'ros_inertial_id' / 'cache.key', os.urandom(SIGNATURE).hex()
-        with suppress(OSError):  # without a home the key lasts as long as this process
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError), open(os.open(
-                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w',
-                    encoding='ascii') as file:
-                file.write(fresh)
-            fresh = path.read_text(encoding='ascii') or fresh
-        os.environ[SECRET] = fresh
-    return os.environ[SECRET].encode()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | None:
-    """
-    Return (path, header) of factors kept under a ``key`` in one of ``places``, None without.
-
-    A file that is damaged, cut short or signed by somebody else counts as none.
-    """
-    for path, content in kept(f'{key}.factors', places):
-        with suppress(ValueError):
-            return str(path), dict(json.loads(content[:content.index(b'\n')]))
-    return None
-
-
-def read_factors(path: str) -> BagFactors:
-    """Return the BagFactors in the file ``path``; ValueError where it holds none."""
-    file = path_of(path)
+def keep(path: Path, content: bytes) -> None:
+    """Write ``content`` as the file ``path``; OSError where there is no room."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_url(path):  # a store shows whole objects only
+        path.write_bytes(content)
+        return
+    # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
+    beside = path.with_name(f'.{uuid4().hex}')
     try:
-        line, _, numbers = verified(file.name, file.read_bytes()).partition(b'\n')
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_factors(path: Path, factors: BagFactors | str) -> None:
+    """
+    Write ``factors``, or the reason why a bag is left out, as the file ``path``.
+
+    OSError where there is no room.
+    """
+    arrays, header = ({}, {'reason': factors}) if isinstance(factors, str) else _packed(factors)
+    header['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
+    numbers = np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())])
+    keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.astype('<f8').tobytes())
+
+
+def read_factors(path: str | Path) -> BagFactors:
+    """Return the BagFactors in the file ``path``; ValueError where it holds none."""
+    found = read_kept(path)
+    if isinstance(found, str):
+        raise ValueError(f'{path} holds no factors: {found}')
+    return found
+
+
+def read_kept(path: str | Path) -> BagFactors | str:
+    """
+    Return the BagFactors in the file ``path``, or the reason why its bag is left out.
+
+    ValueError where it holds neither: there is none, or it was cut short.
+    """
+    try:
+        line, _, numbers = path_of(path).read_bytes().partition(b'\n')
         header, arrays, end = json.loads(line), dict[str, np.ndarray](), 0
         for name, shape in header['shapes'].items():
             count = math.prod(shape)
             arrays[name] = np.frombuffer(numbers, '<f8', count, end).reshape(shape)
             end += 8 * count
-        return _unpacked(header, arrays)
+        return str(header['reason']) if 'reason' in header else _unpacked(header, arrays)
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f'{path} holds no factors') from error
 

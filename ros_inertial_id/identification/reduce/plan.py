@@ -24,7 +24,7 @@ from ...errors import ConfigError
 from ...estimation.base_parameters import with_known
 from ...methods import METHODS
 
-FORMAT = 7  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 8  # of what is cached: counts up when rows, preparation or files change their meaning
 READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
 
 
