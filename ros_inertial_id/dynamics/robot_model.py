@@ -237,8 +237,8 @@ def _describe(model, urdf):
             raise RobotModelError(f'joint {name!r} is of a kind that is not supported',
                                   expected='revolute, continuous or prismatic', found=kind)
     count = model.njoints - 1
-    axes = np.array([_axis(joint) for joint in model.joints[1:]])
-    limits = [_limits(model, joint) for joint in model.joints[1:]]
+    axes = np.array([joint_axis(joint) for joint in model.joints[1:]])
+    limits = [joint_limits(model, joint) for joint in model.joints[1:]]
     lower, upper, velocity, effort = np.array(limits).T
     placements = [model.jointPlacements[i + 1] for i in range(count)]
     arrays = {
@@ -275,8 +275,8 @@ def _check_inertias(links, inertias):
                               do='correct its <inertial>')
 
 
-def _axis(joint):
-    """Return the joint's axis in its own frame: its motion subspace, revolute or prismatic."""
+def joint_axis(joint: Any) -> np.ndarray:
+    """Return the axis (3,) of pinocchio's ``joint``, revolute or prismatic, in its own frame."""
     data = joint.createData()
     joint.calc(data, pin.neutral(_single(joint)))
     column = np.asarray(data.S).ravel()
@@ -289,8 +289,8 @@ def _single(joint):
     return model
 
 
-def _limits(model, joint):
-    """Return lower, upper, velocity and effort limit of a joint, nan where the URDF has none."""
+def joint_limits(model: Any, joint: Any) -> list[float]:
+    """Return lower, upper, velocity and effort limit of a ``joint``, nan where there is none."""
     lower, upper = np.nan, np.nan
     if joint.nq == 1:
         lower = model.lowerPositionLimit[joint.idx_q]
