@@ -19,7 +19,7 @@ from .fourier import FourierMotion
 from .friction_sweep import KIND
 from .limits import Limits
 from .objective import MotionProblem
-from .problem import check_postures, design_parameters, DesignOptions, motion_problem
+from .problem import check_postures, design_parameters, DesignOptions, motion_problem, RATE
 from .search import search
 from .sweep_design import design_sweep, SweepDesign
 from ..dynamics.inertial_parameters import Parameter
@@ -30,6 +30,9 @@ from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
+
+SAMPLES = 50  # of a period that the search looks at; the result is checked on more
+PROCESSES = 4  # that search, at most
 
 __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_design', 'Progress']
 
@@ -59,7 +62,7 @@ class Design:
 
     criterion, value : what was made small
     condition_number, singular_values (b,), base_names : of the weighted base regressor at the
-        motion's own samples (rate, periods), with what was known before
+        motion's own samples, with what was known before
     torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
         the sigma of the options [N m]
     gravities : (m, 3) [m/s^2]
@@ -148,7 +151,7 @@ def design(robot: RobotModel, options: DesignOptions,
         found = _searched(robot, options, progress, stop, known)
     if not model:
         return found
-    t = np.linspace(0.0, found.motion.period, round(found.motion.period * options.rate) + 1)
+    t = np.linspace(0.0, found.motion.period, round(found.motion.period * RATE) + 1)
     return replace(found, feedforward=feedforward_error(
         model, found.motion.joint_names, t, found.motion.at(t)))
 
@@ -160,10 +163,9 @@ def _searched(robot: RobotModel, options: DesignOptions,
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
     problem, base = motion_problem(robot, options, known)
     check_postures(problem, options)
-    processes = options.processes or min(os.cpu_count() or 1, 4)
+    processes = min(os.cpu_count() or 1, PROCESSES, options.restarts)
     left = max(options.seconds - (time.monotonic() - began), 0.1)
-    candidates = search(problem, options.samples, options.restarts, options.seed, left,
-                        min(processes, options.restarts))
+    candidates = search(problem, SAMPLES, options.restarts, options.seed, left, processes)
     best, found, rejected, last, refusal = None, 0, 0, None, []
     try:
         for candidate in candidates:

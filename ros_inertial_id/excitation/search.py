@@ -99,7 +99,7 @@ def _all_restarts(shared, restarts, processes):
                 yield result
     if len(lost) == processes:
         raise MotionError('all processes that search failed', found=lost[0],
-                          do='give processes: 1')
+                          do='give restarts: 1, which needs none')
 
 
 def _restarts(shared: tuple[MotionProblem, int, int, float], numbers: Sequence[int]

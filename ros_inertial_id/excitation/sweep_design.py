@@ -14,7 +14,7 @@ import numpy as np
 
 from .assessment import assess_motion, Use
 from .feasible import postures_allowed, random_postures
-from .friction_sweep import KIND, sweep_about, SweepMotion
+from .friction_sweep import KIND, LEG, sweep_about, SweepMotion
 from .limits import Limits
 from .problem import check_postures, DesignOptions, motion_problem
 from ..dynamics.robot_model import RobotModel
@@ -75,7 +75,7 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
     problem, base = motion_problem(robot, options)
     check_postures(problem, options)
     motion = sweep_about(robot.joint_names, problem.limits.middle, options.sweep_speeds,
-                         options.sweep_leg, problem.limits.acceleration)
+                         LEG, problem.limits.acceleration)
     refusal = ['no posture leaves room for the way of a joint']
     for middle in _middles(problem, options, motion.reach):
         if time.monotonic() - began > options.seconds or stop is not None and stop():
@@ -90,7 +90,7 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
                                time.monotonic() - began,
                                (*problem.limits.notices, *problem.shapes.notices))
     raise MotionError('no friction sweep that keeps all limits was found', found=refusal,
-                      do='give another start:, a shorter sweep_leg: or lower sweep_speeds:')
+                      do='give another start:, or lower sweep_speeds:')
 
 
 def _middles(problem, options, reach):

@@ -25,8 +25,7 @@ def benchmark():
 def test_designed_motion_shrinks_standard_errors_of_inertias(benchmark):
     """Every random motion is of the same length within the same limits, with the same noise."""
     options = benchmark.DesignOptions(
-        criterion='d_optimality', friction=benchmark.FRICTION, restarts=1, processes=1,
-        seconds=3600.0)
+        criterion='d_optimality', friction=benchmark.FRICTION, restarts=1, seconds=3600.0)
     value = benchmark.value_of(mujoco_arm.description('arm3'), options, count=3)
     assert np.median(value.ratios) > 1.3
     inertial = value.inertial
