@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from .description import check_description, HEAVIEST
+from .description import check_description
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
@@ -255,24 +255,12 @@ def _describe(model, urdf):
     for frame in bodies:
         first.setdefault(frame.parentJoint, frame.name)
     links = tuple(first.get(i + 1, model.names[i + 1]) for i in range(count))
-    _check_inertias(links, arrays['inertias'])
     return RobotModel(
         name=model.name, urdf=urdf, base_link=bodies[0].name,
         joint_names=tuple(model.names[1:]), link_names=links,
         parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
         prismatic=tuple(k.startswith('JointModelP') for k in kinds),
         pin_model=model, **arrays)
-
-
-def _check_inertias(links, inertias):
-    """Raise RobotModelError for numbers that no link can have, and that no solver survives."""
-    wrong = ~(np.abs(inertias) < HEAVIEST).all(axis=1)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise RobotModelError(f'the inertia of {links[k]} in the URDF cannot be true',
-                              expected=f'numbers below {HEAVIEST:g} kg, kg m, kg m^2',
-                              found=f'{np.abs(inertias[k]).max():.3g}',
-                              do='correct its <inertial>')
 
 
 def joint_axis(joint: Any) -> np.ndarray:

@@ -127,16 +127,12 @@ class Design:
 
 def design(robot: RobotModel, options: DesignOptions,
            progress: Callable[[Progress], None] | None = None,
-           stop: Callable[[], bool] | None = None, known: np.ndarray | None = None
-           ) -> Design | SweepDesign:
+           stop: Callable[[], bool] | None = None) -> Design | SweepDesign:
     """
     Return the best Design found, or the SweepDesign where ``options.kind`` is friction_sweep.
 
     progress : called a few times per second; stop : called as often, true ends the search, as
     Ctrl-C does.  The best feasible motion so far is kept.
-    known : (p, p) W'W / sigma^2 of earlier recordings about all p columns of
-    ``design_parameters``, beside those behind ``options.model``: the motion is made for what they
-    leave open
     Raises MotionError when a limit is missing or no motion keeps all of them.
     """
     check_ranges(options)
@@ -145,9 +141,7 @@ def design(robot: RobotModel, options: DesignOptions,
     if options.kind == KIND:
         found: Design | SweepDesign = design_sweep(robot, options, stop)
     else:
-        if model:
-            worth = information_of(model, design_parameters(robot, options))
-            known = worth if known is None else known + worth
+        known = information_of(model, design_parameters(robot, options)) if model else None
         found = _searched(robot, options, progress, stop, known)
     if not model:
         return found

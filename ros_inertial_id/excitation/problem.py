@@ -116,7 +116,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     """
     Return the MotionProblem and BaseParameters of a design.
 
-    known : (p, p) W'W of earlier recordings or None
+    known : (p, p) W'W of earlier recordings about all p columns or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)
@@ -131,7 +131,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
         robot=robot, chain=Chain.of(robot), gravities=gravities,
         weights=_weights(robot, options, limits), columns=base.independent,
         friction=_friction(robot, base), nominal=base.nominal(),
-        known=_known(known, base, len(parameters)),
+        known=None if known is None else known[np.ix_(base.independent, base.independent)],
         share=RATE * options.period * len(gravities),
         limits=limits, tool=_tool(robot), shapes=shapes, criterion=options.criterion,
         period=options.period, harmonics=options.harmonics, direction=direction, space=space,
@@ -159,16 +159,6 @@ def _friction(robot, base):
             out[robot.joint_names.index(parameter.owner)].append(
                 (place, parameter.law, parameter.nonlinear))
     return tuple(map(tuple, out))
-
-
-def _known(known, base, size):
-    if known is None:
-        return None
-    known = np.asarray(known, dtype=float)
-    if known.shape != (size, size) or not np.isfinite(known).all():
-        raise MotionError("the known W'W does not fit",
-                          expected=f'finite, {size} x {size}', found=f'shape {known.shape}')
-    return known[np.ix_(base.independent, base.independent)]
 
 
 def _tool(robot):

@@ -83,12 +83,6 @@ def test_sweep_is_played_like_any_motion(designed):
     assert rehearse(course, ARM, shapes, limits).use['velocity'] < 1.0
 
 
-def test_standard_errors_of_friction_are_said():
-    sweep = design(ARM, OPTIONS)
-    errors = [x for name, x in sweep.friction_errors.items() if name.startswith('fc')]
-    assert len(errors) == 3 and 0.0 < max(errors) < 0.1  # [N m], of limits of 40 to 80
-
-
 @pytest.mark.parametrize('changes, words', [
     ({'sweep_speeds': (9.0,)}, 'velocity of joint1|room'),
     ({'sweep_speeds': (2.0,)}, 'room for the way'),
