@@ -42,7 +42,6 @@ setup(
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
         'sim': ['mujoco>=3.2'],
-        'mjcf': ['mujoco>=3.2'],
         'cluster': ['distributed'],
         'parquet': ['pyarrow'],
         'remote': ['universal_pathlib', 'fsspec'],

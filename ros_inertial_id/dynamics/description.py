@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 from ..errors import RobotModelError
 
 HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
-LONGEST = 64_000_000  # letters
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 MOVING = ('revolute', 'continuous', 'prismatic')
 
@@ -22,9 +21,6 @@ def check_description(urdf: str) -> None:
     if '<robot' not in urdf:
         raise RobotModelError('the robot description is not a URDF', expected='<robot ...>',
                               found=repr(urdf[:40]))
-    if len(urdf) > LONGEST:
-        raise RobotModelError('the robot description is too long', found=f'{len(urdf)} letters',
-                              expected=f'at most {LONGEST}')
     if '<!DOCTYPE' in urdf or '<!ENTITY' in urdf:  # entities of entities unfold without end
         raise RobotModelError('the robot description declares a document type',
                               expected='a URDF, which has none', do='take out <!DOCTYPE ...>')

@@ -23,7 +23,7 @@ from .tree_description import KINDS, placement, SEVERAL, TreeDescription
 from ..errors import ConfigError
 from ..options import nearest, yaml_content
 
-KEYS = ('parent', 'joint', 'at', 'rpy', 'axes', 'axis', 'limits', 'mass', 'center', 'inertia')
+KEYS = ('parent', 'joint', 'at', 'rpy', 'axes', 'limits', 'mass', 'center', 'inertia')
 BASE = 'base'
 
 
@@ -62,7 +62,7 @@ def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: lis
             f'{k} [NAME]' for k in KINDS], do=nearest(kind, KINDS))
     if parent not in links:
         raise ConfigError(f'body {name} is on no body before it', found=parent, exists=links)
-    given = entry.get('axes') or [entry[k] for k in ('axis',) if k in entry]
+    given = entry.get('axes', [])
     if not isinstance(given, list) or given and len(given) != SEVERAL.get(kind, 1):
         raise ConfigError(f'axes of body {name}', found=repr(given),
                           expected=f'a list of {SEVERAL.get(kind, 1)} of a joint {kind}, or none')

@@ -1,71 +1,203 @@
 """
-MJCF: the description of a mechanism for MuJoCo, read by MuJoCo's own parser.
+MJCF: the description of a mechanism for MuJoCo, read by pinocchio.
 
-Bodies and joints become a tree, ``<equality>`` its closures, actuators the joints with a measured
-torque.  Stiffness, damping, friction loss and armature become springs and friction laws, each with
+Pinocchio's model becomes a tree, ``<connect>`` and ``<weld>`` its closures, joints of actuators
+those with a measured torque.  Damping, friction loss and armature become friction laws, each with
 the value that stands there as its prior, as uncertain as it is large.
+
+Pinocchio takes the first body of the world for the base, and passes over what it does not know.
+So it is given a text in which that body is the world and everything has a name; what it would read
+as another mechanism is refused, and what it leaves out is said.
 """
 
+import logging
 from pathlib import Path
-from typing import Any
+import tempfile
+from xml.etree import ElementTree
 
-from .mjcf_options import closures, coordinates, forces
-from .mjcf_tree import driven, MjcfTree
-from ..errors import ConfigError, RobotModelError
+import numpy as np
+import pinocchio as pin
+
+from .friction import LAWS
+from .robot_model import joint_axis, joint_limits, load_robot_model
+from .tree_description import TreeDescription
+from ..errors import RobotModelError
+
+WORLD = 'world'
+UNREAD = {'include': 'put the text of that file there', 'frame': 'place its bodies themselves',
+          'replicate': 'write its bodies out', 'composite': 'write its bodies out',
+          'attach': 'write its bodies out'}  # elements, and what to do instead
+MISREAD = {'axisangle': 'give a quat', 'eulerseq': 'give quats', 'settotalmass': 'give masses',
+           'balanceinertia': 'correct the inertias'}  # attributes
+LEFT_OUT = {
+    'equality/joint': 'closures: coupling J K RATIO, beside all others of the file',
+    'equality/tendon': 'closures: coupling J K RATIO L RATIO, beside all others of the file',
+    'actuator/*[@tendon]': 'actuated:, or a coupling of a motor that is not drawn',
+    'tendon/*[@stiffness]': 'springs: between A B LENGTH',
+    './/joint[@stiffness]': 'springs: joint J REST'}  # elements, and options that say the same
+_logger = logging.getLogger(__name__)
 
 
 def mjcf_description(path: str | Path) -> str:
     """
     Return the URDF text, with options of closed_loop, of an MJCF file.
 
-    A body with a free joint that no equality ties to another is taken to be mounted where it is.
-    ConfigError without MuJoCo, RobotModelError for what MuJoCo or this reader cannot read.
+    A first body with a free joint is taken to be mounted where it is.
+    RobotModelError for what pinocchio cannot read, or would read as another mechanism.
     """
-    try:
-        import mujoco
-    except ModuleNotFoundError:
-        raise ConfigError(f'{path} is an MJCF, which MuJoCo reads', found='no mujoco',
-                          do='pip install "ros_inertial_id[mjcf]", or give a URDF') from None
-    read = MjcfTree(mujoco, _compiled(mujoco, path))
-    for body in range(1, read.model.nbody):
-        read.body(body)
-    tree, motors = read.tree, driven(read)
-    if not tree.joints:
+    root = _readable(path)
+    model, *closures = _parsed(path, root)
+    if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
-    closures(read)
-    forces(read)
-    if 'closures' not in tree.options and set(motors) == set(tree.joints):
-        tree.options.clear()  # a serial arm, which has a method and friction of its own
+    tree = TreeDescription(model.name or 'mjcf', WORLD)
+    links = _add_bodies(model, tree)
+    for kind, constraints in zip(('point', 'weld'), closures):
+        for constraint in constraints:
+            _say_closure(tree, kind, constraint, links)
+    if 'closures' in tree.options:
+        motors = dict.fromkeys(a.get('joint') for a in root.iterfind('actuator/*[@joint]'))
+        tree.say('independent', *motors)
+        tree.say('actuated', *motors)
+        _say_friction(model, tree)
+        _say_start(model, tree, root)
     else:
-        coordinates(read, motors)
+        tree.options.clear()  # a serial arm, which has a method and friction of its own
     return tree.urdf()
 
 
-def _compiled(mujoco: Any, path: str | Path) -> Any:
-    """Return MuJoCo's model of a file, without meshes where bodies have an <inertial>."""
+def _readable(path):
+    """Return the root of an MJCF file, changed into what pinocchio reads as MuJoCo does."""
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
-        if spec.compiler.inertiafromgeom != mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE:
-            _without_meshes(spec)
-        spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-        spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-        return spec.compile()
-    except (ValueError, mujoco.FatalError) as error:
-        raise RobotModelError(f'MuJoCo cannot read {path}',
-                              found=' '.join(str(error).split())) from None
+        root = ElementTree.parse(path).getroot()
+    except (OSError, ElementTree.ParseError) as error:
+        raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
+    world = root.find('worldbody')
+    if world is None or world.find('.//body') is None:
+        raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
+    _refuse(path, root)
+    for equality in root.iterfind('equality'):
+        for inactive in equality.findall('*[@active="false"]'):
+            equality.remove(inactive)
+    for tag, place in (('body', world), ('joint', world), ('key', root)):
+        for number, element in enumerate(place.iter(tag)):
+            element.set('name', element.get('name', f'{tag}{number}'))
+    _mount(path, root)
+    base = ElementTree.SubElement(world, 'body', name=WORLD)
+    for body in world.findall('body')[:-1]:
+        world.remove(body)
+        base.append(body)
+    for what, do in LEFT_OUT.items():
+        for element in root.iterfind(what):
+            _logger.warning('%s of the MJCF is left out; where it matters, say it by %s',
+                            _words(element), do)
+    return root
 
 
-def _without_meshes(spec):
-    """Take out the shapes of bodies with an <inertial>, and files that nothing needs then."""
-    for body in spec.bodies:
-        if body.explicitinertial or body.name == 'world':
-            for geom in list(body.geoms):
-                spec.delete(geom)
-    used = {geom.meshname for geom in spec.geoms} | {geom.hfieldname for geom in spec.geoms}
-    for coloured in (*spec.geoms, *spec.sites, *spec.tendons):
-        coloured.material = ''
-    for kept, each in ((used, (*spec.meshes, *spec.hfields)),
-                       ((), (*spec.skins, *spec.materials, *spec.textures))):
-        for one in each:
-            if one.name not in kept:
-                spec.delete(one)
+def _words(element):
+    """Return an element as it stands in its file, without what is in it."""
+    return f'<{" ".join([element.tag, *(f"{k}={v!r}" for k, v in element.items())])}>'
+
+
+def _refuse(path, root):
+    """Raise RobotModelError for what pinocchio would read as another mechanism."""
+    for element in root.iter():
+        wrong = [x for x in UNREAD if x == element.tag]
+        wrong += [x for x in MISREAD if x in element.keys() and element.get(x) != 'xyz']
+        if wrong:
+            do = {**UNREAD, **MISREAD}[wrong[0]]
+            raise RobotModelError(f'pinocchio does not read {wrong[0]} in {path}',
+                                  found=_words(element), do=f'{do}, or give a URDF')
+    unweighed = root.find('compiler[@inertiafromgeom="true"]') is not None
+    for body in root.iterfind('worldbody//body[joint]'):
+        joints = body.findall('joint')
+        if len(joints) > 1:
+            raise RobotModelError(f'body {body.get("name")} in {path} has several joints',
+                                  found=[joint.get('name') for joint in joints],
+                                  do='give each a body of its own, one on the other')
+        for part in body.iter('body'):
+            if part.find('geom[@mesh]') is not None and (
+                    unweighed or part.find('inertial') is None):
+                raise RobotModelError(f'body {part.get("name")} in {path} has no <inertial>',
+                                      found='a mesh, which pinocchio does not weigh',
+                                      do='give it an <inertial>, as MuJoCo compiles it')
+
+
+def _mount(path, root):
+    """Take out the free joint of the first body, and its seven positions in keyframes."""
+    parents = {child: parent for parent in root.iterfind('worldbody//body') for child in parent}
+    joints = [e for e in root.find('worldbody').iter() if e.tag in ('joint', 'freejoint')]
+    free = [j for j in joints if j.tag == 'freejoint' or j.get('type') == 'free']
+    if free and free != joints[:1]:
+        raise RobotModelError(f'{path} has a free joint', found=[
+            parents[joint].get('name') for joint in free],
+            expected='none, or one of its first body',
+            do='draw a body that closures alone carry in a page of YAML, as joint: free')
+    for joint in free:
+        _logger.warning('%s is free in the MJCF; it is taken to be mounted as it is there, and '
+                        'its free joint is left out', parents[joint].get('name'))
+        parents[joint].remove(joint)
+        for key in root.iterfind('keyframe/key[@qpos]'):
+            key.set('qpos', ' '.join(key.get('qpos').split()[7:]))
+
+
+def _parsed(path, root):
+    """Return pinocchio's model of the MJCF, its closures of points and of frames."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / 'robot.xml'
+        file.write_text(ElementTree.tostring(root, encoding='unicode'), encoding='utf-8')
+        try:
+            return pin.buildModelAndConstraintsFromMJCF(str(file))
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise RobotModelError(f'pinocchio cannot read {path}', do='check that MuJoCo reads '
+                                  'it, or give a URDF', found=str(error).split('\n')[0]) from None
+
+
+def _add_bodies(model, tree):
+    """Add links and joints of pinocchio's model; return the links of its joints, base first."""
+    bodies = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
+    links = {frame.parentJoint: frame.name for frame in reversed(bodies)}
+    for j in range(1, model.njoints):
+        joint, inertia = model.joints[j], model.inertias[j]
+        kind = {'JointModelR': 'hinge', 'JointModelP': 'slide'}.get(joint.shortname()[:11], 'ball')
+        tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
+        single = joint.nv == 1
+        limits = zip(('lower', 'upper', 'velocity', 'effort'), joint_limits(model, joint))
+        tree.joint(model.names[j], kind, (links[model.parents[j]], links[j]),
+                   model.jointPlacements[j].homogeneous,
+                   axes=[joint_axis(joint)] if single else [],
+                   limits={k: x for k, x in limits if np.isfinite(x)} if single else {})
+    for frame in bodies:
+        if frame.name not in links.values():
+            tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
+    return links
+
+
+def _say_closure(tree, kind, constraint, links):
+    number = len(tree.options.get('closures', ())) + 1
+    tree.say('closures', ' '.join([kind, *(
+        tree.point(f'loop{number}_{letter}', links[joint], place.homogeneous)
+        for letter, joint, place in (('a', constraint.joint1_id, constraint.joint1_placement),
+                                     ('b', constraint.joint2_id, constraint.joint2_placement)))]))
+
+
+def _say_friction(model, tree):
+    """Say the friction of hinges and slides, its values as priors."""
+    laws = {'viscous': model.damping, 'coulomb': model.friction, 'armature': model.armature}
+    numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
+    for name, joint in zip(model.names[1:], model.joints[1:]):
+        there = {law: float(values[joint.idx_v]) for law, values in laws.items()
+                 if joint.nv == 1 and values[joint.idx_v] > 0.0}
+        if there:
+            tree.say('friction', ' '.join([name, *there]))
+            tree.say('given', *(f'{LAWS[law].symbol}{numbers[name]} {x:.15g} {x:.15g}'
+                                for law, x in there.items()))
+
+
+def _say_start(model, tree, root):
+    """Say where hinges and slides are at the first keyframe, or the reference without one."""
+    key = root.find('keyframe/key[@qpos]')
+    known = {pair.key(): pair.data() for pair in model.referenceConfigurations}
+    q = known.get('' if key is None else key.get('name'), known.get('qpos0', pin.neutral(model)))
+    for name, joint in zip(model.names[1:], model.joints[1:]):
+        if joint.nq == 1 and q[joint.idx_q]:
+            tree.say('start', f'{name} {q[joint.idx_q]:.6g}')

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from .description import check_description, HEAVIEST
+from .description import check_description
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
@@ -237,8 +237,8 @@ def _describe(model, urdf):
             raise RobotModelError(f'joint {name!r} is of a kind that is not supported',
                                   expected='revolute, continuous or prismatic', found=kind)
     count = model.njoints - 1
-    axes = np.array([_axis(joint) for joint in model.joints[1:]])
-    limits = [_limits(model, joint) for joint in model.joints[1:]]
+    axes = np.array([joint_axis(joint) for joint in model.joints[1:]])
+    limits = [joint_limits(model, joint) for joint in model.joints[1:]]
     lower, upper, velocity, effort = np.array(limits).T
     placements = [model.jointPlacements[i + 1] for i in range(count)]
     arrays = {
@@ -255,7 +255,6 @@ def _describe(model, urdf):
     for frame in bodies:
         first.setdefault(frame.parentJoint, frame.name)
     links = tuple(first.get(i + 1, model.names[i + 1]) for i in range(count))
-    _check_inertias(links, arrays['inertias'])
     return RobotModel(
         name=model.name, urdf=urdf, base_link=bodies[0].name,
         joint_names=tuple(model.names[1:]), link_names=links,
@@ -264,19 +263,8 @@ def _describe(model, urdf):
         pin_model=model, **arrays)
 
 
-def _check_inertias(links, inertias):
-    """Raise RobotModelError for numbers that no link can have, and that no solver survives."""
-    wrong = ~(np.abs(inertias) < HEAVIEST).all(axis=1)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise RobotModelError(f'the inertia of {links[k]} in the URDF cannot be true',
-                              expected=f'numbers below {HEAVIEST:g} kg, kg m, kg m^2',
-                              found=f'{np.abs(inertias[k]).max():.3g}',
-                              do='correct its <inertial>')
-
-
-def _axis(joint):
-    """Return the joint's axis in its own frame: its motion subspace, revolute or prismatic."""
+def joint_axis(joint: Any) -> np.ndarray:
+    """Return the axis (3,) of pinocchio's ``joint``, revolute or prismatic, in its own frame."""
     data = joint.createData()
     joint.calc(data, pin.neutral(_single(joint)))
     column = np.asarray(data.S).ravel()
@@ -289,8 +277,8 @@ def _single(joint):
     return model
 
 
-def _limits(model, joint):
-    """Return lower, upper, velocity and effort limit of a joint, nan where the URDF has none."""
+def joint_limits(model: Any, joint: Any) -> list[float]:
+    """Return lower, upper, velocity and effort limit of a ``joint``, nan where there is none."""
     lower, upper = np.nan, np.nan
     if joint.nq == 1:
         lower = model.lowerPositionLimit[joint.idx_q]

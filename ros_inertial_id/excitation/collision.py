@@ -122,17 +122,14 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
     """
     around = [obstacle_shape(text, f'obstacle {number} ({text})')
               for number, text in enumerate(options.obstacles, 1)]
-    if not options.collisions:
-        if around:
-            raise MotionError('obstacles need the collision check', found='collisions: false',
-                              do='take away obstacles:, or collisions: false')
-        return _unchecked('collisions are not checked: collisions: false')
     known = link_geometry(robot, options.meshes)
     if known is None:
         if around:
             raise MotionError('obstacles cannot be kept away from: the URDF says nothing of the '
                               "robot's shape", do='give its links <collision> shapes')
-        return _unchecked('the URDF has no shapes: neither collisions nor the floor are checked')
+        none = np.zeros(0)
+        return CollisionShapes(None, (), none.reshape(0, 2), none, none, (
+            'the URDF has no shapes: neither collisions nor the floor are checked',))
     geometry, notices = known.model, list(known.notices)
     own = len(geometry.geometryObjects)
     floor, words = _floor(robot, options)
@@ -150,11 +147,6 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
                            margins, tight, tuple(notices + words))
 
 
-def _unchecked(notice):
-    none = np.zeros(0)
-    return CollisionShapes(None, (), none.reshape(0, 2), none, none, (notice,))
-
-
 def _floor(robot, options):
     """Return the floor's shape in a list, empty without, and words about it."""
     if not options.floor:
@@ -162,8 +154,8 @@ def _floor(robot, options):
     gravities = [gravity_from_mounting(m) for m in options.mountings] or [robot.gravity_base]
     if not all(is_upright(np.asarray(g)) for g in gravities):
         return [], 'no floor is assumed: the base is not upright; give what is near as obstacles:'
-    return [floor_shape(options.floor_height)], (
-        f'a floor is assumed at z = {options.floor_height:g} m of the base frame')
+    return [floor_shape()], ('a floor is assumed at z = 0 m of the base frame; floor: false and a '
+                             'box of obstacles: give another')
 
 
 def _add_pairs(robot, geometry, own):

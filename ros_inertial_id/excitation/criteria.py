@@ -48,13 +48,6 @@ def condition_number(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, 
     return 0.5 * (largest + smallest), 0.5 * (up - down) / eigenvalues
 
 
-def frobenius(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
-    """Return log(|W|_F |W^+|_F) from the eigenvalues (b,) of W'W; sharpness is not used."""
-    total, inverse = eigenvalues.sum(), (1.0 / eigenvalues).sum()
-    return (0.5 * np.log(total * inverse),
-            0.5 / total - 0.5 / (inverse * eigenvalues ** 2))
-
-
 def d_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
     """Return -log det(W'W) / (2 b) from the eigenvalues (b,) of W'W; sharpness is not used."""
     count = 2.0 * len(eigenvalues)
@@ -70,7 +63,6 @@ def v_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.n
 CRITERIA = {
     'v_optimality': Criterion(v_optimality, lambda s: np.sqrt((s ** -2.0).sum()), True),
     'condition_number': Criterion(condition_number, lambda s: s.max() / s.min()),
-    'frobenius': Criterion(frobenius, lambda s: np.sqrt((s ** 2).sum() * (s ** -2.0).sum())),
     'd_optimality': Criterion(d_optimality, lambda s: -2.0 * np.log(s).sum()),
 }
 

@@ -19,7 +19,7 @@ from .fourier import FourierMotion
 from .friction_sweep import KIND
 from .limits import Limits
 from .objective import MotionProblem
-from .problem import check_postures, design_parameters, DesignOptions, motion_problem
+from .problem import check_postures, design_parameters, DesignOptions, motion_problem, RATE
 from .search import search
 from .sweep_design import design_sweep, SweepDesign
 from ..dynamics.inertial_parameters import Parameter
@@ -30,6 +30,9 @@ from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
+
+SAMPLES = 50  # of a period that the search looks at; the result is checked on more
+PROCESSES = 4  # that search, at most
 
 __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_design', 'Progress']
 
@@ -59,7 +62,7 @@ class Design:
 
     criterion, value : what was made small
     condition_number, singular_values (b,), base_names : of the weighted base regressor at the
-        motion's own samples (rate, periods), with what was known before
+        motion's own samples, with what was known before
     torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
         the sigma of the options [N m]
     gravities : (m, 3) [m/s^2]
@@ -124,16 +127,12 @@ class Design:
 
 def design(robot: RobotModel, options: DesignOptions,
            progress: Callable[[Progress], None] | None = None,
-           stop: Callable[[], bool] | None = None, known: np.ndarray | None = None
-           ) -> Design | SweepDesign:
+           stop: Callable[[], bool] | None = None) -> Design | SweepDesign:
     """
     Return the best Design found, or the SweepDesign where ``options.kind`` is friction_sweep.
 
     progress : called a few times per second; stop : called as often, true ends the search, as
     Ctrl-C does.  The best feasible motion so far is kept.
-    known : (p, p) W'W / sigma^2 of earlier recordings about all p columns of
-    ``design_parameters``, beside those behind ``options.model``: the motion is made for what they
-    leave open
     Raises MotionError when a limit is missing or no motion keeps all of them.
     """
     check_ranges(options)
@@ -142,13 +141,11 @@ def design(robot: RobotModel, options: DesignOptions,
     if options.kind == KIND:
         found: Design | SweepDesign = design_sweep(robot, options, stop)
     else:
-        if model:
-            worth = information_of(model, design_parameters(robot, options))
-            known = worth if known is None else known + worth
+        known = information_of(model, design_parameters(robot, options)) if model else None
         found = _searched(robot, options, progress, stop, known)
     if not model:
         return found
-    t = np.linspace(0.0, found.motion.period, round(found.motion.period * options.rate) + 1)
+    t = np.linspace(0.0, found.motion.period, round(found.motion.period * RATE) + 1)
     return replace(found, feedforward=feedforward_error(
         model, found.motion.joint_names, t, found.motion.at(t)))
 
@@ -160,10 +157,9 @@ def _searched(robot: RobotModel, options: DesignOptions,
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
     problem, base = motion_problem(robot, options, known)
     check_postures(problem, options)
-    processes = options.processes or min(os.cpu_count() or 1, 4)
+    processes = min(os.cpu_count() or 1, PROCESSES, options.restarts)
     left = max(options.seconds - (time.monotonic() - began), 0.1)
-    candidates = search(problem, options.samples, options.restarts, options.seed, left,
-                        min(processes, options.restarts))
+    candidates = search(problem, SAMPLES, options.restarts, options.seed, left, processes)
     best, found, rejected, last, refusal = None, 0, 0, None, []
     try:
         for candidate in candidates:

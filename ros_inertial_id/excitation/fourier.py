@@ -113,34 +113,21 @@ def basis(harmonics: int, period: float,
             np.hstack([0 * one, -w * w * sin, -w * w * cos]))
 
 
-def rest_space(harmonics: int, start_at_offset: bool = False,
-               start_given: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def rest_space(harmonics: int, start_given: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the motions at rest of one joint: c = direction * start + space @ x.
 
     harmonics : their number K
     c : (1 + 2 K) offset, sines, cosines; space : (1 + 2 K, m) orthonormal; direction (1 + 2 K)
-    start_at_offset : q(0) = offset as published, sum b_k = 0
     start_given : q(0) = ``start``; otherwise it is free and ``direction`` is zero
     """
     k = np.arange(1, harmonics + 1, dtype=float)
     zero, one = np.zeros(harmonics), np.ones(harmonics)
     rows = [np.r_[0.0, k, zero], np.r_[0.0, zero, k * k]]
-    right = [0.0, 0.0]
-    if start_at_offset:
-        rows.append(np.r_[0.0, zero, one])
-        right.append(0.0)
     if start_given:
         rows.append(np.r_[1.0, zero, one])
-        right.append(1.0)
-    conditions = np.array(rows)
-    values, right_vectors = np.linalg.svd(conditions)[1:]
-    rank = int((values > 1e-12 * values[0]).sum())
-    if rank >= conditions.shape[1]:
-        raise MotionError(f'{harmonics} harmonics leave no motion that starts at rest',
-                          do='give more harmonics')
-    direction = np.r_[1.0, np.zeros(2 * harmonics)] * float(start_given)
-    return direction, right_vectors[rank:].T
+    direction = np.r_[1.0, zero, zero] * float(start_given)
+    return direction, np.linalg.svd(np.array(rows))[2][len(rows):].T
 
 
 def random_motion(joint_names: Sequence[Any], bounds: Sequence[np.ndarray],

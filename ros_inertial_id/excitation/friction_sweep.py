@@ -21,6 +21,7 @@ from .fourier import read_joints
 from ..errors import MotionError
 
 KIND = 'friction_sweep'
+LEG = 2.0  # [s] at one constant speed, of a sweep that is designed
 REACH = 1.1875  # ramps to a turning point: half of the first, and the first half of a reversal
 
 

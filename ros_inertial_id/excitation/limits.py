@@ -147,8 +147,7 @@ def find_limits(robot: RobotModel, options: Any) -> Limits:
     for name, values, unit in (('velocity', limits.velocity, 'rad/s or m/s'),
                                ('effort', limits.effort, 'N m or N'),
                                ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2'),
-                               ('jerk', limits.jerk, 'rad/s^3 or m/s^3'),
-                               ('effort_rate', limits.effort_rate, 'N m/s or N/s')):
+                               ('jerk', limits.jerk, 'rad/s^3 or m/s^3')):
         _need(robot, values > 0, f'has no {name} limit above zero',
               f'give {name}: [{unit}], one value for all joints or one each')
     _need_start(robot, options.start, limits.lower, limits.upper)
@@ -161,7 +160,8 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
     none = np.full(count, np.inf)
     described = {'lower': robot.lower, 'upper': robot.upper, 'velocity': robot.velocity,
                  'effort': robot.effort}
-    limits = {name: _per_joint(getattr(options, name), described.get(name, none), name)
+    # effort_rate is the maker's alone
+    limits = {name: _per_joint(getattr(options, name, ()), described.get(name, none), name)
               for name in GIVEN}
     slowing = Slowing(np.zeros(count), none, -none, none)
     known, notices = maker_limits(robot, options.limits)

@@ -29,6 +29,8 @@ from ..options import option
 
 ARM = SerialArm()
 
+COULOMB_WIDTH = 0.05  # [rad/s] over which Coulomb friction changes sign
+RATE = 100.0  # [Hz] at which a motion is thought to be recorded, and of the files written
 SIGMA = 0.005  # share of the torque limits, where no standard deviation is given
 POSTURES = 2000  # tried before a box is called infeasible
 
@@ -44,39 +46,27 @@ class DesignOptions(RobotOptions):
                         'still open, and the error of its feedforward on it is said')
     sweep_speeds: tuple[float, ...] = option(
         (0.02, 0.05, 0.1, 0.2, 0.4), 'speeds of a friction sweep', unit='rad/s', at_least=1e-4)
-    sweep_leg: float = option(2.0, 'how long a friction sweep goes at one speed one way',
-                              unit='s', at_least=0.1, at_most=60.0)
     criterion: str = option(
         'v_optimality', 'what is made small: v_optimality the error of predicted torques over the '
-        "workspace, d_optimality the volume of the parameters' covariance, condition_number or "
-        'frobenius that of the weighted base regressor', choices=tuple(CRITERIA))
+        "workspace, d_optimality the volume of the parameters' covariance, condition_number that "
+        'of the weighted base regressor', choices=tuple(CRITERIA))
     period: float = option(10.0, 'duration of one period', unit='s', at_least=0.5, at_most=600.0)
     harmonics: int = option(5, 'harmonics of the Fourier series', at_least=2, at_most=30)
-    samples: int = option(50, 'samples per period that the search looks at; the result is checked '
-                          'on more', at_least=20, at_most=2000)
-    rate: float = option(100.0, 'samples per second of the files written', unit='Hz',
-                         at_least=1.0, at_most=10000.0)
-    periods: int = option(1, 'how often the motion is repeated', at_least=1, at_most=1000)
     seconds: float = option(600.0, 'time the search may take at most, up to five times as long '
                             'while no motion is found; it ends when all restarts have ended',
                             unit='s', at_least=0.1, at_most=86400.0)
     restarts: int = option(8, 'random motions the search starts from', at_least=1, at_most=10000)
-    processes: int = option(0, 'processes that search; 0: one per core, at most 4; 1: none '
-                            'besides this', at_least=0, at_most=64)
     seed: int = option(0, 'of the random motions', at_least=0)
     mountings: tuple[str, ...] = option(
         (), 'mountings the motion is to serve at once, each in the words of mounting:; empty: '
         'that one alone')
     friction: tuple[str, ...] = option(
         ('viscous', 'coulomb'), 'friction laws whose columns take part; empty: none')
-    coulomb_width: float = option(0.05, 'speed over which Coulomb friction changes sign',
-                                  unit='rad/s', at_least=1e-4, at_most=10.0)
     sigma: tuple[float, ...] = option(
         (), 'standard deviation of the torque measurement, one for all joints or one each; '
         'empty: 0.5 % of the torque limits', unit='N m')
     start: tuple[float, ...] = option(
         (), 'positions the motion starts at and returns to; empty: anywhere', unit='rad or m')
-    start_at_offset: bool = option(False, 'start at the mean position, as published')
     lower: tuple[float, ...] = option((), 'lowest positions, before the URDF', unit='rad or m')
     upper: tuple[float, ...] = option((), 'highest positions, before the URDF', unit='rad or m')
     velocity: tuple[float, ...] = option((), 'velocity limits, before the URDF', unit='rad/s')
@@ -89,8 +79,6 @@ class DesignOptions(RobotOptions):
         'of robot and joints say')
     jerk: tuple[float, ...] = option(
         (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
-    effort_rate: tuple[float, ...] = option(
-        (), 'limits of the change of torque; empty: as the maker publishes them', unit='N m/s')
     position_margin: float = option(0.05, 'share of the position range that is not used',
                                     at_least=0.0, at_most=0.9)
     velocity_margin: float = option(0.1, 'share of the velocity limits that is not used',
@@ -102,17 +90,13 @@ class DesignOptions(RobotOptions):
                                   at_most=0.9)
     effort: tuple[float, ...] = option(
         (), 'torque limits for the nominal model, before the URDF', unit='N m')
-    end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
     box: tuple[float, ...] = option(
-        (), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame', unit='m')
-    sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
+        (), 'xmin ymin zmin xmax ymax zmax of the last link in the base frame', unit='m')
+    sphere: float = option(0.0, 'least distance of the last link from the base', unit='m',
                            at_least=0.0)
-    collisions: bool = option(True, 'keep the links apart, from each other and from what stands '
-                              'around')
     meshes: tuple[str, ...] = option(
         (), 'folders in which the meshes of the URDF are sought, besides installed packages')
-    floor: bool = option(True, 'a floor under a base that stands upright')
-    floor_height: float = option(0.0, 'of the floor in the base frame', unit='m')
+    floor: bool = option(True, 'a floor at z = 0 under a base that stands upright')
     distance: float = option(0.02, 'that links keep from each other and from what stands around',
                              unit='m', at_least=0.0, at_most=1.0)
     obstacles: tuple[str, ...] = option(
@@ -123,7 +107,7 @@ class DesignOptions(RobotOptions):
 def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:
     """Return the Parameters of all columns of ``robot`` that ``options`` let take part."""
     check_laws(options.friction)
-    laws = ARM.Options(friction=tuple(options.friction), coulomb_width=options.coulomb_width)
+    laws = ARM.Options(friction=tuple(options.friction), coulomb_width=COULOMB_WIDTH)
     return ARM.parameters(robot, laws)
 
 
@@ -132,7 +116,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     """
     Return the MotionProblem and BaseParameters of a design.
 
-    known : (p, p) W'W of earlier recordings or None
+    known : (p, p) W'W of earlier recordings about all p columns or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)
@@ -142,15 +126,14 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     base = structural_base(ARM, [replace(robot, gravity_base=g) for g in gravities],
                            parameters)
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
-    direction, space = rest_space(options.harmonics, options.start_at_offset,
-                                  len(options.start) > 0)
+    direction, space = rest_space(options.harmonics, len(options.start) > 0)
     problem = MotionProblem(
         robot=robot, chain=Chain.of(robot), gravities=gravities,
         weights=_weights(robot, options, limits), columns=base.independent,
         friction=_friction(robot, base), nominal=base.nominal(),
-        known=_known(known, base, len(parameters)),
-        share=options.rate * options.period * options.periods * len(gravities),
-        limits=limits, tool=_tool(robot, options), shapes=shapes, criterion=options.criterion,
+        known=None if known is None else known[np.ix_(base.independent, base.independent)],
+        share=RATE * options.period * len(gravities),
+        limits=limits, tool=_tool(robot), shapes=shapes, criterion=options.criterion,
         period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
         moments=np.zeros(0), root=np.zeros(0),
@@ -178,26 +161,10 @@ def _friction(robot, base):
     return tuple(map(tuple, out))
 
 
-def _known(known, base, size):
-    if known is None:
-        return None
-    known = np.asarray(known, dtype=float)
-    if known.shape != (size, size) or not np.isfinite(known).all():
-        raise MotionError("the known W'W does not fit",
-                          expected=f'finite, {size} x {size}', found=f'shape {known.shape}')
-    return known[np.ix_(base.independent, base.independent)]
-
-
-def _tool(robot, options):
-    """Return (body, offset in its frame (3,) [m]) of the end effector."""
-    frames = {f.name: f for f in robot.pin_model.frames if f.type.name == 'BODY'}
-    moving = [f.name for f in frames.values() if f.parentJoint > 0]
-    name = options.end_effector or moving[-1]
-    if name not in frames:
-        raise MotionError(f'end_effector {name!r} is not a link', exists=tuple(frames))
-    if frames[name].parentJoint == 0:
-        raise MotionError(f'end_effector {name!r} does not move', exists=moving)
-    return frames[name].parentJoint - 1, frames[name].placement.translation.copy()
+def _tool(robot):
+    """Return (body, offset in its frame (3,) [m]) of the end effector, the last link."""
+    last = [f for f in robot.pin_model.frames if f.type.name == 'BODY' and f.parentJoint > 0][-1]
+    return last.parentJoint - 1, last.placement.translation.copy()
 
 
 def check_postures(problem: MotionProblem, options: DesignOptions) -> None:
@@ -209,10 +176,10 @@ def check_postures(problem: MotionProblem, options: DesignOptions) -> None:
     if len(options.start) and not postures_allowed(problem, problem.start[None]).all():
         raise MotionError('the start is outside the box or sphere, or in collision',
                           found=list(options.start),
-                          do='give another start:, or collisions: false if the shapes of the '
-                          'URDF are too coarse')
+                          do='give another start:, a smaller distance:, or finer <collision> '
+                          'shapes in the URDF')
     rng = np.random.default_rng(options.seed)
     if not postures_allowed(problem, random_postures(problem, rng, POSTURES)).any():
         raise MotionError(f'none of {POSTURES} postures within the position limits is allowed',
-                          do='widen box: or lower sphere: (base frame, metres), or give '
-                          'collisions: false if the shapes of the URDF are too coarse')
+                          do='widen box: or lower sphere: (base frame, metres), give a smaller '
+                          'distance:, or finer <collision> shapes in the URDF')

@@ -99,14 +99,13 @@ def _all_restarts(shared, restarts, processes):
                 yield result
     if len(lost) == processes:
         raise MotionError('all processes that search failed', found=lost[0],
-                          do='give processes: 1')
+                          do='give restarts: 1, which needs none')
 
 
 def _restarts(shared: tuple[MotionProblem, int, int, float], numbers: Sequence[int]
               ) -> Iterator[Candidate]:
     """Yield the Candidates of the restarts ``numbers``, one after the other."""
     problem, samples, seed, seconds = shared
-    keep_pages()
     deadlines = time.monotonic() + LONGER * seconds, time.monotonic() + seconds
     met = False
     with one_thread():
@@ -115,16 +114,6 @@ def _restarts(shared: tuple[MotionProblem, int, int, float], numbers: Sequence[i
                     if time.monotonic() < deadlines[met] else ():
                 met = met or bool(np.isfinite(candidate.value))
                 yield candidate
-
-
-def keep_pages() -> None:
-    """
-    Make glibc keep freed memory: its limit for that follows the largest block ever freed.
-
-    Without it every temporary array is mapped and cleared by the kernel anew, which doubles the
-    CPU time of an evaluation at 300 samples.  Harmless elsewhere.
-    """
-    np.empty(3_000_000)
 
 
 def restart(problem: MotionProblem, samples: int, number: int, seed: int,

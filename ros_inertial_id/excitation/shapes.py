@@ -60,7 +60,7 @@ def link_geometry(robot: RobotModel, folders: Sequence[str] = ()) -> LinkGeometr
             robot.pin_model, ET.tostring(root, encoding='unicode'), pin.GeometryType.COLLISION)
     except (RuntimeError, ValueError) as error:
         raise MotionError('the collision meshes cannot be read', found=str(error).split('\n')[0],
-                          do='correct the files, or give collisions: false') from None
+                          do='correct the files') from None
     for item in model.geometryObjects:
         if isinstance(item.geometry, coal.BVHModelBase):
             item.geometry.buildConvexHull(True, 'Qt')
@@ -160,9 +160,9 @@ def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
     return pin.GeometryObject(f'{name}_0', 0, 0, pin.SE3(np.eye(3), center), shape)
 
 
-def floor_shape(height: float) -> pin.GeometryObject:
-    """Return the floor whose surface is at ``height`` [m] of the base frame."""
-    middle = np.array([0.0, 0.0, height - 0.5 * FLOOR[2]])
+def floor_shape() -> pin.GeometryObject:
+    """Return the floor, whose surface is at z = 0 of the base frame."""
+    middle = np.array([0.0, 0.0, -0.5 * FLOOR[2]])
     return pin.GeometryObject('floor_0', 0, 0, pin.SE3(np.eye(3), middle), coal.Box(*FLOOR))
 
 

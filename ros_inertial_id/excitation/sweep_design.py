@@ -14,7 +14,7 @@ import numpy as np
 
 from .assessment import assess_motion, Use
 from .feasible import postures_allowed, random_postures
-from .friction_sweep import KIND, sweep_about, SweepMotion
+from .friction_sweep import KIND, LEG, sweep_about, SweepMotion
 from .limits import Limits
 from .problem import check_postures, DesignOptions, motion_problem
 from ..dynamics.robot_model import RobotModel
@@ -31,7 +31,6 @@ class SweepDesign:
     """
     A friction sweep that keeps its limits.
 
-    friction_errors : {name: standard error} of friction columns where all else is known
     seconds : it took; notices : what was not checked
     feedforward : error of the model of the options on this motion, None without one
     """
@@ -41,7 +40,6 @@ class SweepDesign:
     motion: SweepMotion
     use: Use
     limits: Limits
-    friction_errors: dict[str, float]
     seconds: float
     notices: tuple[str, ...]
     feedforward: FeedforwardError | None = None
@@ -49,7 +47,6 @@ class SweepDesign:
     def summary(self) -> dict[str, Any]:
         """Return the design in numbers, as plain Python values."""
         return {'kind': KIND, 'period': round(self.motion.period, 3),
-                'friction_standard_error': self.friction_errors,
                 'seconds': round(self.seconds, 3),
                 **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
                 **self.use.plain(self.motion.joint_names, self.limits.margins,
@@ -72,25 +69,24 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
     Raises MotionError when a speed exceeds a limit or no posture is found in time.
     """
     began = time.monotonic()
-    problem, base = motion_problem(robot, options)
+    problem, _ = motion_problem(robot, options)
     check_postures(problem, options)
     motion = sweep_about(robot.joint_names, problem.limits.middle, options.sweep_speeds,
-                         options.sweep_leg, problem.limits.acceleration)
+                         LEG, problem.limits.acceleration)
     refusal = ['no posture leaves room for the way of a joint']
     for middle in _middles(problem, options, motion.reach):
         if time.monotonic() - began > options.seconds or stop is not None and stop():
             break
         tried = SweepMotion(motion.joint_names, middle, motion.speeds, motion.leg, motion.ramp)
         times = np.arange(0.0, tried.period, 1.0 / RATE)
-        result = assess_motion(problem, lambda t: [x.T for x in tried.at(t)], times)
-        refusal = result.use.broken(robot.joint_names)
+        use = assess_motion(problem, lambda t: [x.T for x in tried.at(t)], times).use
+        refusal = use.broken(robot.joint_names)
         if not refusal:
-            return SweepDesign(robot, options, tried, result.use, problem.limits,
-                               _friction_errors(problem, base, result.factors, tried.period),
+            return SweepDesign(robot, options, tried, use, problem.limits,
                                time.monotonic() - began,
                                (*problem.limits.notices, *problem.shapes.notices))
     raise MotionError('no friction sweep that keeps all limits was found', found=refusal,
-                      do='give another start:, a shorter sweep_leg: or lower sweep_speeds:')
+                      do='give another start:, or lower sweep_speeds:')
 
 
 def _middles(problem, options, reach):
@@ -104,14 +100,3 @@ def _middles(problem, options, reach):
     drawn = random_postures(problem, np.random.default_rng(options.seed), POSTURES)
     postures = np.clip(np.vstack([limits.middle, drawn]), low, high)
     return postures[postures_allowed(problem, postures)][:TRIES]
-
-
-def _friction_errors(problem, base, factors, period):
-    """Return {name: standard error} of the friction columns, all other columns known."""
-    places = [place for joint in problem.friction for place, _, _ in joint]
-    if not places:
-        return {}
-    information = factors[np.ix_(places, places)] * period / problem.period
-    errors = np.sqrt(np.diag(np.linalg.pinv(information)))
-    names = base.names()
-    return {names[place]: float(f'{error:.4g}') for place, error in zip(places, errors)}

@@ -19,6 +19,7 @@ from ..errors import MotionError
 from ..excitation.design import Design
 from ..excitation.limits import GIVEN
 from ..excitation.motion_files import Motion
+from ..excitation.problem import RATE
 from ..excitation.regressor_adjoint import Chain, TreePass
 from ..excitation.sweep_design import SweepDesign
 
@@ -32,11 +33,11 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
     Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
     motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
-    each limit is; motion.csv and joint_trajectory.json are sampled at ``rate`` for ``periods``;
+    each limit is; motion.csv and joint_trajectory.json are one period at 100 Hz;
     motion.html, of all but friction sweeps, needs no network.
     """
     out = Path(out_dir)
-    samples = sampled(design.motion, design.options.rate, design.options.periods)
+    samples = sampled(design.motion, RATE)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with open(out / FILES[0], 'w', encoding='utf-8') as file:
@@ -51,14 +52,9 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
     return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
 
 
-def sampled(motion: Motion, rate: float, periods: int = 1) -> tuple[np.ndarray, ...]:
-    """
-    Return t (N,) [s] and q, v, a (N, n) of ``periods`` of a ``motion``, both ends included.
-
-    rate : [1/s]
-    """
-    steps = max(int(round(motion.period * rate)), 1)
-    t = np.linspace(0.0, periods * motion.period, periods * steps + 1)
+def sampled(motion: Motion, rate: float) -> tuple[np.ndarray, ...]:
+    """Return t (N,) [s], q, v, a (N, n) of one period of ``motion`` at ``rate`` [Hz]."""
+    t = np.linspace(0.0, motion.period, round(motion.period * rate) + 1)
     return (t, *motion.at(t))
 
 

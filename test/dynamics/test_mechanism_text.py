@@ -82,7 +82,7 @@ def test_ball_joint_is_three_hinges_that_turn_any_way():
     ('mechanism: m\nbodies:\n  a: {joint: hinge, masse: 1}', 'mass'),
     ('mechanism: m\nbodies:\n  a: {joint: hinge, mass: abc}', 'mass of body a'),
     ('mechanism: m\nbodies:\n  a: {joint: hinge, limits: 5}', '0 or 2 or 3 numbers'),
-    ('mechanism: m\nbodies:\n  a: {joint: hinge, axis: 0 0 0}', 'a direction'),
+    ('mechanism: m\nbodies:\n  a: {joint: hinge, axes: [0 0 0]}', 'a direction'),
     ('mechanism: m\nbodies:\n  a: {joint: hinge}\nclosures: point a b', 'a list'),
     ('mechanism: m\nbodies: 3', 'bodies:')])
 def test_what_cannot_be_read_is_said(text, words):

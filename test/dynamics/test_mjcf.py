@@ -1,7 +1,5 @@
 """MJCF alone: the tree, its closures and what stands beside them, against MuJoCo's own motion."""
 
-import sys
-
 import mjcf_runs
 import mujoco
 import numpy as np
@@ -10,13 +8,13 @@ import pytest
 
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.mjcf import mjcf_description
+from ros_inertial_id.dynamics.regressor import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.dynamics.tree_description import described_blocks
 from ros_inertial_id.errors import ConfigError, RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.files import read_description
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.methods import METHODS
 
 BODY = '<inertial pos="{}" mass="{}" diaginertia="{}"/>'
 FOUR_BAR = f'''<mujoco model="four_bar"><worldbody>
@@ -25,24 +23,33 @@ FOUR_BAR = f'''<mujoco model="four_bar"><worldbody>
  <body name="coupler" pos="0.12 0 0">{BODY.format('0.15 0 0.01', 0.8, '0.001 0.008 0.008')}
   <joint name="coupler" axis="0 1 0"/></body></body>
 <body name="rocker" pos="0.35 0 0.5">{BODY.format('0 0.003 0.12', 0.5, '0.004 0.004 0.0005')}
- <joint name="rocker" axis="0 1 0" stiffness="2" springref="0.3"/></body></worldbody>
+ <joint name="rocker" axis="0 1 0"/></body></worldbody>
 <equality><connect body1="coupler" body2="rocker" anchor="0.3 0 0.22"/></equality>
 <actuator><motor joint="crank"/></actuator></mujoco>'''
-# All that a tree can have: anchors off the origin, references, two hinges on a body, a ball
-# joint, slides, bodies without joints, inertias that are turned.
-ODD = f'''<mujoco model="odd"><compiler angle="radian"/><worldbody>
+# An arm as it comes: a base that is turned, defaults, shapes instead of inertias, a fixed tool.
+ARM = '''<mujoco model="arm"><default><joint axis="0 1 0" damping="0.3"/><default class="wrist">
+ <joint axis="1 0 0" range="-60 60" actuatorfrcrange="-20 20"/></default></default><worldbody>
+ <body name="link0" pos="0 0 0.3" euler="90 20 0"><geom type="mesh" mesh="base"/>
+ <body name="link1" pos="0 0 0.2" euler="20 30 0"><joint name="one" armature="0.1"/>
+  <geom type="capsule" fromto="0 0 0 0.1 0 0.3" size="0.03" density="2000"/>
+  <geom type="box" size="0.1 0.02 0.03" mass="0.4" pos="0.1 0 0"/>
+ <body name="link2" pos="0 0 0.2" childclass="wrist"><joint name="two"/>
+  <geom type="cylinder" size="0.1 0.02"/><body name="tool" pos="0 0 0.1">
+   <inertial pos="0 0 0" quat="0.5 0.1 0.3 0.2" mass="0.3" diaginertia="0.01 0.02 0.015"/>
+ </body></body></body></body></worldbody>
+<asset><mesh name="base" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset></mujoco>'''
+# Anchors off the origin, references, slides, inertias that are turned, and two fingers on rails.
+GRIPPER = f'''<mujoco model="gripper"><compiler angle="radian"/><worldbody>
  <body name="frame" pos="0.1 0 0.3"
   euler="0.3 0.1 -0.2">{BODY.format('0 0 0', 1, '0.1 0.1 0.1')}
  <body name="a" pos="0 0.1 0" euler="0.5 0 0.3">
   <inertial pos="0.1 0.02 0.03" mass="1.5" fullinertia="0.02 0.03 0.04 0.002 -0.003 0.004"/>
-  <joint name="a1" axis="0 1 1" pos="0.03 -0.02 0.05" ref="0.4" range="-1 2"/>
-  <joint name="a2" axis="1 0 0.2" pos="-0.1 0 0.01"/>
+  <joint name="a" axis="0 1 1" pos="0.03 -0.02 0.05" ref="0.4" range="-1 2"/>
   <body name="b" pos="0.3 0 0">{BODY.format('0.05 0 0.02', 0.7, '0.003 0.004 0.005')}
-   <joint name="b" type="slide" axis="0 0.6 0.8" ref="0.1"/>
-   <body name="c" pos="0 0.1 0.2" quat="0.5 0.5 -0.5 0.5">
+   <joint name="b" type="slide" axis="0 0.6 0.8" ref="0.1" range="-0.1 0.2"/></body>
+  <body name="c" pos="0 0.1 0.2" quat="0.5 0.5 -0.5 0.5">
     {BODY.format('0.02 0.2 0', 0.4, '0.004 0.001 0.004')}
-    <joint name="c" type="ball" pos="0 0.01 0.02"/></body></body></body></body></worldbody>
-<actuator><motor joint="a1" gear="20" ctrlrange="-2 2"/></actuator></mujoco>'''
+    <joint name="c" type="slide" axis="1 0 0"/></body></body></body></worldbody></mujoco>'''
 
 
 def written(folder, text, name='robot.xml'):
@@ -63,39 +70,55 @@ def moved(tmp_path_factory):
     return path, given, mjcf_runs.recording(path, given, ['crank'], ['crank'], 6.0, size=0.6)
 
 
-def test_inverse_dynamics_of_the_tree_are_mujocos(tmp_path):
-    path = written(tmp_path, ODD)
-    robot = load_robot_model(mjcf_description(path))
-    model = mujoco.MjModel.from_xml_path(str(path))
+@pytest.mark.parametrize('text', [ARM, GRIPPER, FOUR_BAR])
+def test_torques_of_the_tree_are_mujocos(tmp_path, text):
+    robot = load_robot_model(mjcf_description(written(tmp_path, text)))
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    model.dof_damping[:] = 0.0
+    model.dof_armature[:] = 0.0
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
-    place = {n: k for k, n in enumerate(robot.joint_names)}
-    for _ in range(5):
-        # The ball joint at rest, where its three axes are those of MuJoCo's angular velocity.
-        q, v, a = rng.uniform(-1, 1, (3, 6))
-        q[3:] = v[3:] = 0.0
-        data.qpos[:] = [*q[:3], 1, 0, 0, 0]
-        data.qvel[:], data.qacc[:] = v, a
+    order = [robot.joint_names.index(model.joint(k).name) for k in range(model.njnt)]
+    for q, v, a in rng.uniform(-1, 1, (5, 3, model.nv)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q, v, a
         mujoco.mj_inverse(model, data)
-        order = [place[n] for n in ('a1', 'a2', 'b', 'c_1', 'c_2', 'c_3')]
-        full = np.zeros((3, len(place)))
-        full[:, order] = q, v, a
-        tau = pin.rnea(robot.pin_model, robot.pin_model.createData(), robot.pin_q(full[0]),
-                       full[1], full[2])
-        np.testing.assert_allclose(tau[order], data.qfrc_inverse, atol=1e-8)
+        state = np.zeros((3, 1, model.nv))
+        state[:, 0, order] = q, v, a
+        np.testing.assert_allclose(nominal_torques(robot, *state)[0, order], data.qfrc_inverse,
+                                   atol=1e-9)
+
+
+def test_ball_joint_is_three_hinges_at_its_place(tmp_path):
+    text = GRIPPER.replace('type="slide" axis="1 0 0"', 'type="ball" pos="0 0.01 0.02"')
+    robot = load_robot_model(mjcf_description(written(tmp_path, text)))
+    model = mujoco.MjModel.from_xml_string(text)
+    data, turn = mujoco.MjData(model), pin.rpy.rpyToMatrix(0.3, -0.4, 0.5).T  # X, then Y, then Z
+    quaternion = pin.Quaternion(turn)
+    data.qpos[:] = 0.2, -0.1, quaternion.w, quaternion.x, quaternion.y, quaternion.z
+    mujoco.mj_inverse(model, data)
+    names = ['a', 'b', 'c_1', 'c_2', 'c_3']
+    q = np.zeros((1, 5))
+    q[0, [robot.joint_names.index(n) for n in names]] = 0.2, -0.1, -0.3, 0.4, -0.5
+    tau = nominal_torques(robot, q, 0 * q, 0 * q)[0]
+    np.testing.assert_allclose(tau[[robot.joint_names.index(n) for n in 'ab']],
+                               data.qfrc_inverse[:2], atol=1e-9)
+
+
+def test_limits_and_links_are_those_of_the_file(tmp_path):
+    robot = load_robot_model(mjcf_description(written(tmp_path, ARM)))
+    assert robot.joint_names == ('one', 'two') and robot.link_names == ('link1', 'link2')
+    assert np.isnan(robot.lower[0]) and robot.effort[1] == 20.0
+    np.testing.assert_allclose([robot.lower[1], robot.upper[1]], [-np.pi / 3, np.pi / 3])
+    assert {'link0', 'tool'} < {frame.name for frame in robot.pin_model.frames}
 
 
 def test_options_say_what_the_file_says(tmp_path):
-    urdf = mjcf_description(written(tmp_path, FOUR_BAR))
-    own = options_of(urdf)
-    assert own['closures'] == ['point loop1_a loop1_b']
-    assert own['independent'] == own['actuated'] == ['crank']
-    assert own['springs'] == [f'joint rocker {np.deg2rad(0.3):.15g}']
-    assert own['friction'] == ['crank viscous armature']
-    numbers = {n: k for k, n in enumerate(load_robot_model(urdf).joint_names, 1)}
-    assert set(own['given']) == {f"fv{numbers['crank']} 0.02 0.02",
-                                 f"Ia{numbers['crank']} 0.003 0.003", 'k1 2 2'}
-    odd = options_of(mjcf_description(written(tmp_path, ODD)))
-    assert odd['actuated'] == ['a1'] and odd['independent'] == ['a1', 'a2', 'b']
+    text = FOUR_BAR.replace('</mujoco>', '<keyframe><key qpos="0.2 0.1 0"/></keyframe></mujoco>')
+    own = options_of(mjcf_description(written(tmp_path, text)))
+    assert own == {'closures': ['point loop1_a loop1_b'], 'independent': ['crank'],
+                   'actuated': ['crank'], 'friction': ['crank viscous armature'],
+                   'given': ['fv1 0.02 0.02', 'Ia1 0.003 0.003'],
+                   'start': ['crank 0.2', 'coupler 0.1']}
 
 
 def test_four_bar_from_file_to_parameters(moved):
@@ -128,35 +151,55 @@ def test_command_line_takes_the_file_alone(moved, tmp_path, capsys):
 
 
 @pytest.mark.parametrize('line, words', [
-    ('<joint joint1="crank" joint2="rocker" polycoef="0.1 2 0 0 0"/>',
-     'coupling crank rocker 2 0.1'),
-    ('<joint joint1="rocker" polycoef="0.2 0 0 0 0"/>', 'coupling rocker crank 0 0.2'),
-    ('<tendon tendon1="both" polycoef="0.3 0 0 0 0"/>', 'coupling crank rocker 2 0.6'),
-    ('<weld body1="coupler" body2="rocker"/>', 'weld loop1_a loop1_b')])
+    ('<weld body1="coupler" body2="rocker"/>', ['weld loop1_a loop1_b']),
+    ('<connect body1="coupler" anchor="0.1 0 0"/>', ['point loop1_a loop1_b']),
+    ('<connect body1="coupler" body2="crank" anchor="0 0 0" active="false"/>'
+     '<weld body1="rocker"/>', ['weld loop1_a loop1_b'])])
 def test_other_equalities_are_closures(tmp_path, line, words):
-    tendon = ('<tendon><fixed name="both"><joint joint="crank" coef="0.5"/>'
-              '<joint joint="rocker" coef="-1"/></fixed></tendon>')
     text = FOUR_BAR.replace(
-        '<connect body1="coupler" body2="rocker" anchor="0.3 0 0.22"/>', line).replace(
-        '</mujoco>', tendon + '</mujoco>')
-    assert options_of(mjcf_description(written(tmp_path, text)))['closures'] == [words]
+        '<connect body1="coupler" body2="rocker" anchor="0.3 0 0.22"/>', line)
+    assert options_of(mjcf_description(written(tmp_path, text)))['closures'] == words
 
 
-def test_equality_that_is_no_line_is_refused(tmp_path):
-    text = FOUR_BAR.replace('</equality>', '<joint joint1="crank" joint2="rocker" '
-                            'polycoef="0 1 0.5 0 0"/></equality>')
-    with pytest.raises(RobotModelError, match='polycoef of a line'):
-        mjcf_description(written(tmp_path, text))
+@pytest.mark.parametrize('old, new, words', [
+    ('<worldbody>', '<worldbody><include file="b.xml"/>', 'include.*put the text'),
+    ('<body name="rocker" ', '<body name="rocker" axisangle="1 0 1 30" ', 'axisangle.*quat'),
+    ('<worldbody>', '<compiler eulerseq="XYZ"/><worldbody>', 'eulerseq'),
+    ('<joint name="rocker"', '<joint name="slip" type="slide"/><joint name="rocker"',
+     'several joints.*slip.*a body of its own'),
+    ('<joint name="rocker" axis="0 1 0"/>', '<freejoint/>', 'free joint.*rocker.*joint: free'),
+    (BODY.format('0 0.003 0.12', 0.5, '0.004 0.004 0.0005'), '<geom type="mesh" mesh="m"/>',
+     'rocker.*no <inertial>'),
+    ('body2="rocker"', 'body2="rockr"', 'pinocchio cannot read.*rockr'),
+    ('</worldbody>', '', 'cannot be read.*XML'), ('worldbody', 'world', 'has no bodies')])
+def test_what_pinocchio_would_misread_is_refused(tmp_path, old, new, words):
+    assert old in FOUR_BAR
+    with pytest.raises(RobotModelError, match=words):
+        mjcf_description(written(tmp_path, FOUR_BAR.replace(old, new)))
 
 
-def test_rod_between_ball_joints_becomes_universal(tmp_path, caplog):
-    text = FOUR_BAR.replace('<joint name="coupler" axis="0 1 0"/>',
-                            '<joint name="coupler" type="ball"/>')
+@pytest.mark.parametrize('line, words', [
+    ('<equality><joint joint1="crank" joint2="rocker"/></equality>', 'coupling J K RATIO'),
+    ('<tendon><fixed name="t" stiffness="3"><joint joint="crank" coef="1"/></fixed></tendon>',
+     'springs: between'),
+    ('<tendon><fixed name="t"><joint joint="crank" coef="1"/></fixed></tendon>'
+     '<actuator><motor tendon="t"/></actuator>', 'actuated:'),
+    ('<default><joint stiffness="2"/></default>', 'springs: joint J REST')])
+def test_what_is_left_out_is_said_with_the_option_for_it(tmp_path, caplog, line, words):
+    text = FOUR_BAR.replace('</mujoco>', line + '</mujoco>')
+    mujoco.MjModel.from_xml_string(text)
     urdf = mjcf_description(written(tmp_path, text))
-    assert {'coupler_1', 'coupler_2'} < set(load_robot_model(urdf).joint_names)
-    assert 'universal' in caplog.text
-    options = load_options(description=urdf)[1]
-    METHODS['closed_loop'].build(urdf, options, np.array([0.0, 0.0, -9.81]))
+    assert words in caplog.text and options_of(urdf)['closures'] == ['point loop1_a loop1_b']
+
+
+def test_floating_base_is_mounted_where_it_is(tmp_path, caplog):
+    text = ARM.replace('<geom type="mesh" mesh="base"/>',
+                       '<freejoint/>' + BODY.format('0 0 0', 1, '1 1 1'))
+    text = text.replace('</mujoco>',
+                        '<keyframe><key qpos="0 0 0 1 0 0 0 0.1 0.2"/></keyframe></mujoco>')
+    moved, fixed = (load_robot_model(mjcf_description(written(tmp_path, t))) for t in (text, ARM))
+    np.testing.assert_allclose(moved.rotations, fixed.rotations)
+    assert moved.joint_names == fixed.joint_names and 'link0 is free' in caplog.text
 
 
 def test_arm_without_loops_stays_an_arm(tmp_path):
@@ -167,13 +210,10 @@ def test_arm_without_loops_stays_an_arm(tmp_path):
     assert load_robot_model(urdf).joint_names == ('crank', 'coupler')
 
 
-def test_without_mujoco_and_for_sdf_it_is_said_what_to_do(tmp_path, monkeypatch):
+def test_sdf_is_refused_with_a_way(tmp_path):
     sdf = written(tmp_path, '<sdf version="1.9"><model name="m"/></sdf>', 'robot.sdf')
     with pytest.raises(ConfigError, match='SDF'):
         read_description(sdf)
-    monkeypatch.setitem(sys.modules, 'mujoco', None)
-    with pytest.raises(ConfigError, match=r'ros_inertial_id\[mjcf\]'):
-        read_description(written(tmp_path, FOUR_BAR))
 
 
 def test_what_the_user_says_stands_above_the_file(tmp_path):

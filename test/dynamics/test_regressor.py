@@ -115,25 +115,6 @@ def test_body_rows_are_newton_and_euler_about_the_centre_of_mass():
     assert pi @ row[:, 0] == pytest.approx(u @ force + w @ torque, rel=1e-12)
 
 
-def test_each_sample_is_its_own_whatever_the_block():
-    robot = load_robot_model(tree_urdf(KINDS['mixed']))
-    q, v, a = random_motion(robot, 7)
-    together = tree_rows(robot, q, v, a)
-    for k in range(len(q)):
-        alone = tree_rows(robot, q[k:k + 1], v[k:k + 1], a[k:k + 1])
-        for one, many in zip(alone, together):
-            np.testing.assert_allclose(one[:, 0], many[:, k], rtol=1e-12, atol=1e-12)
-
-
-def test_gravity_can_be_given_for_one_call():
-    urdf = tree_urdf(KINDS['revolute'])
-    upright = load_robot_model(urdf)
-    tilted = load_robot_model(urdf, gravity_base=TILTED)
-    motion = random_motion(upright)
-    for one, other in zip(tree_rows(upright, *motion, TILTED), tree_rows(tilted, *motion)):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize('kind', KINDS)
 def test_torques_of_bodies_are_those_of_rnea_under_the_gravity_of_the_robot(kind):
     urdf = tree_urdf(KINDS[kind])

@@ -7,11 +7,11 @@ import pytest
 from random_tree import BRANCHES, KINDS, tree_urdf
 from scipy.spatial.transform import Rotation
 
-from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor, pseudo_inertia
+from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.dynamics.robot_model import (gravity_from_mounting, load_robot_model,
                                                   robot_from_options, RobotOptions,
                                                   STANDARD_GRAVITY)
-from ros_inertial_id.errors import ConfigError, InertialIdError, RobotModelError
+from ros_inertial_id.errors import ConfigError, RobotModelError
 
 ARM3 = mujoco_arm.description('arm3')
 
@@ -58,12 +58,6 @@ def test_meshes_need_not_exist():
     mesh = '<visual><geometry><mesh filename="package://nowhere/a.dae"/></geometry></visual>'
     robot = load_robot_model(ARM3.replace('<link name="link1">', f'<link name="link1">{mesh}'))
     assert len(robot) == 3
-
-
-def test_every_nominal_body_of_our_descriptions_can_exist():
-    for name in ('arm2', 'arm3', 'franka'):
-        robot = load_robot_model(mujoco_arm.description(name))
-        assert (np.linalg.eigvalsh(pseudo_inertia(robot.inertias))[:, 0] > 0).all()
 
 
 def test_configurations_of_pinocchio_place_continuous_joints_alike():
@@ -163,11 +157,6 @@ def test_arrays_of_a_robot_cannot_be_changed_by_accident():
     robot = load_robot_model(ARM3)
     with pytest.raises(ValueError, match='read-only'):
         robot.inertias[0] = 0.0
-
-
-def test_all_refusals_have_one_base():
-    assert issubclass(RobotModelError, InertialIdError) and issubclass(ConfigError,
-                                                                       InertialIdError)
 
 
 def test_a_pattern_that_names_no_joint_locks_none():

@@ -108,8 +108,6 @@ def test_obstacles_of_a_robot_without_any_shape_are_refused():
     bare = re.sub(r'<(collision|visual)>.*?</\1>', '', TEXT, flags=re.S)
     with pytest.raises(MotionError, match='says nothing of the robot.s shape; give its links'):
         shapes(bare, replace(NEAR, obstacles=(BALL,)))
-    with pytest.raises(MotionError, match='obstacles need the collision check'):
-        shapes(TEXT, replace(NEAR, obstacles=(BALL,), collisions=False))
     assert 'neither collisions nor the floor' in shapes(bare, NEAR)[1].notices[0]
 
 
@@ -123,8 +121,10 @@ def test_floor_is_there_under_an_upright_base_unless_taken_away(gravity, floor, 
     assert any(notice.startswith(words) for notice in found.notices)
     down = np.array([[0.0, -0.5, -1.4]])  # 0.35 sin 0.5 + 0.3 sin 1.9 below the shoulder at 0.4 m
     assert (found.colliding(robot, down) is not None) == words.startswith('a floor')
-    raised = replace(NEAR, floor=floor, floor_height=-0.5)
-    assert wanted_shapes(robot, raised, np.random.default_rng(0)).colliding(robot, down) is None
+    for height, touches in ((-0.5, False), (0.1, True)):
+        own = replace(NEAR, floor=False, obstacles=(f'box 0 0 {height - 0.5} 20 20 1',))
+        there = wanted_shapes(robot, own, np.random.default_rng(0))
+        assert (there.colliding(robot, down) is not None) == touches
 
 
 def test_distance_is_kept_and_what_is_near_is_said_with_its_gradient():

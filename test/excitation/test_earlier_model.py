@@ -19,8 +19,7 @@ from ros_inertial_id.identification.judge.feedforward import feedforward_error
 from ros_inertial_id.identification.settings import options_class
 
 ARM = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
-OPTIONS = DesignOptions(restarts=1, processes=1, seconds=3600.0, collisions=False, period=5.0,
-                        sigma=(1.0,))
+OPTIONS = DesignOptions(restarts=1, seconds=3600.0, period=5.0, sigma=(1.0,))
 
 
 def model_of(base, covariance, more=0):

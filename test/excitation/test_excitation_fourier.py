@@ -8,7 +8,6 @@ from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.fourier import (FourierMotion, motion_from_dict, random_motion,
                                                 rest_space)
 from ros_inertial_id.excitation.motion_files import read_motion
-from ros_inertial_id.report.design_files import sampled
 
 LOWER, UPPER = np.array([-2.0, 0.1, -0.4]), np.array([2.0, 3.0, 0.4])
 VELOCITY, ACCELERATION = np.array([2.0, 1.0, 0.5]), np.array([8.0, 1.5, np.inf])
@@ -55,10 +54,9 @@ def test_published_condition_on_sines_would_start_with_velocity():
     assert abs(m.at([0.0])[1][0, 0]) > 0.5
 
 
-@pytest.mark.parametrize('at_offset, given, free', [
-    (False, False, 9), (True, False, 8), (False, True, 8), (True, True, 7)])
-def test_rest_space_holds_all_motions_at_rest(at_offset, given, free):
-    direction, space = rest_space(5, at_offset, given)
+@pytest.mark.parametrize('given, free', [(False, 9), (True, 8)])
+def test_rest_space_holds_all_motions_at_rest(given, free):
+    direction, space = rest_space(5, given)
     assert space.shape == (11, free)
     x = np.random.default_rng(1).normal(size=free)
     c = 0.7 * direction + space @ x
@@ -67,19 +65,6 @@ def test_rest_space_holds_all_motions_at_rest(at_offset, given, free):
     assert np.abs(v).max() < 1e-12 and np.abs(a).max() < 1e-12
     if given:
         assert abs(q[0, 0] - 0.7) < 1e-12
-    if at_offset:
-        assert abs(m.start[0] - m.offset[0]) < 1e-12
-
-
-def test_too_few_harmonics_for_rest_are_refused():
-    with pytest.raises(MotionError, match='more harmonics'):
-        rest_space(1, start_at_offset=True, start_given=True)
-
-
-def test_samples_repeat_every_period():
-    t, q, _, _ = sampled(motion(), rate=50.0, periods=3)
-    assert len(t) == 1501 and t[-1] == 30.0
-    assert np.abs(q[:500] - q[500:1000]).max() < 1e-12
 
 
 def test_motion_survives_its_file(tmp_path):

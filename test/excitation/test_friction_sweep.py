@@ -19,7 +19,7 @@ from ros_inertial_id.excitation.rehearsal import rehearse
 from ros_inertial_id.report.design_files import write_design
 
 ARM = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
-OPTIONS = DesignOptions(kind='friction_sweep', friction=('viscous', 'coulomb'), sweep_leg=1.0)
+OPTIONS = DesignOptions(kind='friction_sweep', friction=('viscous', 'coulomb'))
 SPEEDS = (0.02, 0.1, 0.4)
 SWEEP = sweep_about(ARM.joint_names, np.array([0.1, -0.2, 0.3]), SPEEDS, 1.0,
                     np.full(3, 5.0))
@@ -83,15 +83,9 @@ def test_sweep_is_played_like_any_motion(designed):
     assert rehearse(course, ARM, shapes, limits).use['velocity'] < 1.0
 
 
-def test_standard_errors_of_friction_are_said():
-    sweep = design(ARM, replace(OPTIONS, coulomb_width=0.02))
-    errors = [x for name, x in sweep.friction_errors.items() if name.startswith('fc')]
-    assert len(errors) == 3 and 0.0 < max(errors) < 0.1  # [N m], of limits of 40 to 80
-
-
 @pytest.mark.parametrize('changes, words', [
     ({'sweep_speeds': (9.0,)}, 'velocity of joint1|room'),
-    ({'sweep_speeds': (1.0,), 'sweep_leg': 50.0}, 'room for the way'),
+    ({'sweep_speeds': (2.0,)}, 'room for the way'),
     ({'start': (10.0, 0.0, 0.0)}, 'outside')])
 def test_what_cannot_be_swept_is_refused(changes, words):
     with pytest.raises(MotionError, match=words):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+import re
 
 import numpy as np
 import pinocchio as pin
@@ -92,9 +93,8 @@ def test_every_robot_has_limits_that_can_be_moved_within(key):
 
 
 TEXT = (Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text()
-ARM = load_robot_model(TEXT)
-QUICK = DesignOptions(acceleration=(50.0,), restarts=1, processes=1, seconds=3600.0,
-                      collisions=False, friction=(), **FREE)
+ARM = load_robot_model(re.sub('<collision>.*?</collision>', '', TEXT, flags=re.S))
+QUICK = DesignOptions(acceleration=(50.0,), friction=(), **FREE)
 
 
 def fast_motion():
@@ -114,12 +114,16 @@ def rates(motion):
     return np.abs(jerk).max(1), np.abs(np.diff(tau, axis=0)).max(0) / (t[1] - t[0])
 
 
+def problem_within(**limits):
+    """Return the problem of ARM for such motions, with limits that a maker publishes."""
+    problem = motion_problem(ARM, replace(QUICK, harmonics=10, period=5.0))[0]
+    return replace(problem, limits=replace(problem.limits, **limits))
+
+
 def test_use_of_jerk_and_effort_rate_is_the_closed_form_s():
     motion = fast_motion()
     jerk, change = rates(motion)
-    options = replace(QUICK, jerk=(300.0,), effort_rate=(200.0, 100.0, 400.0), harmonics=10,
-                      period=5.0)
-    problem = motion_problem(ARM, options)[0]
+    problem = problem_within(jerk=np.full(3, 300.0), effort_rate=np.array([200.0, 100.0, 400.0]))
     c = np.column_stack([motion.offset, motion.sine, motion.cosine])
     use = assess(problem, (c @ problem.space).ravel()).use.joints
     # differences over a millisecond are means of it: a thousandth less at 2 Hz
@@ -131,8 +135,7 @@ def test_use_of_jerk_and_effort_rate_is_the_closed_form_s():
 def test_motions_are_made_small_enough_for_jerk_and_effort_rate(kind):
     motion = fast_motion()
     highest = dict(zip(('jerk', 'effort_rate'), rates(motion)))[kind]
-    options = replace(QUICK, harmonics=10, period=5.0, **{kind: tuple(0.7 * highest)})
-    problem = motion_problem(ARM, options)[0]
+    problem = problem_within(**{kind: 0.7 * highest})
     c = np.column_stack([motion.offset, motion.sine, motion.cosine])
     dense = [phase.T for phase in basis(10, 5.0, finest_grid(problem))]
     x = shrink(problem, Objective(problem, grid(problem, 500)), dense,
@@ -148,9 +151,8 @@ def test_a_course_is_checked_for_jerk_and_effort_rate(kind, words):
     course = plan_course(motion, motion.start, ARM)
 
     def rehearsed(limit):
-        options = replace(QUICK, **{kind: (limit,)})
-        return rehearse(course, ARM, wanted_shapes(ARM, options, np.random.default_rng(0)),
-                        kinematic_limits(ARM, options))
+        limits = replace(kinematic_limits(ARM, QUICK), **{kind: np.full(3, limit)})
+        return rehearse(course, ARM, wanted_shapes(ARM, QUICK, np.random.default_rng(0)), limits)
 
     # At twice the motion's own it plays, too, but finds no way to brake and refuses.
     assert rehearsed(4.0 * highest).use[kind] == pytest.approx(0.25, rel=0.01)

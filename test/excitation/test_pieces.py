@@ -148,34 +148,3 @@ def test_no_more_pieces_leave_the_arm_at_rest_on_its_path():
     path = planned.at(np.arange(0.0, last + 1.0, 0.0005))[0]
     away = np.abs(commands[::7, None] - path[None]).max(-1).min(-1)
     assert away.max() < 2e-3  # [rad] half the way in half a millisecond at 3 rad/s
-
-
-def test_scaled_speed_would_make_pieces_jump_and_without_more_of_them_ends_at_rest():
-    """Why a player stops sending to a driver that slows trajectories down, as UR's may."""
-    planned, slow = course(1.0), ControllerOptions(speed_scaling=0.3)
-    jumping, _ = play(planned, slow, 0.0, pieces(planned))
-    assert np.abs(np.diff(jumping, axis=0)).max() > 0.03  # [rad] in a millisecond
-    sent = [m for m in pieces(planned, seconds=0.15)][:1]
-    commands, _ = play(planned, slow, 0.0, sent, seconds=2.5)
-    assert np.abs(np.diff(commands, axis=0)).max() < 3.0 * TICK  # [rad], at most the top speed
-    still = round((sent[0][0] + (sent[0][1][-1]) / 0.3) / TICK)
-    assert np.abs(np.diff(commands[still:], axis=0)).max() == 0.0
-
-
-def test_a_controller_that_lost_its_trajectory_would_leap_if_pieces_went_on():
-    """Why a player stops when nobody listens any more: a restarted controller holds the arm."""
-    planned, lost = course(1.0), 1.5
-    controller = TrajectoryController(planned.start, ControllerOptions(), TICK)
-    sent, commands = list(pieces(planned)), []
-    for now in np.arange(0.0, 2.0, TICK):
-        q, v, _ = (x[0] for x in controller.command([now]))
-        if abs(now - lost) < TICK / 2:  # held for 0.3 s, as long as a restart takes
-            controller = TrajectoryController(q, ControllerOptions(), TICK)
-        while sent and sent[0][0] <= now:
-            _, times, points = sent.pop(0)
-            if not lost <= now < lost + 0.3:
-                controller.receive(now, times, points)
-        controller.update(now, q, v)
-        commands.append(controller.command([now])[0][0])
-    steps = np.abs(np.diff(commands, axis=0)).max(1)
-    assert steps[round((lost + 0.3) / TICK):].max() > 0.05  # [rad] in a millisecond

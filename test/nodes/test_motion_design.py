@@ -31,7 +31,7 @@ class Bench:
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
         self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  from_command=True, design_out=folder, **{'design.processes': 2})
+                                  from_command=True, design_out=folder)
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -140,8 +140,7 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     assert 'too near to obstacle 1 (sphere 0.2 0 0.37 0.05)' in bench.refusal()
     assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in graph.set(
         'excitation', **{'design.obstacles': ['ball 1 2 3']})
-    assert graph.set('excitation', **{'design.obstacles': [], 'design.collisions': False}) == ''
-    assert 'collisions are not checked' in bench.ask('check').message
+    assert graph.set('excitation', **{'design.obstacles': []}) == ''
 
     path = bench.write(robot='elsewhere', kinematics_sha256='0123456789abcdef')
     own = load_robot_model(ARM.read_text()).kinematics_sha256()[:12]

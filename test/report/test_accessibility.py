@@ -70,7 +70,7 @@ def pages(tmp_path_factory):
                         ('check', checkup_sheet(FOUND, ['a bag']))):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
     robot = load_robot_model((URDF / 'arm3.urdf').read_text())
-    options = DesignOptions(restarts=1, processes=1, sphere=0.1)
+    options = DesignOptions(restarts=1, sphere=0.1)
     (folder / 'motion.html').write_text(motion_page(design(robot, options)), encoding='utf-8')
     (folder / 'watch.html').write_text(watch_page(['record']), encoding='utf-8')
     # Folded parts are looked at as well.

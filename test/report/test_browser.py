@@ -131,7 +131,7 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
 @pytest.mark.parametrize('width', [390, 1400])
 def test_the_moving_arm_and_its_curves_follow_the_time(tmp_path, width):
     robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
-    text = motion_page(design(robot, DesignOptions(restarts=1, processes=1, sphere=0.1)))
+    text = motion_page(design(robot, DesignOptions(restarts=1, sphere=0.1)))
     found = seen(text, tmp_path, width, '''
       const scrub = document.getElementById('scrub'), arm = document.getElementById('arm');
       const parts = () => [...arm.querySelectorAll('.body')].map(p => p.getAttribute('d'));

@@ -33,7 +33,7 @@ def read_description(path: str | Path) -> str:
     """
     Return the text of a robot description: of any other kind than URDF, turned into one.
 
-    A xacro file is expanded by the tool ``xacro``, an MJCF read by MuJoCo.
+    A xacro file is expanded by the tool ``xacro``, an MJCF read by pinocchio.
     path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
