@@ -21,7 +21,6 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.summary import summary
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
-from ros_inertial_id.rigs.calibration.sensor_sets import sensor_sets
 from ros_inertial_id.rigs.measurement.body_state import BodyState
 
 rigid_body = METHODS['rigid_body']
@@ -313,12 +312,6 @@ def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named():
     # The sensor would have to be turned otherwise at every attitude: it is not that.
     tilted = Rotation.from_euler('x', 5.0, degrees=True).apply([0.0, 0.0, -9.81])
     assert any('gravity is 5.0 degrees off' in said for said in doubts(made, tilted))
-
-
-def test_ranks_say_which_sensors_a_chain_can_do_without():
-    sets = sensor_sets(CHAIN)
-    ranks = {topics: base and len(base) for topics, base in sets.items()}
-    assert ranks == {('/base', '/ankle'): 27, ('/base',): 26, ('/ankle',): 10}
 
 
 @pytest.mark.parametrize('text, words', [
