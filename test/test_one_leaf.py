@@ -17,7 +17,6 @@ from ros_inertial_id.excitation.friction_sweep import KIND, sweep_about
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.suspended_platform.held_frequencies import read_frequencies
 from ros_inertial_id.rigs.suspended_platform.postures import read_postures
 
 ROOT = Path(__file__).parents[1]
@@ -74,11 +73,6 @@ def postures():
         0.0, 0.1, 0.2], 'inertia': [9.0, 0.0, 9.0, 0.0, 0.0, 3.0]} for k in range(2)]}
 
 
-def frequencies():
-    return {'postures': [{'links': {'link1': {'rpy': [0.1 * k, 0.0, 0.2]}}, 'frequencies': [
-        1.0, 1.5, 2.0], 'deviation': 0.01} for k in range(2)]}
-
-
 def configuration(name):
     return yaml.safe_load((ROOT / 'config' / f'{name}.yaml').read_text(encoding='utf-8'))
 
@@ -90,9 +84,7 @@ READERS = {
     'motion': (fourier(), motion), 'sweep': (sweep(), motion),
     'configuration of an arm': (configuration('franka'), options),
     'configuration of a closed loop': (configuration('four_bar'), options),
-    'postures': (postures(), lambda path: read_postures(path.read_text(), platform())),
-    'frequencies': (frequencies(), lambda path: read_frequencies(path.read_text(), platform(),
-                                                                 path.parent))}
+    'postures': (postures(), lambda path: read_postures(path.read_text(), platform()))}
 
 
 @pytest.mark.parametrize('name', READERS)

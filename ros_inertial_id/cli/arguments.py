@@ -192,15 +192,6 @@ VERBS = {
                      'rigs/suspended_platform/postures.py', nargs='?', default=''),
             several('--held', 'free vibration on the calibrated rig with the links held in a '
                     'posture', metavar='BAG'))),
-    'frequencies': Verb(
-        DRIVES, 'find link parameters from natural frequencies alone',
-        'known_rig.yaml frequencies.yaml', 'verbs_rigs:frequencies', (
-            RIG, config('suspended_platform'), WORLD,
-            argument('frequencies', 'YAML of postures with their frequencies, or bags of free '
-                     'decays; see rigs/suspended_platform/held_frequencies.py'))),
-    'sensors': Verb(
-        DRIVES, 'say by rank which wrench sensors a chain of bodies can do without', 'bodies.yaml',
-        'verbs_rigs:sensors', (RIG, config('rigid_body'), WORLD)),
     'drive-gains': Verb(
         DRIVES, 'find what effort is worth in torque, by a known load or gain',
         '--empty bag5 --loaded bag6 "2 0 0 0.1"', 'verbs_rigs:drive_gains', (

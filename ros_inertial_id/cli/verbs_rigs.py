@@ -1,8 +1,6 @@
-"""What the verbs for rigs and drives do: calibrate, postures, frequencies, sensors, ..."""
+"""What the verbs for rigs and drives do: calibrate, postures, drive-gains."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
 from ..identification.fit.fitting import consistent_links
-from ..identification.judge.mounting import unknown
 from ..identification.model.files import read_description, read_text, write_text
 from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
@@ -22,11 +19,7 @@ from ..report.recording_words import signal_sentences
 from ..report.sheet import Table
 from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
-from ..rigs.calibration.natural_frequencies import identify_frequencies
-from ..rigs.calibration.postures import (identify_held, identify_postures, open_directions,
-                                         suggest_posture)
-from ..rigs.calibration.sensor_sets import sensor_sets
-from ..rigs.suspended_platform.held_frequencies import read_frequencies
+from ..rigs.calibration.postures import identify_held, identify_postures, suggest_posture
 from ..rigs.suspended_platform.method import SuspendedPlatform
 from ..rigs.suspended_platform.postures import joined, read_postures, relative_turns
 
@@ -56,28 +49,6 @@ def calibrate(options: Any) -> None:
     show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
         *_aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
         *signal_sentences(result.preprocessing), str(options.out), *files.values()]))
-
-
-def sensors(options: Any) -> None:
-    """Say by rank which wrench sensors a chain of bodies can do without."""
-    settings, gravity = _settings(options, 'rigid_body')
-    bases: Mapping[tuple[str, ...], Any] = sensor_sets(read_description(options.rig), settings,
-                                                       gravity)
-    whole = next(iter(bases.values()))
-    sets: list[dict[str, Any]] = []
-    lines = []
-    for topics, base in bases.items():
-        rank = len(base) if base else 0
-        lost = [whole.names()[k] for k in unknown(base, whole)] if base else whole.names()
-        sets.append({'wrenches': list(topics), 'rank': rank, 'not_apart': lost,
-                     'suffices': not lost})
-        lines.append(f"{rank:3d} of {len(whole)} combinations: {', '.join(topics)}"
-                     + ('' if not lost else f"  (not separated: {', '.join(lost)})"))
-    enough = [s['wrenches'] for s in sets if s['suffices']]
-    few = min(map(len, enough))
-    least = ' or '.join(' with '.join(s) for s in enough if len(s) == few)
-    show(options, {'rank': len(whole), 'parameters': len(whole.parameters), 'sets': sets},
-         '\n'.join([*lines, f'fewest that show all: {least}']))
 
 
 def postures(options: Any) -> None:
@@ -115,32 +86,6 @@ def postures(options: Any) -> None:
             'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
                                       turns.items())
             + f' (errors shrink to {factor:.2f} of what they are)']))
-
-
-def frequencies(options: Any) -> None:
-    """Find link parameters from natural frequencies alone; print none that they leave open."""
-    settings, gravity = _settings(options, 'suspended_platform')
-    text = read_description(options.rig)
-    robot = suspended_platform.build(text, settings, gravity)
-    held = read_frequencies(read_text(options.frequencies), robot,
-                            pathlib.Path(options.frequencies).parent)
-    result = identify_frequencies(text, held, settings, gravity)
-    base, values = result.base, [v or (None, None) for v in result.values()]
-    missing = open_directions(robot, base.parameters, base)
-    entries, rows = _entries(base, values)
-    count = sum(map(len, held.frequency))
-    worst = max(float(np.abs(residual).max()) for residual in result.misfit)
-    show(options, {
-        'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
-        'standard_deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
-        'rank_in_data': result.rank, 'base_parameters': entries, 'open': list(missing),
-        'chi_square': result.chi_square, 'largest_misfit': worst}, '\n'.join([
-            f'{count} frequencies of {len(held)} postures fix {result.rank} relations between '
-            f'{len(base)} base parameters', *_aligned(rows),
-            *(f'held postures leave open: {words}' for words in missing),
-            f'largest misfit {1e3 * worst:.2g} mHz, chi-squared {result.chi_square:.3g}',
-            *(['hold more postures: what is not determined differs between bodies that explain '
-               'these frequencies equally well'] if (None, None) in values else [])]))
 
 
 def drive_gains(options: Any) -> None:

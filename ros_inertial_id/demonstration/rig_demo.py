@@ -54,12 +54,11 @@ PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torqu
          'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
 
 
-def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **settings: Any
-                    ) -> dict[str, Any]:
+def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[str, Any]:
     """
     Run the chain on one of PLANS; return its numbers.
 
-    seconds : of the recordings, default as planned; settings : parameters of simulated_rig
+    seconds : of the recordings, default as planned
     """
     if rig not in PLANS:
         raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
@@ -67,7 +66,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
     live = METHODS[plan.method].predicts_live
     chain = _RigChain(out, rig)
     try:
-        chain.begin(plan, live, settings)
+        chain.begin(plan, live)
         say(f'recording the {rig}')
         first = chain.record('recording', seconds or plan.seconds)
         say('identifying')
@@ -125,13 +124,13 @@ class _RigChain(Chain):
         """Return whether torque_prediction has taken a model."""
         return self._prediction != NO_MODEL
 
-    def begin(self, plan, live, settings):
+    def begin(self, plan, live):
         """Start all nodes and wait until the recorder reads every topic."""
         topics = [f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
                   for t in RIGS[self._rig].topics]
         self._topics = [f'/{t}' for t in topics]
         self.start('simulated_rig', rig=self._rig, running=False,
-                   truth_file=self.out / 'truth.yaml', **settings)
+                   truth_file=self.out / 'truth.yaml')
         self.start('recorder', use_sim_time=True, out=self.out,
                    topics=f"[{', '.join(topics + [PREDICTED] * live)}]")
         self.start('identification', use_sim_time=True, out=self.out, method=plan.method,

@@ -95,8 +95,6 @@ def prediction_options(model: IdentifiedModel) -> Any:
     first = model.preprocessing[0]
     if 'camera' in first:  # where it was found to stand
         known.update(camera=tuple(first['camera']), find_camera=False)
-    if 'cameras' in first:
-        known['cameras'] = tuple(first['cameras'])
     if 'time_offset' in known:  # what was found, and no more
         known.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
     cutoff = max(seen['cutoff'] for seen in model.preprocessing)

@@ -8,7 +8,7 @@ every sample and the latched ``robot_description``; what is to be predicted, wit
 ``~/true_...``.  While ``running`` is false its time stands still.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 import json
 
 from std_msgs.msg import String
@@ -31,6 +31,7 @@ class SimulatedRigOptions(SimulatorOptions):
     rig: str = option('slider_crank', 'which rig', choices=tuple(RIGS))
     urdf_file: str = option('', 'path of the description; empty: its own')
     running: bool = option(True, 'false: time stands still; may be set at any time')
+    seed: int = option(0, 'seed of everything random', at_least=0)
 
 
 class SimulatedRig(Simulator):
@@ -40,12 +41,11 @@ class SimulatedRig(Simulator):
         super().__init__('simulated_rig', **node_options)
         own = declare_options(self, SimulatedRigOptions, settable=('running',))
         kind = RIGS[own.rig]
-        options = declare_options(self, kind.Options, settable=())
         path = own.urdf_file or kind.urdf and shared_file('urdf', f'{kind.urdf}.urdf')
-        self._rig = kind(options, read_text(path) if path else '')
+        self._rig = kind(read_text(path) if path else '', own.seed)
         self._running, self._words = own.running, ''
         self.begin(own, self._rig.description, {
-            'rig': own.rig, 'parameters': self._rig.truth, 'options': asdict(options)})
+            'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
         self._senders = {topic: self.create_publisher(
             message_class(kind), _public(topic), DEPTH) for topic, kind in kind.topics.items()}
         self._published = dict.fromkeys(self._senders, 0)

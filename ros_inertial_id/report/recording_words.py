@@ -147,9 +147,6 @@ def _of_sensors(seen: Any) -> Iterator[str]:
     if drift := seen.get('torque_clock_drift'):
         yield (f"The clock of {seen['torque']} drifts by {1e6 * drift:+.0f} ppm against that "
                'of the motion; this was corrected')
-    for topic, drift in (seen.get('marker_clock_drift') or {}).items():
-        yield (f'The clock of {topic} drifts by {1e6 * drift:+.0f} ppm against that of the first '
-               'marker; this was corrected')
     for topic, drift in (seen.get('sensor_drift') or {}).items():
         yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
                f'{max(drift[:3]):.2g} N and {max(drift[3:]):.2g} N m; this was corrected')

@@ -118,7 +118,7 @@ def test_completions_name_verbs_and_options(capsys):
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize('words', [['schema'], ['sensors', 'absent.yaml']])
+@pytest.mark.parametrize('words', [['schema'], ['postures', 'absent.yaml']])
 def test_interrupting_the_start_prints_no_traceback(words):
     # The interpreter says when our package begins to be imported: from there on it is ours.
     command = [sys.executable, '-X', 'importtime', '-m', 'ros_inertial_id', *words]
@@ -133,15 +133,6 @@ def test_interrupting_the_start_prints_no_traceback(words):
     rest = process.stderr.read()
     assert process.wait() in (130, -signal.SIGINT)
     assert lines and 'Traceback' not in rest and 'KeyboardInterrupt' not in rest
-
-
-def test_json_says_its_schema_and_verdict(capsys, tmp_path):
-    from pathlib import Path
-    rig = Path(__file__).parents[2] / 'urdf' / 'two_bodies.yaml'
-    assert main(['sensors', str(rig), '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['schema'] == 'ros_inertial_id/sensors/1'
-    assert any('fewest' in line for line in found['verdict'])
 
 
 def test_every_verb_that_prints_json_is_documented_with_its_keys():

@@ -4,8 +4,6 @@ Markers on the slider-crank by hand: points, a tag, occlusion, exchanges, outlie
 Shares no code with what sees them: places follow from two lengths, torques from the Lagrangian.
 """
 
-from dataclasses import replace
-
 import mujoco_mechanism
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -79,23 +77,6 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=
     channels['/torque'] = Channel('/torque', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
                                   {'effort': tau[:, None]}, ('crank',))
     return Recording(channels, URDF, 'upright', {'path': 'by hand'})
-
-
-def of_two_cameras(seed, first, second, others, late=0.0, between=0.0, faster=0.0, **errors):
-    """
-    Return the Recording of markers that two cameras see.
-
-    first, second : poses; others : {topic: chosen} of the second, ``late`` by so many seconds,
-    ``faster`` by so much per second
-    between : share of the frame period by which the second begins after the first
-    errors : of ``recording``; its ``seen`` are the topics of the first
-    """
-    made = recording(seed, camera=first, **errors)
-    there = recording(seed + 1000, camera=second, begin=between / RATE,
-                      **{**errors, 'seen': others}).channels
-    moved = {topic: replace(there[topic], stamp_ns=there[topic].stamp_ns + np.round(
-        late * 1e9 + faster * there[topic].stamp_ns).astype(np.int64)) for topic in others}
-    return replace(made, channels={**made.channels, **moved})
 
 
 def always(t, rng):

@@ -19,7 +19,7 @@ import yaml
 from ..suspended_platform.method import SuspendedPlatform
 from ..suspended_platform.postures import (joined, link_parameters, posture_block, Postures,
                                            postures_of, random_postures)
-from ...dynamics.inertial_parameters import Parameter, SYMBOLS
+from ...dynamics.inertial_parameters import SYMBOLS
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
@@ -39,7 +39,7 @@ class PostureResult:
     Base parameters by held postures, and what these leave open.
 
     base : of all postures that the joints allow; estimate : of these
-    missing : expressions that take motion, see ``open_directions``
+    missing : expressions that take motion, as text
     factors : about the base columns, that the estimate is of
     """
 
@@ -123,7 +123,7 @@ def identify_postures(text: str, postures: Postures, options: Any = None,
     keep[base.independent] = np.arange(len(base))
     factors.accumulate(posture_block(postures, robot, columns), keep)
     estimate = ordinary(Problem(factors, base, {}))
-    return PostureResult(robot, base, estimate, open_directions(robot, columns, base), factors)
+    return PostureResult(robot, base, estimate, _open_directions(robot, columns, base), factors)
 
 
 def _rows(robot, columns, rng):
@@ -132,8 +132,7 @@ def _rows(robot, columns, rng):
     return np.concatenate([g.W for g in block.groups])
 
 
-def open_directions(robot: Any, columns: Sequence[Parameter],
-                    held: BaseParameters) -> tuple[str, ...]:
+def _open_directions(robot, columns, held):
     """Return what held postures leave open though a motion of the joints shows it, as text."""
     rng = np.random.default_rng(0)
     state = suspended_platform.random_state(robot, len(columns), rng)

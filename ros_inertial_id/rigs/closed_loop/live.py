@@ -12,7 +12,7 @@ from typing import Any, Mapping
 
 import numpy as np
 
-from .cameras import cameras_of, placed
+from .camera import camera_of
 from .imu import CausalFilter, PATIENCE
 from .marker_fit import MarkerFit
 from .motion import torque_of
@@ -167,9 +167,8 @@ class _Camera:
     """Markers as they are seen, to frames, to independent coordinates."""
 
     def __init__(self, robot, options, metadata):
-        options = replace(options, camera=tuple(metadata.get('camera', options.camera)),
-                          cameras=tuple(metadata.get('cameras', options.cameras)))
-        self._robot, self._options, self._cameras = robot, options, cameras_of(options)
+        options = replace(options, camera=tuple(metadata.get('camera', options.camera)))
+        self._robot, self._options, self._pose = robot, options, camera_of(options)
         self._offsets = metadata.get('marker_clock_offset', {})
         self._lines: dict[str, list[str]] = {}
         for line in options.markers:
@@ -225,7 +224,7 @@ class _Camera:
             return None
         for line, marker, r in zip(self._seen, whole, ripe):
             self._seen[line] = [marker.rows(~r)]
-        return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
+        return self._pose.placed(common_frames([m.rows(r) for m, r in zip(whole, ripe)]))
 
     def _forget(self, what, until):
         """Keep the newest alone of what was seen and raise RecordingError: nobody knows more."""

@@ -157,7 +157,7 @@ def _check_agreement(fit, kept):
             found='beyond it ' + ', '.join(
                 f'{name} {100 * x:.0f} %' for name, x in zip(fit.frames.names, out)),
             do='check links and lengths in the URDF, the noise, and whether all topics are of one '
-               'camera or in one frame: name those of two cameras in cameras:')
+               'camera or in one frame')
 
 
 def _explain_misfit(fit, q):

@@ -12,8 +12,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from .bundle_adjustment import Bundle
-from .camera import find_shared
+from .camera import PoseAdjustment, view
 from .imu import fuse_imus
 from .markers import reconstruct_markers
 from ..dynamics.mechanism import Mechanism
@@ -48,9 +47,6 @@ class MotionOptions:
     find_camera: bool = option(
         False, 'estimate the pose of the camera from the markers, starting from camera:; empty: '
         'from anywhere')
-    cameras: tuple[str, ...] = option(
-        (), 'topics that further cameras see, one line each: "TOPIC ... X Y Z ROLL PITCH YAW" of '
-        'the camera in the base link, or "TOPIC ..." to estimate its pose', unit='m, rad')
     imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple[str, ...] = option(
         (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
@@ -65,8 +61,8 @@ def reconstruct(recording: Recording, robot: Mechanism,
     """
     Return (Recording, notes) with joint channels for motion and torque of the mechanism.
 
-    Where poses or clocks of cameras were estimated, what errors of these do to the motion is in
-    a channel COMMON, see Observation.
+    Where the pose of the camera was estimated, what its errors do to the motion is in a channel
+    COMMON, see Observation.
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
     """
@@ -113,22 +109,21 @@ def _see(recording, robot, options):
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     markers = read_markers(recording, options.markers)
-    shared = find_shared(robot, markers, options)
-    seen = reconstruct_markers(robot, shared.frames(markers), options.marker_noise,
-                               options.tag_noise)
-    notes = dict(seen.notes, **shared.notes, marker_deviation={
+    found = view(robot, markers, options)
+    seen = reconstruct_markers(robot, found.frames, options.marker_noise, options.tag_noise)
+    notes = dict(seen.notes, **found.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
     t, motion, channels = seen.t, {'position': seen.z}, {}
-    if shared.errors.any():
-        bundle = Bundle(robot, markers, options, shared, seen.t)
-        channels[COMMON] = _channel(recording, COMMON, seen.t, {
-            'position': bundle.errors_of_motion(shared, seen.q)}, ())
+    if found.pose:
+        shown = found.seen.rows(np.isin(found.seen.t, seen.t))
+        channels[COMMON] = _channel(recording, COMMON, seen.t, {'position': PoseAdjustment(
+            robot, shown, options).errors_of_motion(found.pose, seen.q)}, ())
     if options.imus:
-        t, z, velocity, found = fuse_imus(recording, robot, seen, options.imus,
+        t, z, velocity, fused = fuse_imus(recording, robot, seen, options.imus,
                                           options.largest_clock_offset)
         motion = {'position': z, 'velocity': velocity}
-        notes.update(found)
+        notes.update(fused)
     topic = f'the motion by {", ".join(markers_of(options.markers))}'
     channels[MOTION] = _channel(recording, topic, t, motion, robot.coordinates)
     return channels, notes

@@ -4,7 +4,7 @@ The noise of z that the filter lets through, as errors of the equations of motio
 White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
 into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.  Where the
 clock of the torque was aligned its error is drawn, too: it turns inertia into gravity and back.
-So are errors that all samples of a motion share: those of the poses and clocks of cameras.
+So are errors that all samples of a motion share: those of the camera's pose.
 """
 
 from dataclasses import replace

@@ -62,7 +62,7 @@ class Observation:
     The motion of one recording, closed piece by piece; ``joints`` observes z and tau.
 
     common : times (L,) [s] and errors of z (L, k, d) by d independent ones of unit size that all
-        samples share (poses and clocks of cameras); None: no such errors
+        samples share (the camera's pose); None: no such errors
     """
 
     robot: Mechanism

@@ -55,7 +55,7 @@ def calibrated_imu(imu: Series, rotation: np.ndarray,
     """
     turned = _along(imu.values, rotation)
     times, predicted = (np.concatenate(x) for x in zip(*motion))
-    stamps, clock = _on_time(imu.t, turned, times, predicted, limit, before)
+    stamps, clock = _on_time(imu, turned, times, predicted, limit, before)
     stretches = [(stamps >= t[0]) & (stamps <= t[-1]) for t, _ in motion]
     read = np.concatenate([turned[x] for x in stretches])
     if len(read) < FEWEST:
@@ -176,17 +176,17 @@ def _fit_by_parts(A, y, prior):
     return found, standard_errors(without)
 
 
-def _on_time(stamps, turned, t, predicted, limit, before):
+def _on_time(imu, turned, t, predicted, limit, before):
     """Return the stamps (n,) of an IMU on the clock t (N,) of the motion, and what was found."""
     turning = [predicted[:, :3], turned[:, :3]]
     if before is None:  # the mounting is not checked yet: the speed of turning has no direction
         turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
-    offset, drift = 0.0, before['clock_drift'] if before else 0.0
+    stamps, offset, drift = imu.t, 0.0, before['clock_drift'] if before else 0.0
     if limit and before is None:
-        drift = clock_drift(t, turning[0], stamps, turning[1], limit)
+        drift = clock_drift(t, turning[0], stamps, turning[1], limit, imu.topic)
     stamps = stamps - drift * (stamps - 0.5 * (t[0] + t[-1]))
     if limit:
-        offset = clock_offset(t, turning[0], stamps, turning[1], limit)
+        offset = clock_offset(t, turning[0], stamps, turning[1], limit, imu.topic)
     return stamps - offset, {'clock_offset': offset, 'clock_drift': drift}
 
 

@@ -5,7 +5,7 @@ Detectors stamp what they saw by clocks of their own, late by some milliseconds.
 """
 
 from dataclasses import replace
-from typing import Callable, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -17,7 +17,6 @@ from ...measurement import signals
 
 ONE_CLOCK = 0.5    # share of stamps that two topics of one camera have in common
 SLOW = 0.5         # of the samples of the fastest topic: too slow to be the clock
-APART = 10e-3      # [s] to both sides, or one period: readings whose difference is a velocity
 GAP = 1.6          # periods: between samples further apart nothing is interpolated
 SHORTEST = 2.0     # [s] of a recording in which a clock is looked for by itself
 PARTS = 6, 12      # of a recording, fewest and most, to see a clock drift
@@ -28,18 +27,12 @@ def own_clocks(markers: Sequence[Marker]) -> list[str]:
     """
     Return the topics of ``markers`` that do not share the stamps of the first one's, in order.
 
-    They are other cameras, or detectors that stamp their results themselves: each has a clock of
-    its own, and an offset.  Where another topic is much faster than the first, it is the clock.
+    They are of detectors that stamp their results themselves: each has a clock of its own, and an
+    offset.  Where another topic is much faster than the first, it is the clock.
     """
     stamps = _stamps(markers)
     clock = next(iter(stamps.values()))
-    return [t for t in other_topics(markers) if np.isin(stamps[t], clock).mean() < ONE_CLOCK]
-
-
-def other_topics(markers: Sequence[Marker]) -> list[str]:
-    """Return all topics of ``markers`` but the one whose clock is theirs."""
-    first, *others = _stamps(markers)
-    return others
+    return [topic for topic, t in stamps.items() if np.isin(t, clock).mean() < ONE_CLOCK]
 
 
 def _stamps(markers):
@@ -52,25 +45,17 @@ def _stamps(markers):
     return {first: out.pop(first), **out}
 
 
-def on_one_clock(markers: Sequence[Marker], offsets: Mapping[str, float],
-                 t: np.ndarray | None = None) -> list[Marker]:
+def on_one_clock(markers: Sequence[Marker], offsets: Mapping[str, float]) -> list[Marker]:
     """
     Return the Markers on the stamps of those without an offset.
 
     offsets : topic -> [s] that it is stamped late; these are interpolated, the others untouched
-    t : (M,) the stamps wanted [s]; default: all stamps of topics without an offset
 
-    A topic slower than t gets a value only on the stamp nearest to each of its samples.
+    A topic slower than the others gets a value only on the stamp nearest to each of its samples.
     """
-    stamps = reference_stamps(markers, offsets)
-    near = 0.5 * float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
-    t = stamps if t is None else t
+    t = np.unique(np.concatenate([m.t for m in markers if m.topic not in offsets]))
+    near = 0.5 * float(np.median(np.diff(t))) if len(t) > 1 else 0.0
     return [_at(m, t, offsets[m.topic], near) if m.topic in offsets else m for m in markers]
-
-
-def reference_stamps(markers: Sequence[Marker], offsets: Mapping[str, float]) -> np.ndarray:
-    """Return all stamps (M,) [s] of the ``markers`` whose topics have none of the ``offsets``."""
-    return np.unique(np.concatenate([m.t for m in markers if m.topic not in offsets]))
 
 
 def _at(marker, t, offset, near):
@@ -95,37 +80,13 @@ def _at(marker, t, offset, near):
     return replace(marker, t=t[kept], position=position, rotation=rotation)
 
 
-def velocity_of(marker: Marker) -> Callable[[np.ndarray], np.ndarray]:
-    """
-    Return the function of times (N,) [s] that tells the velocity (N, 6) of a ``marker``.
-
-    Of its place, then of its turning, in its camera's frame [m/s, rad/s], by the readings around
-    each one: the slope of the curve through them has to do with the noise that the curve has
-    there, so that a clock would be drawn to between two readings.
-    """
-    t, first = np.unique(marker.t, return_index=True)
-    step = int(np.clip(round(APART / float(np.median(np.diff(t)))), 1, (len(t) - 1) // 2))
-    span = (t[2 * step:] - t[:-2 * step])[:, None]
-    position = marker.position[first]
-    move = (position[2 * step:] - position[:-2 * step]) / span
-    turn = np.zeros_like(move)
-    if marker.rotation is not None:
-        rotation = marker.rotation[first]
-        R = rotation[2 * step:] @ np.swapaxes(rotation[:-2 * step], 1, 2)
-        turn = np.nan_to_num(0.5 * np.stack(
-            [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], 1) / span)
-    known = t[step:-step]
-    curve = CubicSpline(known, np.hstack([move, turn]))
-    return lambda times: curve(np.clip(times, known[0], known[-1]))
-
-
 def clock_offset(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
-                 measured: np.ndarray, limit: float) -> float:
+                 measured: np.ndarray, limit: float, topic: str) -> float:
     """
     Return the offset [s] that ``measured`` is stamped late, by correlation with ``reference``.
 
     t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
-    limit : largest offset believed [s]
+    limit : largest offset believed [s]; topic : for the message
 
     Raises RecordingError when the best correlation lies at the limit.
     """
@@ -148,14 +109,15 @@ def clock_offset(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
     values = np.array([correlation(x) for x in grid])
     k = int(values.argmax())
     if k in (0, len(grid) - 1):
-        raise RecordingError('the sensors are not on one clock', found='no offset that fits',
+        raise RecordingError('the sensors are not on one clock',
+                             found=f'no offset of {topic} that fits',
                              expected=f'within +-{limit} s', do='raise largest_clock_offset:')
     a, b, _ = np.polyfit(grid[k - 1:k + 2] - grid[k], values[k - 1:k + 2], 2)
     return float(grid[k] - b / (2 * a))
 
 
 def clock_drift(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
-                measured: np.ndarray, limit: float) -> float:
+                measured: np.ndarray, limit: float, topic: str) -> float:
     """
     Return by how much per second ``measured`` is stamped later, zero where that may be chance.
 
@@ -163,7 +125,7 @@ def clock_drift(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
     they are.  Zero also where the recording has too few parts, or one shows no offset.
 
     t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
-    limit : largest offset believed [s]
+    limit : largest offset believed [s]; topic : for the message
     """
     count = min(PARTS[1], int((t[-1] - t[0]) / SHORTEST))
     if count < PARTS[0]:
@@ -174,7 +136,7 @@ def clock_drift(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
         near = (measured_t > first - 2.0 * limit) & (measured_t < last + 2.0 * limit)
         try:
             offsets.append(clock_offset(t[part], reference[part], measured_t[near],
-                                        measured[near], limit))
+                                        measured[near], limit, topic))
         except RecordingError:
             return 0.0
         middles.append(0.5 * (first + last))

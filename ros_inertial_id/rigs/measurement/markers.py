@@ -48,11 +48,6 @@ class Marker:
         return replace(self, t=self.t[chosen], position=self.position[chosen],
                        rotation=None if self.rotation is None else self.rotation[chosen])
 
-    def placed(self, rotation: np.ndarray, translation: np.ndarray) -> 'Marker':
-        """Return it in the base frame: rotation (3, 3), translation (3,) [m] of its camera."""
-        turned = None if self.rotation is None else rotation @ self.rotation
-        return replace(self, position=self.position @ rotation.T + translation, rotation=turned)
-
 
 @dataclass(frozen=True)
 class Frames:
@@ -60,7 +55,7 @@ class Frames:
     m markers on M common camera frames; what was not seen is NaN.
 
     t : (M,) [s]; position : (M, m, 3) [m]; rotation : (M, m, 3, 3)
-    names, links : (m,); topic : of the first marker; tags : (m,) bool, rotation counts
+    names, links : (m,); tags : (m,) bool, rotation counts
     """
 
     t: np.ndarray
@@ -69,7 +64,11 @@ class Frames:
     names: tuple
     links: tuple
     tags: tuple
-    topic: str
+
+    def rows(self, chosen: np.ndarray) -> 'Frames':
+        """Return the frames that an index or mask (M,) chooses."""
+        return replace(self, t=self.t[chosen], position=self.position[chosen],
+                       rotation=self.rotation[chosen])
 
 
 def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
@@ -131,4 +130,4 @@ def common_frames(markers: Sequence[Marker]) -> Frames:
             turned[frame, k] = marker.rotation
     return Frames(t, position, turned, tuple(m.name for m in markers),
                   tuple(m.link for m in markers),
-                  tuple(m.rotation is not None for m in markers), markers[0].topic)
+                  tuple(m.rotation is not None for m in markers))

@@ -6,7 +6,7 @@ the rest pose, about the platform's origin, along the world's axes); the first l
 it.  Other links are held in a posture, or released to swing in their joints under gravity.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,29 +15,24 @@ from scipy.spatial.transform import Rotation
 
 from .sensors import channel, imu_channel, MARKER_ARRAY, stamps
 from ...measurement.recording import Channel, Recording
-from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _mujoco
 
 SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz; IMUs
 #               speak in every one
 MARKERS = '/markers'
+DISPLACEMENT, TURN = 0.015, 0.05  # [m], [rad] by which the platform is pushed at the start
+GYRO_NOISE, ACCELEROMETER_NOISE = 2e-3, 0.02  # of IMUs [rad/s], [m/s^2]
+GYRO_BIAS, ACCELEROMETER_BIAS = 0.01, 0.05  # of every axis
+IMU_DELAY = 4e-3  # [s] that stamps of IMUs are late
 
 
 @dataclass(frozen=True)
 class PlatformOptions:
-    """How the platform rig is seen."""
+    """How it is seen: samples per second [Hz], seed of all noise, noise of markers [m]."""
 
-    rate: float = option(120.0, 'samples per second', unit='Hz', at_least=10.0, at_most=2000.0)
-    seed: int = option(0, 'seed of everything random', at_least=0)
-    marker_noise: float = option(3e-4, 'standard deviation of a marker', unit='m', at_least=0.0)
-    displacement: float = option(0.015, 'how far the platform is pushed at the start', unit='m',
-                                 at_least=0.0)
-    turn: float = option(0.05, 'how far it is turned at the start', unit='rad', at_least=0.0)
-    gyro_noise: float = option(2e-3, 'of IMUs', unit='rad/s', at_least=0.0)
-    accelerometer_noise: float = option(0.02, 'of IMUs', unit='m/s^2', at_least=0.0)
-    gyro_bias: float = option(0.01, 'of IMUs, every axis', unit='rad/s')
-    accelerometer_bias: float = option(0.05, 'of IMUs, every axis', unit='m/s^2')
-    imu_delay: float = option(4e-3, 'that IMU stamps are late', unit='s')
+    rate: float = 120.0
+    seed: int = 0
+    marker_noise: float = 3e-4
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,6 @@ class PlatformRig:
 
     def __init__(self, links, springs, posture, held=True, options=None, stop=None):
         self.options = options = options or PlatformOptions()
-        check_ranges(options)
         self.links, self.springs, self.stop = tuple(links), springs, stop
         self._mujoco = _mujoco()
         self._rng = np.random.default_rng(options.seed)
@@ -141,7 +135,7 @@ class PlatformRig:
                             objtype=self._mujoco.mjtObj.mjOBJ_SITE)
 
     def _start(self, posture, held):
-        q, options, at = self.data.qpos, self.options, 7
+        q, at = self.data.qpos, 7
         for link, turn in zip(self.links[1:], posture):
             if held or link.kind == 'fixed':
                 continue
@@ -154,8 +148,8 @@ class PlatformRig:
         self._settle()
         push = self._rng.standard_normal((2, 3))
         push /= np.linalg.norm(push, axis=1, keepdims=True)
-        q[:3] += options.displacement * push[0]
-        q[3:7] = _wxyz(Rotation.from_rotvec(options.turn * push[1]).as_matrix() @ _matrix(q[3:7]))
+        q[:3] += DISPLACEMENT * push[0]
+        q[3:7] = _wxyz(Rotation.from_rotvec(TURN * push[1]).as_matrix() @ _matrix(q[3:7]))
 
     def _settle(self):
         """Put the platform where springs and weight balance, as the links now are."""
@@ -189,24 +183,15 @@ class PlatformRig:
         force[:3] += wrench[:3]
         force[3:6] += self._torque
 
-    def pushed(self, call: Callable[[Any, Any], None]) -> None:
-        """Let a ``call`` of MuJoCo, as mj_step or mj_forward, see the springs."""
-        self._mujoco.set_mjcb_passive(self._push)
-        try:
-            call(self.model, self.data)
-        finally:
-            self._mujoco.set_mjcb_passive(None)
-
     def _measure(self):
         """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
-        options, out = self.options, {}
+        out = {}
         for link in self.links:
             if link.imu:
                 true = [self.data.sensor(f'{kind} {link.name}').data + bias
                         + noise * self._rng.standard_normal(3) for kind, bias, noise in (
-                            ('GYRO', options.gyro_bias, options.gyro_noise),
-                            ('ACCELEROMETER', options.accelerometer_bias,
-                             options.accelerometer_noise))]
+                            ('GYRO', GYRO_BIAS, GYRO_NOISE),
+                            ('ACCELEROMETER', ACCELEROMETER_BIAS, ACCELEROMETER_NOISE))]
                 out[link.imu.topic] = np.concatenate(true)
         return out
 
@@ -227,9 +212,13 @@ class PlatformRig:
         time = self._count / self.options.rate
         measured: dict[str, list[Any]] = {}
         for k in range(SUBSTEPS):
-            self.pushed(self._mujoco.mj_step)
+            self._mujoco.set_mjcb_passive(self._push)
+            try:
+                self._mujoco.mj_step(self.model, self.data)
+            finally:
+                self._mujoco.set_mjcb_passive(None)
             for topic, values in self._measure().items():  # as it was before the step
-                stamp = time + k * self.model.opt.timestep + self.options.imu_delay
+                stamp = time + k * self.model.opt.timestep + IMU_DELAY
                 measured.setdefault(topic, []).append((stamp, values))
         self._count += 1
         return time, seen, measured

@@ -15,12 +15,18 @@ from scipy.spatial.transform import Rotation
 from .closed_mechanism import ClosedMechanism
 from .sensors import channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, WRENCH
 from ...measurement.recording import Channel, Recording
-from ...options import check_ranges, option
 from ...simulation import true_robot
 
 STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
 RAMP = 0.5                     # [s] from rest to the full motion
 GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
+START = 0.5                    # [rad] crank angle
+MARKER_RATE = 800.0            # [Hz] camera frames
+DROPPED = 0.01                 # share of them
+MARKER_NOISE, TAG_NOISE = 1e-4, 2e-3  # [m], [rad]
+GYRO_NOISE, ACCELEROMETER_NOISE = 5e-3, 0.05  # [rad/s], [m/s^2]
+GYRO_BIAS = 0.01               # [rad/s] of every axis
+CAMERA_DELAY, IMU_DELAY = 5e-3, 2e-3  # [s] that stamps are late
 CLOSURES = ('point slider_pin rod_end',)
 POINT_MARKERS = {'/markers/crank_pin': 'rod_link', '/markers/slider_pin': 'slider_link'}
 TAGS = {'/markers/rod_tag': 'rod_tag'}
@@ -33,45 +39,38 @@ TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE), IM
 
 @dataclass(frozen=True)
 class RigOptions:
-    """How the rig's sensors are, and how its bodies differ from the description."""
+    """
+    What is drawn at random, and how the bodies differ from the description.
 
-    seed: int = option(0, 'seed of everything random', at_least=0)
-    marker_rate: float = option(800.0, 'camera frames per second', unit='Hz', at_least=10.0,
-                                at_most=5000.0)
-    imu_rate: float = option(800.0, 'IMU samples per second', unit='Hz', at_least=10.0,
-                             at_most=5000.0)
-    torque_rate: float = option(1000.0, 'torque and encoder samples per second', unit='Hz',
-                                at_least=10.0, at_most=5000.0)
-    marker_noise: float = option(1e-4, 'of marker positions', unit='m', at_least=0.0)
-    tag_noise: float = option(2e-3, 'of tag orientations', unit='rad', at_least=0.0)
-    gyro_noise: float = option(5e-3, 'of the IMU', unit='rad/s', at_least=0.0)
-    accelerometer_noise: float = option(0.05, 'of the IMU', unit='m/s^2', at_least=0.0)
-    gyro_bias: float = option(0.01, 'of the IMU, every axis', unit='rad/s')
-    encoder_noise: float = option(1e-3, 'of the crank encoder', unit='rad', at_least=0.0)
-    torque_noise: float = option(1e-2, 'of the crank torque', unit='N m', at_least=0.0)
-    dropped: float = option(0.01, 'share of camera frames lost', at_least=0.0, at_most=0.5)
-    camera_delay: float = option(5e-3, 'that camera stamps are late', unit='s')
-    imu_delay: float = option(2e-3, 'that IMU stamps are late', unit='s')
-    slider_friction: float = option(0.0, 'Coulomb friction of the slider', unit='N', at_least=0.0)
-    slider_spring: float = option(0.0, 'spring of the slider', unit='N/m', at_least=0.0)
-    spring_rest: float = option(0.25, 'slider position of the relaxed spring', unit='m')
-    mass_change: float = option(0.25, 'largest relative change of a link mass', at_least=0.0,
-                                at_most=0.9)
+    seed : of everything random; mass_change : largest relative change of a link's mass
+    imu_rate, torque_rate : samples per second, the encoder's too [Hz]
+    encoder_noise [rad], torque_noise [N m] : standard deviations
+    slider_friction [N], slider_spring [N/m], spring_rest [m] : of the slider
+    """
+
+    seed: int = 0
+    mass_change: float = 0.25
+    imu_rate: float = 800.0
+    torque_rate: float = 1000.0
+    encoder_noise: float = 1e-3
+    torque_noise: float = 1e-2
+    slider_friction: float = 0.0
+    slider_spring: float = 0.0
+    spring_rest: float = 0.25
 
 
 class SliderCrankRig:
     """
-    The rig, from rest at crank angle ``start``.
+    The rig, from rest.
 
-    urdf : text of urdf/slider_crank.urdf; motion : t -> (z, zdot) of the crank [rad]
+    urdf : text of urdf/slider_crank.urdf
     true_urdf : what it really is; mechanism : the ClosedMechanism, an oracle for tests
     true_torques : [(time [s], crank torque [N m]), ...] of the last advance, without noise
     """
 
-    def __init__(self, urdf, options=None, motion=None, start=0.5):
+    def __init__(self, urdf, options=None):
         self.options = options = options or RigOptions()
-        check_ranges(options)
-        self.urdf, self._motion = urdf, motion or fast_motion
+        self.urdf = urdf
         self._rng = np.random.default_rng(options.seed)
         robot = true_robot.parse(urdf)
         self.true_urdf = true_robot.perturbed_urdf(
@@ -79,11 +78,11 @@ class SliderCrankRig:
         self.mechanism = ClosedMechanism(
             self.true_urdf, CLOSURES, step=STEP, dry={'slider': options.slider_friction},
             spring={'slider': options.slider_spring}, rest={'slider': options.spring_rest})
-        rod = -start - np.arcsin(0.08 / 0.25 * np.sin(start))
-        self.mechanism.place({'crank': start, 'rod': rod,
-                              'slider': 0.08 * np.cos(start) + 0.25 * np.cos(start + rod)})
-        self._start, self._count = start, 0
-        rates = {'camera': options.marker_rate, IMU: options.imu_rate,
+        rod = -START - np.arcsin(0.08 / 0.25 * np.sin(START))
+        self.mechanism.place({'crank': START, 'rod': rod,
+                              'slider': 0.08 * np.cos(START) + 0.25 * np.cos(START + rod)})
+        self._count = 0
+        rates = {'camera': MARKER_RATE, IMU: options.imu_rate,
                  TORQUE: options.torque_rate}
         self._every = {sensor: 1.0 / rate for sensor, rate in rates.items()}
         self._next = dict.fromkeys(rates, 0)
@@ -111,9 +110,9 @@ class SliderCrankRig:
             ('crank',) if topic == JOINTS else ()) for topic, samples in said.items()}
 
     def _torque(self):
-        z, rate = self._motion(self.time)
+        z, rate = fast_motion(self.time)
         q, v = self.mechanism.data.qpos[0], self.mechanism.data.qvel[0]
-        return GAINS[0] * (self._start + z - q) + GAINS[1] * (rate - v)
+        return GAINS[0] * (START + z - q) + GAINS[1] * (rate - v)
 
     def _sense(self, sensor, torque, said):
         o, noise, t = self.options, self._noise, self.time
@@ -129,15 +128,15 @@ class SliderCrankRig:
             say(JOINTS, position=[angle], effort=[value])
         elif sensor == IMU:
             rate, acceleration = self.mechanism.motion('rod_imu')
-            say(IMU, o.imu_delay, angular_velocity=rate + noise(o.gyro_noise, 3) + o.gyro_bias,
-                linear_acceleration=acceleration + noise(o.accelerometer_noise, 3))
-        elif self._rng.random() >= o.dropped:
+            say(IMU, IMU_DELAY, angular_velocity=rate + noise(GYRO_NOISE, 3) + GYRO_BIAS,
+                linear_acceleration=acceleration + noise(ACCELEROMETER_NOISE, 3))
+        elif self._rng.random() >= DROPPED:
             for topic, link in (POINT_MARKERS | TAGS).items():
                 position, rotation = self.mechanism.pose(link)
-                fields = {'position': position + noise(o.marker_noise, 3)}
+                fields = {'position': position + noise(MARKER_NOISE, 3)}
                 if topic in TAGS:
-                    fields.update(rotation=rotation, turn=noise(o.tag_noise, 3))
-                say(topic, o.camera_delay, **fields)
+                    fields.update(rotation=rotation, turn=noise(TAG_NOISE, 3))
+                say(topic, CAMERA_DELAY, **fields)
 
     def _noise(self, standard_deviation, size=None):
         return standard_deviation * self._rng.standard_normal(size)

@@ -11,34 +11,30 @@ import numpy as np
 
 from .sensors import channel, imu_channel, JOINT_STATE, stamps, wrench_channel
 from ...measurement.recording import Channel, Recording
-from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
 
-HARMONICS = 5
+RATE = 500.0            # [Hz] of all sensors
+HARMONICS = 5           # of the motion, of BASE_FREQUENCY [Hz]
+BASE_FREQUENCY = 0.15
+AMPLITUDE = 0.7         # [rad] largest swing of a joint
+ENCODER_NOISE = 1e-5    # [rad]
+NOISE = np.repeat([0.15, 0.006, 2e-3, 0.02], 3)  # force [N], torque [N m], gyro, accelerometer
+BIAS = np.array([4.0, -3.0, 6.0, 0.2, -0.3, 0.1])  # of the sensor [N, N m]
 
 
 @dataclass(frozen=True)
 class WristOptions:
-    """The payload, its motion and the sensors of the wrist rig."""
+    """
+    The payload, and the seed of everything random.
 
-    rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
-    seed: int = option(0, 'seed of everything random', at_least=0)
-    mass: float = option(2.0, 'mass of the payload', unit='kg', at_least=0.01)
-    center: tuple[float, ...] = option(
-        (0.03, -0.02, 0.09), 'its centre in the frame of the sensor', unit='m')
-    inertia: tuple[float, ...] = option(
-        (0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008),
-        'inertia about its centre: xx yy zz xy xz yz', unit='kg m^2')
-    amplitude: float = option(0.7, 'largest swing of a joint', unit='rad', at_least=0.0)
-    base_frequency: float = option(0.15, 'of the Fourier series of the motion', unit='Hz',
-                                   at_least=0.01)
-    encoder_noise: float = option(1e-5, 'standard deviation', unit='rad', at_least=0.0)
-    force_noise: float = option(0.15, 'standard deviation', unit='N', at_least=0.0)
-    torque_noise: float = option(0.006, 'standard deviation', unit='N m', at_least=0.0)
-    force_bias: tuple[float, ...] = option((4.0, -3.0, 6.0), 'offset of the sensor', unit='N')
-    torque_bias: tuple[float, ...] = option((0.2, -0.3, 0.1), 'offset of the sensor', unit='N m')
-    gyro_noise: float = option(2e-3, 'standard deviation', unit='rad/s', at_least=0.0)
-    accelerometer_noise: float = option(0.02, 'standard deviation', unit='m/s^2', at_least=0.0)
+    mass [kg]; center (3,) [m] in the frame of the sensor; inertia (6,) about it: xx yy zz xy xz yz
+    [kg m^2]
+    """
+
+    seed: int = 0
+    mass: float = 2.0
+    center: tuple[float, ...] = (0.03, -0.02, 0.09)
+    inertia: tuple[float, ...] = (0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008)
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,11 @@ class WristRig:
     The arm of a URDF text with a payload on ``link``, in a periodic motion.
 
     gravity_base : [m/s^2] in the base frame.  ``parameters`` (10,) is the payload's truth in the
-    frame of the sensor, ``bias`` (6,) the sensor's.
+    frame of the sensor, BIAS the sensor's.
     """
 
     def __init__(self, urdf, joint_names, link, options=None, gravity_base=(0.0, 0.0, -9.81)):
         self.options = options = options or WristOptions()
-        check_ranges(options)
         self.urdf, self.joint_names, self.link = urdf, tuple(joint_names), link
         self._mujoco = _mujoco()
         self.model = self._compile(gravity_base)
@@ -70,7 +65,6 @@ class WristRig:
         self._dof = np.array([self.model.joint(n).dofadr[0] for n in self.joint_names])
         self._rng = np.random.default_rng(options.seed)
         self._home, self._swing = self._motion()
-        self.bias = np.concatenate([options.force_bias, options.torque_bias])
         self._count = 0
 
     def _compile(self, gravity_base):
@@ -99,11 +93,11 @@ class WristRig:
         room = np.where(bounded, (high - low) / 2, np.pi)[order]
         swing = self._rng.standard_normal((2, HARMONICS, len(home)))
         peak = np.abs(swing).sum((0, 1))
-        return home, swing * np.minimum(self.options.amplitude * 2.0, 0.9 * room) / peak
+        return home, swing * np.minimum(2.0 * AMPLITUDE, 0.9 * room) / peak
 
     def reference(self, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the motion (q, v, a), each (n,), at ``time`` [s]."""
-        w = 2 * np.pi * self.options.base_frequency * np.arange(1, HARMONICS + 1)[:, None]
+        w = 2 * np.pi * BASE_FREQUENCY * np.arange(1, HARMONICS + 1)[:, None]
         s, c = np.sin(w * time), np.cos(w * time)
         A, B = self._swing
         return (self._home + (A * s + B * c).sum(0), (w * (A * c - B * s)).sum(0),
@@ -111,18 +105,14 @@ class WristRig:
 
     def step(self) -> WristSample:
         """Return the WristSample of this instant and move on to the next."""
-        options, data, time = self.options, self.data, self._count / self.options.rate
+        data, time = self.data, self._count / RATE
         q, v, a = self.reference(time)
         data.qpos[self._dof], data.qvel[self._dof], data.qacc[self._dof] = q, v, a
         self._mujoco.mj_inverse(self.model, data)
-        measured = data.sensordata.copy()
-        noise = self._rng.standard_normal(12) * np.repeat(
-            [options.force_noise, options.torque_noise, options.gyro_noise,
-             options.accelerometer_noise], 3)
-        measured += noise
-        encoder = options.encoder_noise * self._rng.standard_normal(len(q))
+        measured = data.sensordata + NOISE * self._rng.standard_normal(12)
+        encoder = ENCODER_NOISE * self._rng.standard_normal(len(q))
         self._count += 1
-        return WristSample(time, q + encoder, v, measured[:6] + self.bias, measured[6:])
+        return WristSample(time, q + encoder, v, measured[:6] + BIAS, measured[6:])
 
     @property
     def parameters(self) -> np.ndarray:
@@ -143,6 +133,6 @@ class WristRig:
 
     def record(self, duration: float) -> Recording:
         """Return a Recording of ``duration`` [s]: /joint_states, /wrench and /payload/imu."""
-        samples = [self.step() for _ in range(round(duration * self.options.rate))]
+        samples = [self.step() for _ in range(round(duration * RATE))]
         return Recording(self.channels(samples, 1e9), self.urdf, 'upright',
                          {'path': 'simulated wrist rig', 'duration_s': duration})

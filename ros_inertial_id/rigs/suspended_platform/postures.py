@@ -139,23 +139,23 @@ def link_parameters(robot: PlatformRig,
     return E, e
 
 
-def posture_entries(text: str, keys: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return [('posture 1', its mapping with none but ``keys``), ...] of a YAML text."""
+def _entries(text):
+    """Return [('posture 1', its mapping with none but KEYS), ...] of a YAML text."""
     entries = read_description(text, ('postures',)).get('postures')
     if not isinstance(entries, list) or not entries:
         raise ConfigError('postures', expected='a list of postures', found=repr(entries))
     out = [(f'posture {k}', mapping(entry, f'posture {k}')) for k, entry in enumerate(entries, 1)]
     for where, entry in out:
         for key in entry:
-            if key not in keys:
-                raise ConfigError(f'unknown key in {where}', found=key, exists=keys)
+            if key not in KEYS:
+                raise ConfigError(f'unknown key in {where}', found=key, exists=KEYS)
         entry['links'] = mapping(entry.get('links'), f'links of {where}', empty=True)
     return out
 
 
 def read_postures(text: str, robot: PlatformRig) -> Postures:
     """Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong."""
-    entries = posture_entries(text, KEYS)
+    entries = _entries(text)
     if not np.isfinite(robot.mass):
         raise ConfigError('the description has no mass', expected='mass: of all links together, '
                           'to which the moments belong')

@@ -114,7 +114,7 @@ def test_a_clock_that_drifts_is_found_and_one_that_does_not_is_left(drift):
     t, stamps = np.arange(0.0, 30.0, 1 / 120), np.arange(0.0, 30.0, 1 / 200)
     there, seen_then = (seen.truth(x)[1][:, None] for x in (t, stamps))
     measured = seen_then + 0.2 * rng.standard_normal(seen_then.shape)
-    found = clock_drift(t, there, 3e-3 + (1 + drift) * stamps, measured, 0.05)
+    found = clock_drift(t, there, 3e-3 + (1 + drift) * stamps, measured, 0.05, '/imu')
     # A part of 2.5 s shows its offset to some 0.1 ms, twelve over 30 s the drift to 3 ppm.
     assert found == (0.0 if not drift else pytest.approx(drift, abs=2e-5))
 

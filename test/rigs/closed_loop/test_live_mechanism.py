@@ -16,6 +16,7 @@ from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.rigs.closed_loop.motion import reconstruct  # noqa: E402
 from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
                                                        TRUE_TORQUE, TRUE_WRENCH)
+from ros_inertial_id.rigs.simulation.slider_crank import RigOptions  # noqa: E402
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']
@@ -35,7 +36,7 @@ IMU = '/rod/imu'
 
 def slider_crank(**options):
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
-    rig = LiveSliderCrank(LiveSliderCrank.Options(**options), urdf)
+    rig = LiveSliderCrank(urdf, options=RigOptions(**options))
     return rig, urdf
 
 
@@ -341,7 +342,7 @@ def test_model_that_does_not_say_how_to_fuse_is_refused(crank, fused_options):
 
 def test_wrench_of_a_payload_is_predicted():
     urdf = (ROOT / 'urdf' / 'franka.urdf').read_text()
-    rig = LiveWrist(LiveWrist.Options(), urdf)
+    rig = LiveWrist(urdf)
     _, options = load_options('', 'rigid_body', {
         'wrench_frame': LiveWrist.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
     robot = rigid_body.build(urdf, options, GRAVITY)

@@ -13,6 +13,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.report.recording_words import recording_sentences
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 import platform_truth as rig  # noqa: E402
@@ -178,6 +179,7 @@ def test_posture_that_creeps_is_noticed(recordings):
     entry, = model.preprocessing[0]['not_still']
     assert entry['link'] == 'link1'
     assert entry['degrees'] == pytest.approx(3.0 / np.sqrt(12.0), rel=0.1)
+    assert 'Link link1 was not still from' in ' '.join(recording_sentences(model))
 
 
 def test_spring_that_touches_a_stop_is_noticed(recordings):

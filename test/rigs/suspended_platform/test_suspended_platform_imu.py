@@ -159,6 +159,25 @@ def test_imu_that_falls_silent_is_said_in_words(recordings):
     assert 'IMU on platform was silent for 1.0' in words
 
 
+def test_a_stop_that_is_touched_and_a_lost_marker_are_said_in_words():
+    twin = PlatformRig(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, PlatformOptions(seed=2))
+    heights = []
+    for _ in range(240):
+        heights.append(float(twin.data.qpos[2]))
+        twin.step()
+    stop = min(heights) + 0.2 * (np.mean(heights) - min(heights))
+    struck = _record(rig.LINKS, rig.HELD[2], True, 2, stop, 4.0)
+    markers = struck.channels['/markers']
+    position = np.array(markers.fields['position'])
+    position[120:240, 3] = np.nan
+    struck = replace(struck, channels=dict(struck.channels, **{'/markers': replace(
+        markers, fields=dict(markers.fields, position=position))}))
+    model = identify([struck], OPTIONS, method='suspended_platform', urdf=_text()).model
+    said = ' '.join(recording_sentences(model))
+    assert 'was lost for 1.01 s' in said or 'was lost for 1.00 s' in said
+    assert 'Impact from' in said
+
+
 def test_imu_alone_is_no_platform():
     data = yaml.safe_load(rig.description())
     del data['platform']['markers']
