@@ -41,7 +41,7 @@ def test_one_process_loses_nothing_and_predicts_as_its_own_process_does(
     predicted = {node: graph.listen(JointState, f'{node}/predicted')
                  for node in ('torque_prediction', 'alone')}
     publisher = graph.node.create_publisher(JointState, 'joint_states', 5000)
-    graph.until(lambda: publisher.get_subscription_count() == 2, 'one subscription a process')
+    graph.until(lambda: publisher.get_subscription_count() == 4, 'a subscription of each')
     path = graph.call('recorder/start').message
     whole = arm_recording.channels['/joint_states']
     part = whole.rows(np.arange(SAMPLES))
@@ -77,14 +77,14 @@ def test_the_fault_of_one_node_is_said_and_the_others_go_on(graph, tmp_path):
     graph.start('composed', 'recorder', *own(out=tmp_path), 'torque_prediction', *own(),
                 'identification', *own(online=True))
     publisher = graph.node.create_publisher(JointState, 'joint_states', 5000)
-    graph.until(lambda: publisher.get_subscription_count() == 1, 'the process')
+    graph.until(lambda: publisher.get_subscription_count() == 3, 'all of them')
     path = graph.call('recorder/start').message
     heard = graph.healths('identification')
 
     def complained():
         return any(level == 'error' for level, *_ in heard)
 
-    for sent in range(1, 180):  # each node joins the subscription when it has found the topic
+    for sent in range(1, 180):
         publisher.publish(JointState(name=['a', 'a'], position=[1.0, 2.0]))  # a name twice
         graph.spin(0.5, complained)
         if complained():
