@@ -8,6 +8,8 @@ do; pieces arrive every 0.1 s, late and unevenly.  The measure is the same motio
 from functools import cache
 from pathlib import Path
 
+from joint_trajectory_controller import (ControllerOptions, DESIRED, JointTrajectoryController,
+                                         MEASURED)
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -18,8 +20,6 @@ from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
-from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
-                                                              TrajectoryController)
 
 URDF = (Path(__file__).parents[2] / 'urdf' / 'franka.urdf').read_text()
 ROBOT = load_robot_model(URDF)
@@ -49,7 +49,7 @@ def play(course, options, lag, messages, seconds=2.0):
 
     messages : (time it arrives, times, points) [s] in order
     """
-    controller = TrajectoryController(course.start, options, TICK, memory=lag)
+    controller = JointTrajectoryController(course.start, options, TICK, memory=lag)
     ticks = np.arange(round(seconds / TICK)) * TICK
     commands, efforts, messages = [], [], list(messages)
     for now in ticks:
@@ -165,12 +165,12 @@ def test_scaled_speed_would_make_pieces_jump_and_without_more_of_them_ends_at_re
 def test_a_controller_that_lost_its_trajectory_would_leap_if_pieces_went_on():
     """Why a player stops when nobody listens any more: a restarted controller holds the arm."""
     planned, lost = course(1.0), 1.5
-    controller = TrajectoryController(planned.start, ControllerOptions(), TICK)
+    controller = JointTrajectoryController(planned.start, ControllerOptions(), TICK)
     sent, commands = list(pieces(planned)), []
     for now in np.arange(0.0, 2.0, TICK):
         q, v, _ = (x[0] for x in controller.command([now]))
         if abs(now - lost) < TICK / 2:  # held for 0.3 s, as long as a restart takes
-            controller = TrajectoryController(q, ControllerOptions(), TICK)
+            controller = JointTrajectoryController(q, ControllerOptions(), TICK)
         while sent and sent[0][0] <= now:
             _, times, points = sent.pop(0)
             if not lost <= now < lost + 0.3:

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
+from controlled_arm import ControlledArm, ControlledArmOptions
 import numpy as np
 import pytest
 
@@ -278,13 +279,11 @@ def test_description_that_cannot_be_simulated_is_refused_by_name(change, message
         SimulatedArm(TWO_LINKS.replace(*change))
 
 
-def test_unknown_joint_gravity_and_rate_are_refused():
+def test_unknown_joint_and_gravity_are_refused():
     with pytest.raises(RobotModelError, match="'elbow'.*joint1, joint2"):
         SimulatedArm(description('arm2'), ['elbow'])
     with pytest.raises(ConfigError, match='gravity_base.*three'):
         SimulatedArm(description('arm2'), gravity_base=(0, 1))
-    with pytest.raises(ConfigError, match='rate.*Hz'):
-        SimulatedArm(description('arm2'), options=ArmOptions(rate=0.0))
 
 
 def test_arm_that_is_told_nothing_rests_at_home():
@@ -296,7 +295,7 @@ def test_arm_that_is_told_nothing_rests_at_home():
 
 def test_effort_control_sags_by_what_it_does_not_know_of_gravity():
     """A spring and a damper beside the nominal gravity: at rest K e is the unknown part of it."""
-    arm = SimulatedArm(description('arm3'), options=ArmOptions(
+    arm = ControlledArm(description('arm3'), options=ControlledArmOptions(
         control='effort_pid', friction=0.0, torque_noise=0.0))
     home = arm.step().q
     for _ in range(500):
@@ -309,7 +308,8 @@ def test_effort_control_sags_by_what_it_does_not_know_of_gravity():
 
 
 def test_effort_control_follows_a_motion_behind_its_spring_and_stays_stable():
-    arm = SimulatedArm(description('franka'), options=ArmOptions(control='effort_pid', rate=200.0))
+    arm = ControlledArm(description('franka'), options=ControlledArmOptions(
+        control='effort_pid', rate=200.0))
     reference = sines(arm)
     seen = arm.simulate(reference, 0.4)
     error = np.abs(seen.q - reference(seen.time)[0]).max(0)
