@@ -13,7 +13,7 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from .conversions import DEPTH, message_class, quality_of, subscribe
+from .conversions import DEPTH, message_class, subscribe
 from .running import GuardedNode
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
@@ -27,14 +27,14 @@ class Reader:
     """
     A subscription of a ``node`` to a resolved ``topic`` of messages of ``type_name``.
 
-    take : as Subscriptions have it; asked : the quality of service that is asked for
+    take, reliability : as Subscriptions have them
     offer : whether the publishers are reliable, and latched
     """
 
     def __init__(self, node: GuardedNode, topic: str, type_name: str, take: Take,
-                 asked: QoSProfile, offer: Offer) -> None:
+                 reliability: ReliabilityPolicy, offer: Offer) -> None:
         self._node, self._topic, self.type_name, self._take = node, topic, type_name, take
-        self._asked, self._offer = asked, offer
+        self._reliability, self._offer = reliability, offer
         self.count = SequenceCount(lambda: node.count_publishers(topic))
         self._subscribe()
 
@@ -45,8 +45,10 @@ class Reader:
 
         # By which rclpy knows a callback that takes message and information.
         receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
+        quality = QoSProfile(depth=DEPTH, reliability=self._reliability,
+                             durability=DurabilityPolicy.BEST_AVAILABLE)
         self._reader = subscribe(self._node, message_class(self.type_name), self._topic, receive,
-                                 self._asked, raw=True)
+                                 quality, raw=True)
 
     @property
     def latched(self) -> bool:
@@ -138,12 +140,9 @@ class Subscriptions:
             return
         if topic in self._readers:
             self._leave(topic)
-        asked = quality_of(self._node, topic, QoSProfile(
-            depth=DEPTH, reliability=self._reliability,
-            durability=DurabilityPolicy.BEST_AVAILABLE))
         self.types[topic] = type_name
-        self._readers[topic] = Reader(self._node, topic, type_name,
-                                      self._node.guarded(self._take, topic), asked, offer)
+        self._readers[topic] = Reader(self._node, topic, type_name, self._node.guarded(
+            self._take, topic), self._reliability, offer)
 
     def _leave(self, topic: str) -> None:
         reader = self._readers.pop(topic)

@@ -1,5 +1,5 @@
 """
-The simulated robot under a controller as ros2_controllers has it: controlled_robot.py URDF OPTIONS.
+The simulated robot under a controller of ros2_controllers: controlled_robot.py URDF OPTIONS.
 
 OPTIONS : JSON of fields of ControlledArmOptions.  Has faults, which may be set at any time, and
 follows trajectories at the share of its speed that ``speed_scaling`` says, which it publishes as

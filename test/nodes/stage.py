@@ -62,8 +62,7 @@ class Stage:
         if self.player is None or not self.player.alive():
             self.statuses.clear()
             self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           approach_speed=0.5, use_sim_time=True,
-                                           from_command=True)
+                                           use_sim_time=True, from_command=True)
             self.graph.until(lambda: self.said('idle'), 'the player')
         self.graph.set('simulated_robot', fault='')
         self.graph.call('recorder/stop')  # whatever a test that failed left behind

@@ -31,7 +31,7 @@ class Bench:
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
         self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  from_command=True, design_out=folder, **{'design.processes': 2})
+                                  from_command=True, **{'design.processes': 2})
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -72,7 +72,7 @@ def test_motion_is_designed_on_request_while_the_node_answers(graph, tmp_path):
     assert bench.ask('stop').success
     graph.until(lambda: bench.statuses[-1].data.startswith('designed: '), 'the design')
     path = Path(graph.get('excitation', 'motion_file').string_value)
-    assert path.name == 'motion.yaml' and path.parents[1] == tmp_path
+    assert path.name == 'motion.yaml' and path.parents[1] == graph.folder / 'designs'
     assert bench.statuses[-1].data.endswith(f'; motion_file is {path}')
     content = yaml.safe_load(path.read_text())
     robot = load_robot_model(ARM.read_text())
