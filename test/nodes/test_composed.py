@@ -71,24 +71,3 @@ def test_a_node_that_is_refused_ends_the_process_with_its_words(graph, tmp_path)
                       *own(model_file=tmp_path / 'none.yaml'))
     assert one.wait() == 2
     assert 'TorquePrediction: ' in one.output and 'none.yaml' in one.output
-
-
-def test_the_fault_of_one_node_is_said_and_the_others_go_on(graph, tmp_path):
-    graph.start('composed', 'recorder', *own(out=tmp_path), 'torque_prediction', *own(),
-                'identification', *own(online=True))
-    publisher = graph.node.create_publisher(JointState, 'joint_states', 5000)
-    graph.until(lambda: publisher.get_subscription_count() == 3, 'all of them')
-    path = graph.call('recorder/start').message
-    heard = graph.healths('identification')
-
-    def complained():
-        return any(level == 'error' for level, *_ in heard)
-
-    for sent in range(1, 180):
-        publisher.publish(JointState(name=['a', 'a'], position=[1.0, 2.0]))  # a name twice
-        graph.spin(0.5, complained)
-        if complained():
-            break
-    assert complained(), graph.outputs()
-    graph.until(lambda: graph.health('torque_prediction')[1] == 'no model yet', 'its own words')
-    assert graph.call('recorder/stop').message.startswith(f'{path}: {sent} /joint_states')
