@@ -241,18 +241,6 @@ def test_of_a_killed_recorder_all_it_had_reported_is_readable(graph, tmp_path):
     assert 'not finished' in bag.provenance['damage'][0]
 
 
-def test_a_message_that_nothing_follows_is_on_the_disk_too(graph, tmp_path):
-    publisher = graph.node.create_publisher(JointState, 'joint_states', 10)
-    recorder = graph.start('recorder', out=tmp_path)
-    path = begin(graph)
-    for k in range(3):
-        publisher.publish(JointState(name=['a'], position=[float(k)]))
-    graph.until(lambda: counted(graph) == 3, 'the messages')
-    recorder.send(signal.SIGKILL)
-    recorder.wait()
-    assert sequence(read_bag(path)) == [0, 1, 2]
-
-
 def test_a_stopped_recorder_says_what_the_samples_show(graph, tmp_path):
     publisher = graph.node.create_publisher(JointState, 'joint_states', 1000)
     graph.start('recorder', out=tmp_path)

@@ -75,10 +75,3 @@ def test_rig_that_is_always_late_ends_all_the_same(graph):
                           imu_rate=5000.0, torque_rate=5000.0)
     graph.until(lambda: graph.health('simulated_rig')[0], 'its diagnostics')
     assert process.end() == 0, process.output
-
-
-def test_rig_that_does_not_exist_is_refused(graph):
-    process = graph.start('simulated_rig', rig='perpetual_motion')
-    assert process.wait() == 2
-    assert 'slider_crank, suspended_platform, wrist_sensor' in process.output
-    assert process.output.count('\n') == 1

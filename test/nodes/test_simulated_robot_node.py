@@ -1,6 +1,5 @@
 """The node simulated_robot in its own process, talked to over real DDS."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -135,26 +134,3 @@ def test_bad_parameters_end_the_node_with_status_2_and_one_line(graph, parameter
     process = graph.start('simulated_robot', **parameters)
     assert process.wait() == 2
     assert message in process.output and process.output.count('\n') == 1
-
-
-def test_faults_of_the_robot_of_other_tests_strike_until_they_are_taken_back(graph):
-    graph.run('controlled_robot.py', ARM, json.dumps({'rate': 100.0, 'bandwidth': 40.0}))
-    operator = Operator(graph)
-
-    def strike(fault):
-        return graph.set('simulated_robot', fault=fault)
-
-    assert 'joint_stuck' in strike('explosion')
-    strike('effort_offset')
-    graph.until(lambda: operator.states[-1].effort[0] > 80.0, 'more than the effort limit')
-    strike('joint_stuck')
-    stuck = operator.see(100).position[0]
-    operator.send(([0.5, 0.5], 1))
-    assert operator.see(160).position[0] == pytest.approx(stuck, abs=1e-4)
-    strike('drop_trajectory')
-    held = operator.see(100).position
-    operator.send(([-0.5, -0.5], 1))
-    assert operator.see(160).position == pytest.approx(held, abs=0.02)
-    strike('')
-    operator.send(([-0.5, -0.5], 1))
-    operator.reach([-0.5, -0.5])
