@@ -44,7 +44,6 @@ from ..share import shared_file
 
 RATE = 500.0  # [Hz]
 LONGEST = 3600.0  # [s] of wall time for a motion of 20 s
-EVERY = 10  # of how many true joint states one is published
 READERS = 3  # of the joint states: recorder, player, prediction
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
@@ -102,10 +101,8 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
         say('designing two motions')
         motions = [_design(robot, out / name, seed)
                    for seed, name in enumerate(('motion', 'second_motion'))]
-        # The controller says nowhere at which command it holds the arm: only one that goes on from
-        # that command (interpolate_from_desired_state) begins the first motion without a jerk.
-        demo.start('simulated_robot', urdf_file=urdf_file, rate=RATE, anchor='desired',
-                   truth_file=out / 'truth.yaml', truth_every=EVERY)
+        demo.start('simulated_robot', urdf_file=urdf_file, rate=RATE,
+                   truth_file=out / 'truth.yaml')
         demo.start('recorder', use_sim_time=True, out=out, topics=f"[{', '.join(RECORDED)}]")
         demo.start('excitation', use_sim_time=True)
         demo.start('identification', use_sim_time=True, out=out)

@@ -1,5 +1,5 @@
 """
-Several nodes in one process, which share subscriptions: ``composed NODE [ROS arguments] ...``.
+Several nodes in one process, served by one executor: ``composed NODE [ROS arguments] ...``.
 
 Each node has the name, parameters, services and ROS arguments of its own that it has in a process
 of its own.  What precedes the first node holds for all.
@@ -15,7 +15,6 @@ from .running import run_together
 from .torque_prediction import TorquePrediction
 from ..errors import ConfigError
 
-# In the order in which they are made; the last is ended first, while all subscriptions live.
 NODES: dict[str, type] = {'identification': Identification,
                           'torque_prediction': TorquePrediction, 'recorder': Recorder}
 

@@ -12,7 +12,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from .conversions import every, message_class, seconds, subscribe
-from .subscriptions import poll, taken
+from .subscriptions import taken
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.playback import deviation, LEAD
@@ -148,6 +148,7 @@ class HeldPosition:
         self._topic = f"{controller.rpartition('/')[0]}/controller_state"
         self._kind = message_class(STATE)
         self._reader: Any = None
+        self._newest = b''  # not yet read
         self._state: Any = None
         self._state_at, self._joints_at = -np.inf, 0.0
         self._end: np.ndarray | None = None
@@ -155,16 +156,19 @@ class HeldPosition:
         self._settled_at = 0.0
         if self._kind is not None:
             quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-            self._reader = subscribe(node, self._kind, self._topic, lambda _: None, quality,
+            self._reader = subscribe(node, self._kind, self._topic, self._receive, quality,
                                      raw=True)
-            poll(self._reader)  # a controller may publish a thousand times a second
+
+    def _receive(self, data: bytes) -> None:
+        self._newest = data  # a controller may publish a thousand times a second
 
     def read(self) -> None:
         """Take the newest state of the controller."""
-        states = [] if self._reader is None else [data for data, _ in taken(self._reader)]
-        if not states:
+        for data, _ in taken(self._reader) if self._reader is not None else ():
+            self._receive(data)
+        if not self._newest:
             return
-        self._state = deserialize_message(states[-1], self._kind)
+        self._state, self._newest = deserialize_message(self._newest, self._kind), b''
         self._state_at = seconds(self._node)
         # Messages before control_msgs 5.3 lack it; ros2_controllers before 4.39 leave it at 0.
         share = getattr(self._state, 'speed_scaling_factor', 0.0)

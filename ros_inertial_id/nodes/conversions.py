@@ -20,8 +20,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import (_declare_qos_parameters, InvalidQosOverridesError,
-                                          QoSOverridingOptions)
+from rclpy.qos_overriding_options import InvalidQosOverridesError, QoSOverridingOptions
 from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
@@ -113,20 +112,9 @@ def subscribe(node: Node, kind: type, topic: str, take: Callable[..., object],
     take : called with each message, as bytes if ``raw``
     ConfigError for a parameter that names no quality.
     """
-    quality = quality_of(node, topic, quality)
-    return node.create_subscription(kind, topic, take, quality, raw=raw)
-
-
-def quality_of(node: Node, topic: str, quality: QoSProfile) -> QoSProfile:
-    """
-    Return the quality of a subscription of ``node`` to a ``topic``, as parameters override it.
-
-    ConfigError for a parameter that names no quality.
-    """
-    topic = node.resolve_topic_name(topic)
-    with _refusing(topic):
-        _declare_qos_parameters(Subscription, node, topic, quality, OVERRIDES)
-    return quality
+    with _refusing(node.resolve_topic_name(topic)):
+        return node.create_subscription(kind, topic, take, quality, raw=raw,
+                                        qos_overriding_options=OVERRIDES)
 
 
 def advertise(node: Node, kind: type, topic: str, depth: int) -> Publisher:

@@ -16,7 +16,7 @@ import yaml
 from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
-from .joint_watch import JointWatch
+from .joint_watch import JOINT_STATES, JointWatch
 from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, read_options
@@ -41,8 +41,7 @@ class Excitation(GuardedNode):
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, settable=(
-            'motion_file', 'from_command', 'periods', 'speed', 'approach_speed', 'tracking',
-            'stale', 'effort', 'design_out'))
+            'motion_file', 'from_command', 'periods', 'speed', 'tracking', 'stale', 'effort'))
         self._urdf, self._shapes, self._limits = '', None, None
         declare_design(self, own.config, lambda: self._urdf)
         self._work, self._motion_file, self._to_play = LongWork(self), '', False
@@ -50,8 +49,8 @@ class Excitation(GuardedNode):
         self._course: Course | None = None
         self._built = None  # from which description and options
         self._status = 'idle'
-        self._joints = JointWatch(self, (own.joint_states_topic, own.speed_scaling_topic),
-                                  self._doubt, self._let_end, self._compare)
+        self._joints = JointWatch(self, own.speed_scaling_topic, self._doubt, self._let_end,
+                                  self._compare)
         self._controller = controller_link(self, own.controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
         self._controllers = Controllers(self, own.controller)
@@ -73,7 +72,7 @@ class Excitation(GuardedNode):
         self._say('idle')
         self.get_logger().info(
             f'would move {self.resolve_topic_name(own.controller)} at speed {own.speed:g} and '
-            f'watch {self.resolve_topic_name(own.joint_states_topic)}; off until asked: call '
+            f'watch {self.resolve_topic_name(JOINT_STATES)}; off until asked: call '
             '~/check, then ~/play')
 
     def _health(self):
@@ -163,8 +162,7 @@ class Excitation(GuardedNode):
         if start is None and not (options.from_command or self._controllers.leads(robot)):
             raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
-                             periods=options.periods, speed=options.speed,
-                             approach_speed=options.approach_speed)
+                             periods=options.periods, speed=options.speed)
         return rehearse(course, robot, shapes, limits, options.effort,
                         design_options(self).model), start is not None
 
@@ -186,10 +184,10 @@ class Excitation(GuardedNode):
     def _begin_design(self):
         self._refuse_when_busy()
         robot, *_ = self._build()
-        options, folder = design_options(self), self.get_parameter('design_out').value
+        options = design_options(self)
 
         def work():
-            self._motion_file, words = designed(robot, options, folder, self._work)
+            self._motion_file, words = designed(robot, options, self._work)
             return words
 
         self._work.begin('design', work, self._have_designed)

@@ -52,8 +52,6 @@ class NodeOptions:
                             'one the recorder finished last')
     validation: str = option('', 'bag, folder or pattern to validate with; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
-    bare_model: str = option('', 'model.yaml of the arm without load, for ~/payload; empty: the '
-                             'one identified last')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
     topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
@@ -72,7 +70,7 @@ class Identification(GuardedNode):
         self._work = LongWork(self)
         self._online: Online | None = None
         own = self._own = declare_options(self, NodeOptions, settable=(
-            'recording', 'validation', 'urdf_file', 'bare_model', 'out'))
+            'recording', 'validation', 'urdf_file', 'out'))
         self._description = read_description(own.urdf_file) if own.urdf_file else ''
         _, defaults = load_options(own.config, own.method, description=self._description)
         self._kind = options_class(own.method)
@@ -154,11 +152,9 @@ class Identification(GuardedNode):
     def _weigh(self):
         """Weigh what the arm of the model carries in the recording; publish it."""
         own = read_options(self, NodeOptions)
-        model = (IdentifiedModel.from_yaml(read_text(own.bare_model), own.bare_model)
-                 if own.bare_model else self._identified)
+        model = self._identified
         if model is None:
-            raise ConfigError('no model of the bare arm', do='identify it first, or set '
-                              'bare_model: to its model.yaml')
+            raise ConfigError('no model of the bare arm', do='call ~/identify first')
         path = self._bag(own)
         self.get_logger().info(f'weighing the load in {path}')
         load = identify_payload(model, [read_bag(path, progress=partial(self._work.step, 'read'))])

@@ -74,8 +74,8 @@ ARGUMENTS = {
     'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look, '
                         'and press the buttons with the token that is logged', '127.0.0.1'),
     'port': Argument('of the live page', '8321', kind=WHOLE),
-    'composed': Argument('run recorder, identification and prediction in one process, which '
-                         'receives joint states once', 'false', ('true', 'false'), YES_NO),
+    'composed': Argument('run recorder, identification and prediction in one process',
+                         'false', ('true', 'false'), YES_NO),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
     'rig': Argument('simulated rig', 'slider_crank',
                     ('slider_crank', 'suspended_platform', 'wrist_sensor')),

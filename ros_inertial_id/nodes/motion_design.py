@@ -20,6 +20,7 @@ from ..options import option
 from ..report.design_files import write_design
 
 PREFIX = 'design.'
+DESIGNS = 'designs'  # folder of the motions that ~/design makes
 
 
 @dataclass(frozen=True)
@@ -33,21 +34,17 @@ class PlaybackOptions:
     from_command: bool = option(
         False, 'the controller goes on from its last command (interpolate_from_desired_state) and '
         'cannot say so: the first motion may begin where the arm is measured')
-    joint_states_topic: str = option('joint_states', 'topic of the joint states')
     speed_scaling_topic: str = option(
         'speed_scaling_state_broadcaster/speed_scaling', 'Float64 topic [%] of a driver that can '
         'slow trajectories down (UR); empty: none')
     periods: int = option(1, 'how often the motion is played', at_least=1, at_most=1000)
     speed: float = option(1.0, 'share of the designed speed; begin with 0.1', at_least=0.01,
                           at_most=1.0)
-    approach_speed: float = option(0.2, 'share of the speed limits on the way to the start',
-                                   at_least=0.01, at_most=0.5)
     tracking: float = option(0.1, 'largest distance from the course', unit='rad', at_least=0.001)
     stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.03)
     effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
     recorder: str = option('recorder', 'recorder node to start and stop; empty: none')
     config: str = option('', 'YAML with a block design; its values are defaults of design.*')
-    design_out: str = option('designs', 'folder of the motions that ~/design makes')
 
 
 def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
@@ -88,9 +85,8 @@ def robot_of(urdf: str, options: DesignOptions) -> tuple[RobotModel, CollisionSh
             kinematic_limits(robot, options))
 
 
-def designed(robot: RobotModel, options: DesignOptions, folder: str, work: LongWork
-             ) -> tuple[str, str]:
-    """Return (path of motion.yaml in a new folder in ``folder``, words); slow."""
+def designed(robot: RobotModel, options: DesignOptions, work: LongWork) -> tuple[str, str]:
+    """Return (path of motion.yaml in a new folder in DESIGNS, words); slow."""
     def note(now: Progress) -> None:
         best = f', best {now.best:.4g}' if now.best else ''
         work.step(f'designing: {now.seconds:.0f} s of at most {now.budget:.0f}{best}',
@@ -99,5 +95,5 @@ def designed(robot: RobotModel, options: DesignOptions, folder: str, work: LongW
     result = design(robot, options, note, lambda: work.enough)
     work.step('writing the motion')
     name = datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
-    path = write_design(result, Path(folder) / name)[0]
+    path = write_design(result, Path(DESIGNS) / name)[0]
     return str(path.resolve()), f"designed: {', '.join(result.words())}"

@@ -32,15 +32,12 @@ from ..options import option
 
 STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
-DRAIN = 0.02  # [s] between looks at what has come
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
-MOST_WAITING = 5000  # messages that wait for a simulated clock to begin
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
-HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
 @dataclass(frozen=True)
@@ -52,11 +49,9 @@ class RecorderOptions:
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
-    compress: bool = option(False, 'compress the bag with zstd')
     config: str = option('', 'YAML of the robot, whose mounting holds where none is given')
     mounting: str = option('', 'how the robot is mounted, written into the bag; empty: as the '
                            'configuration says, else upright')
-    robot_description_topic: str = option('robot_description', 'topic of the URDF')
 
 
 class Recorder(GuardedNode):
@@ -69,7 +64,7 @@ class Recorder(GuardedNode):
         self._options = declare_options(self, RecorderOptions, settable=('name', 'mounting'),
                                         check=_check)  # of the next bag
         self._inputs = Subscriptions(self, self._write)
-        topic = self.resolve_topic_name(self._options.robot_description_topic)
+        topic = self.resolve_topic_name('robot_description')
         self._description_topic, self._description = topic, b''
         self._topics = [name for name in self._inputs.resolved(self._options.topics)
                         if name != topic]
@@ -82,7 +77,6 @@ class Recorder(GuardedNode):
         # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
         self._stamps, self._newest, self._clocks = {}, {}, {}
         self._diagnosed = 0.0
-        self._waiting = []  # (topic, message) not yet in the bag: latched, or before its clock
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
@@ -90,7 +84,6 @@ class Recorder(GuardedNode):
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
         every(self, 0.2, self._look_for_publishers)
-        every(self, DRAIN, self._inputs.drain)
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
@@ -113,17 +106,17 @@ class Recorder(GuardedNode):
     def _take_description(self, message):
         self._description = bytes(message)
         if self._bag is not None:
-            self._waiting.append((self._description_topic, self._description))
-            self._flush()
+            try:
+                self._write_latched(self._bag, [(self._description_topic, self._description)])
+            except RecordingError as error:
+                self._give_up(error)
 
-    def _write_waiting(self, bag, at_last=False):
-        """Write the messages that wait, unless a simulated clock has not begun."""
-        now = self.get_clock().now().nanoseconds
-        while self._waiting and (now or at_last):
-            topic, message = self._waiting.pop(0)
+    def _write_latched(self, bag, messages):
+        """Write [(topic, message)] of what late joiners get, as received now."""
+        for topic, message in messages:
             if topic not in bag.counts:
                 bag.add_topic(topic, STRING, latched=True)
-            bag.write(topic, message, now)
+            bag.write(topic, message, self.get_clock().now().nanoseconds)
 
     def _write(self, topic, messages, received_ns):
         """Write messages, as received by our clock where it is a simulated one."""
@@ -137,11 +130,7 @@ class Recorder(GuardedNode):
                  else [self.get_clock().now().nanoseconds] * len(messages))
         self._received[topic], self._newest[topic] = times[-1] * 1e-9, received_ns[-1]
         try:
-            if not times[-1] and len(self._waiting) < MOST_WAITING:
-                self._waiting += [(topic, message) for message in messages]
-            else:
-                self._write_waiting(self._bag)
-                self._bag.write_all(topic, messages, times)
+            self._bag.write_all(topic, messages, times)
         except RecordingError as error:
             self._give_up(error)
             return
@@ -158,7 +147,6 @@ class Recorder(GuardedNode):
                 'lost', do='call ~/start again'))
             return
         try:
-            self._write_waiting(self._bag)
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -177,11 +165,10 @@ class Recorder(GuardedNode):
         name = (self.get_parameter('name').value
                 or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3])
         make_folder(self._options.out)
-        bag = BagWriter(Path(self._options.out, name), self._options.storage,
-                        self._options.compress)
+        bag = BagWriter(Path(self._options.out, name), self._options.storage)
         for topic in self._topics:
             bag.add_topic(topic, self._inputs.types[topic], self._inputs.latched(topic))
-        self._waiting = self._latched_so_far()
+        self._write_latched(bag, self._latched_so_far())
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
         self._stamps, self._newest, self._clocks = {}, {}, {}
@@ -213,11 +200,10 @@ class Recorder(GuardedNode):
                 do='start the driver, or correct topics:')
         if self._clock_stands():
             raise RecordingError('use_sim_time: the clock stands at 0',
-                                 expected='a publisher of /clock', found='none',
                                  do='start the simulation, or leave out use_sim_time')
 
     def _clock_stands(self):
-        return not (self.get_clock().now().nanoseconds or self.count_publishers('/clock'))
+        return not self.get_clock().now().nanoseconds
 
     def _stop(self):
         if self._bag is None:
@@ -228,7 +214,6 @@ class Recorder(GuardedNode):
         if self._bag is None:
             raise RecordingError(self._problem)
         try:
-            self._write_waiting(self._bag, at_last=True)
             bag.close()
         except RecordingError as error:
             self._give_up(error)
@@ -263,8 +248,6 @@ class Recorder(GuardedNode):
 
     def _health(self):
         """Return (level, words, {key: value}) for diagnostics."""
-        # A new deadline: where the executor does not come back, the stacks say where it hangs.
-        faulthandler.dump_traceback_later(HANG)
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
         before, self._counted = self._counted, dict(counts)

@@ -19,13 +19,11 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import rclpy
-from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from rclpy.subscription import Subscription
 from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
@@ -175,21 +173,6 @@ def _spin(nodes: Sequence[Any], end: End) -> None:
         executor.shutdown()
 
 
-class Unserved(CallbackGroup):
-    """Keeps an executor from its entities: waiting for a message costs more than taking it."""
-
-    def can_execute(self, entity: Any) -> bool:
-        """Return False."""
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        """Return False."""
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        """Do nothing."""
-
-
 class Answer:
     """The answer of a Trigger service, sent when it is known and the executor asks for it."""
 
@@ -213,11 +196,6 @@ class Answer:
 
 class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
-
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
-        return (s for s in super().subscriptions if not isinstance(s.callback_group, Unserved))
 
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
                             *args: Any, **how: Any) -> Any:

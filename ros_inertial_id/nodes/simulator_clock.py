@@ -4,7 +4,7 @@ What simulators share: they own the time and publish it on /clock, and they know
 Time follows the wall clock as long as the computer keeps up.  Where it does not, time waits, as in
 MuJoCo's ``simulate`` and mujoco_ros2_control: the real-time factor is below 1 and nothing is ever
 made up for.  It also waits, not for ever, for the next piece of a trajectory that is sent piece by
-piece.  With ``real_time`` it never waits and there is no /clock.
+piece.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ import time
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 import yaml
@@ -38,10 +37,7 @@ STANDING = 0.1   # [s] of wall time between messages of a /clock that stands sti
 class SimulatorOptions:
     """What all simulators are asked for."""
 
-    urdf_file: str = option('', 'path of the robot description')
     truth_file: str = option('', 'YAML file to write the true parameters to; empty: none')
-    real_time: bool = option(False, 'true: follow the wall clock and publish no /clock; what is '
-                             'late on a busy computer is made up for')
 
 
 class Simulator(GuardedNode):
@@ -53,32 +49,26 @@ class Simulator(GuardedNode):
             write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
         self._latched = self.create_publisher(String, 'robot_description', latched())
         self._latched.publish(String(data=description))
-        self._sim_clock = SimulatorClock(self, own.real_time)
+        self._sim_clock = SimulatorClock(self)
 
-    def pace(self) -> tuple[bool, dict[str, float]]:
-        """Return whether the computer keeps up, {key: value} of the time for diagnostics."""
-        clock = self._sim_clock
-        lag = clock.lag() if clock.real_time else 0.0
-        return lag < 10 * BURST, {'real_time_factor': round(clock.factor(), 3),
-                                  'lag_s': round(max(lag, 0.0), 4)}
+    def pace(self) -> dict[str, float]:
+        """Return {key: value} of the time for diagnostics."""
+        return {'real_time_factor': round(self._sim_clock.factor(), 3)}
 
 
 class SimulatorClock:
-    """Time of a simulator that is stepped by a ``node``; where it is ``real_time`` never waits."""
+    """Time of a simulator that is stepped by a ``node``."""
 
-    def __init__(self, node: Node, real_time: bool) -> None:
-        self._node, self.real_time = node, real_time
+    def __init__(self, node: Node) -> None:
         self._origin_ns = time.time_ns()
         self._wall0 = self._said_at = time.monotonic()
         self._time = 0.0  # of the next sample [s]
-        self._clock: Publisher | None = None
         self._published = -STEP
         self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
         self._looks = 0  # in vain, for the piece that is due
         self._reached: tuple[float, float] = (self._said_at, 0.0)
-        if not real_time:
-            self._clock = node.create_publisher(Clock, '/clock', 10)
-            every(node, STANDING, self._stand)
+        self._clock = node.create_publisher(Clock, '/clock', 10)
+        every(node, STANDING, self._stand)
 
     def stamp_ns(self, at: float) -> int:
         """Return the stamp [ns] of the simulated time ``at`` [s]."""
@@ -91,16 +81,14 @@ class SimulatorClock:
         at : [s] where the simulation is
         """
         self._time = at
-        wall = time.monotonic()
-        due = wall - self._wall0
-        if not self.real_time and due > at + BURST:
-            self._wall0 += due - at - BURST
+        due = time.monotonic() - self._wall0
+        self._wall0 += max(0.0, due - at - BURST)
         return min(due, at + BURST)
 
     def waits(self, at: float) -> bool:
         """Return whether the simulated time ``at`` [s] has to wait for the piece that is due."""
         self._time = at
-        if self.real_time or self._piece < 0.0 or at <= self._piece + NEXT_PIECE:
+        if self._piece < 0.0 or at <= self._piece + NEXT_PIECE:
             self._looks = 0
             return False
         self._looks += 1
@@ -113,18 +101,17 @@ class SimulatorClock:
         """Publish the simulated time ``at`` [s], before what is stamped with it."""
         step = STREAMED if self._piece >= 0.0 else STEP
         self._time = at
-        if self._clock is not None and at > self._published + step - 1e-9:
+        if at > self._published + step - 1e-9:
             self._publish(at)
 
     def _stand(self) -> None:
         """Publish a time that stands still, for those who come late."""
-        if self._clock is not None and time.monotonic() - self._said_at > STANDING:
+        if time.monotonic() - self._said_at > STANDING:
             self._publish(self._time)
 
     def _publish(self, at: float) -> None:
         message = Clock()
         message.clock.sec, message.clock.nanosec = divmod(self.stamp_ns(at), 10 ** 9)
-        assert self._clock is not None
         self._clock.publish(message)
         self._published, self._said_at = at, time.monotonic()
 
@@ -136,10 +123,6 @@ class SimulatorClock:
         """Let time go on from here after a pause."""
         self._wall0 = time.monotonic() - self._time
         self._reached = time.monotonic(), self._time
-
-    def lag(self) -> float:
-        """Return by how much the simulation is behind the wall clock [s]: where it never waits."""
-        return time.monotonic() - self._wall0 - self._time
 
     def factor(self) -> float:
         """Return the real-time factor since it was asked for the last time."""

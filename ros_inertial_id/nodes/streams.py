@@ -24,9 +24,6 @@ class Streams:
     """
     Reads topics for a node, subscribing to each as soon as it has a publisher.
 
-    Messages are taken when ``look`` or ``hand_to`` is called, not each by a callback: a third of
-    the CPU time where these are called a few times a second.
-
     complain : called with words when a topic, or what it says, cannot be used
     went_back : called with words when the clock of a topic was set back: to begin anew
     reliability : as Subscriptions have it

@@ -2,10 +2,9 @@
 Subscriptions: topics as bytes, each from the moment it has a publisher, with its losses counted.
 
 Names are resolved, so remapping is followed.  Where no parameter overrides it (qos_overrides), the
-quality of service is the best that all publishers of a topic offer.  Nodes of one process that
-ask for a topic with the same quality share one subscription.  Losses are gaps in the publishers'
-sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock each other for
-ever (ros2/rmw_fastrtps#890).
+quality of service is the best that all publishers of a topic offer.  Losses are gaps in the
+publishers' sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock
+each other for ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +13,8 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from .conversions import DEPTH, message_class, quality_of, subscribe
-from .running import GuardedNode, Unserved
+from .conversions import DEPTH, message_class, subscribe
+from .running import GuardedNode
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
@@ -26,79 +25,44 @@ WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
 class Reader:
     """
-    A subscription to a topic, and those in this process who take what comes.
+    A subscription of a ``node`` to a resolved ``topic`` of messages of ``type_name``.
 
-    node : that owns the subscription; type_name, kind : of the messages, and their class
-    asked : the quality of service that was asked for
-
-    Messages that are stamped wait in the reader's queue for ``drain``: a callback for each costs
-    more than to take and keep it.  Of others the time of reception counts: they are called back.
+    take, reliability : as Subscriptions have them
+    offer : whether the publishers are reliable, and latched
     """
 
-    shared: list['Reader'] = []
-
-    def __init__(self, node: GuardedNode, topic: str, type_name: str, kind: Any,
-                 asked: QoSProfile) -> None:
-        self._node, self._topic, self.type_name, self._kind = node, topic, type_name, kind
-        self._asked, self._offer = asked, (False, False)
-        self.latched = False  # whether late joiners get the last messages
-        self.takes: dict[object, Take] = {}  # by whose they are
+    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: Take,
+                 reliability: ReliabilityPolicy, offer: Offer) -> None:
+        self._node, self._topic, self.type_name, self._take = node, topic, type_name, take
+        self._reliability, self._offer = reliability, offer
         self.count = SequenceCount(lambda: node.count_publishers(topic))
-        self._reader: Any = None
+        self._subscribe()
 
-    @classmethod
-    def of(cls, node: GuardedNode, topic: str, type_name: str, offer: Offer,
-           reliability: ReliabilityPolicy) -> 'Reader | None':
-        """
-        Return the Reader of ``topic`` that this process has, or a new one of ``node``.
-
-        offer : whether the publishers are reliable, and latched: what is latched comes only to
-            a new subscription
-        None for a type of which no messages can be read.
-        """
-        kind = message_class(type_name) if type_name in DECODERS else None
-        if kind is None:
-            return None
-        asked = quality_of(node, topic, QoSProfile(
-            depth=DEPTH, reliability=reliability,
-            durability=DurabilityPolicy.BEST_AVAILABLE))
-        cls.shared[:] = [reader for reader in cls.shared if reader.lives]
-        for reader in cls.shared:
-            if (reader._node.context, reader._topic, reader.type_name, reader._asked) == (
-                    node.context, topic, type_name, asked) and not reader.latched:
-                reader.drain()
-                return reader
-        cls.shared.append(cls(node, topic, type_name, kind, asked))
-        cls.shared[-1].adapt(offer)
-        return cls.shared[-1]
-
-    @property
-    def lives(self) -> bool:
-        """Return whether the node that owns the subscription has not been destroyed."""
-        # The node's own list leaves out what no executor serves.
-        return any(own is self._reader for own in super(GuardedNode, self._node).subscriptions)
-
-    def adapt(self, offer: Offer) -> None:
-        """Subscribe anew where the publishers offer another quality than before."""
-        if self._reader is not None:
-            if offer == self._offer:
-                return
-            self.drain()
-            self._node.destroy_subscription(self._reader)
-        self._offer = offer
-
-        def take(*received: Any) -> None:
+    def _subscribe(self) -> None:
+        def receive(*received: Any) -> None:
             # The EventsExecutor of Jazzy hands over message and information as one pair.
             self._hand_over([received if len(received) == 2 else received[0]])
 
         # By which rclpy knows a callback that takes message and information.
-        take.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
-        self._reader = subscribe(self._node, self._kind, self._topic, take, self._asked, raw=True)
+        receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
+        quality = QoSProfile(depth=DEPTH, reliability=self._reliability,
+                             durability=DurabilityPolicy.BEST_AVAILABLE)
+        self._reader = subscribe(self._node, message_class(self.type_name), self._topic, receive,
+                                 quality, raw=True)
+
+    @property
+    def latched(self) -> bool:
+        """Return whether late joiners get the last messages."""
         keeps = self._reader.qos_profile.durability
-        self.latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
-            keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
-        if DECODERS[self.type_name].header:
-            poll(self._reader)
+        return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
+                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offer[1])
+
+    def adapt(self, offer: Offer) -> None:
+        """Subscribe anew where the publishers ``offer`` another quality than before."""
+        if offer != self._offer:
+            self.close()
+            self._offer = offer
+            self._subscribe()
 
     def drain(self) -> None:
         """Hand over what has arrived and waits its turn."""
@@ -107,27 +71,22 @@ class Reader:
             self._hand_over(received)
 
     def _hand_over(self, received: Sequence[tuple[bytes, Any]]) -> None:
-        """Count what was received and give it to everybody, the same objects."""
         messages, about = zip(*received)
         for each in about:
             self.count.add(each['publication_sequence_number'])
-        received_ns = [each['received_timestamp'] for each in about]
-        for give in [*self.takes.values()]:
-            give(self._topic, messages, received_ns)
+        self._take(self._topic, messages, [each['received_timestamp'] for each in about])
 
-    def leave(self, taker: object) -> None:
-        """Hand nothing more to ``taker``; the last one ends the subscription."""
-        del self.takes[taker]
-        if not self.takes:
-            Reader.shared.remove(self)
-            self._node.destroy_subscription(self._reader)
+    def close(self) -> None:
+        """Hand over what waits and end the subscription."""
+        self.drain()
+        self._node.destroy_subscription(self._reader)
 
 
 class Subscriptions:
     """
-    Subscribes for a node; what comes goes to ``take`` whenever somebody calls ``drain``.
+    Subscribes for a node.
 
-    take : called with the resolved topic, the messages that came as bytes, and when [ns] each did
+    take : called with the resolved topic, messages that came as bytes, and when [ns] each did
     reliability : best effort for who would rather have the newest than wait for what was lost: a
         reliable reader that was held up was seen to get nothing for a second after it
     """
@@ -136,7 +95,7 @@ class Subscriptions:
                  reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
         self._node, self._take, self._reliability = node, take, reliability
         self._readers: dict[str, Reader] = {}
-        self._lost = 0  # on topics that were left, less what was lost before others were joined
+        self._lost = 0  # on topics that were left
         self.types: dict[str, str] = {}  # by resolved topic
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
 
@@ -172,25 +131,23 @@ class Subscriptions:
 
     def _subscribe(self, topic: str, type_name: str, offer: Offer) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
-        if topic in self._readers and self._readers[topic].type_name == type_name:
-            self._readers[topic].adapt(offer)
-            return
-        reader = Reader.of(self._node, topic, type_name, offer, self._reliability)
-        if reader is None:
+        if type_name not in DECODERS or message_class(type_name) is None:
             self.undecoded[topic] = type_name
             return
         self.undecoded.pop(topic, None)
+        if topic in self._readers and self._readers[topic].type_name == type_name:
+            self._readers[topic].adapt(offer)
+            return
         if topic in self._readers:
-            self._readers[topic].drain()
             self._leave(topic)
-        self._lost -= reader.count.lost
-        self._readers[topic], self.types[topic] = reader, type_name
-        reader.takes[self] = self._node.guarded(self._take, topic)
+        self.types[topic] = type_name
+        self._readers[topic] = Reader(self._node, topic, type_name, self._node.guarded(
+            self._take, topic), self._reliability, offer)
 
     def _leave(self, topic: str) -> None:
         reader = self._readers.pop(topic)
+        reader.close()
         self._lost += reader.count.lost
-        reader.leave(self)
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""
@@ -198,14 +155,13 @@ class Subscriptions:
             reader.drain()
 
 
-def poll(reader: Any) -> None:
-    """Let the messages of a ``reader`` wait in its queue for ``taken``."""
-    for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
-        entity.callback_group = Unserved()
-
-
 def taken(reader: Any) -> list[tuple[bytes, Any]]:
-    """Return message and information of all that waits in the queue of a raw ``reader``."""
+    """
+    Return message and information of all that waits in the queue of a raw ``reader``.
+
+    After a callback that took long the executor serves timers and messages in an order of its
+    own; who judges a silence or closes a bag reads first what has arrived.
+    """
     kind, out = reader.msg_type, []
     with reader.handle:
         take = reader.handle.take_message

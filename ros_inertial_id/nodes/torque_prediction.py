@@ -35,6 +35,7 @@ from ..options import option
 from ..procedures.stream_watch import as_values, StreamWatch
 
 JOINT_STATES = 'joint_states'
+MODEL = 'identification/identified_model'  # latched topic
 PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
 AVERAGE = 1.0  # [s] of samples of the base IMU behind a direction of gravity
 TURNED = np.deg2rad(1.0)  # a smaller change is no new mounting
@@ -46,9 +47,6 @@ class PredictionOptions(ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
-    model_topic: str = option('identification/identified_model', 'latched topic of the model')
-    joint_states_topic: str = option('', 'topic of the joint states; empty: as identified, or '
-                                     'joint_states')
     mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
                            'as base_imu_topic says; empty: as identified')
     base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
@@ -93,9 +91,8 @@ class TorquePrediction(GuardedNode):
             self._accept(IdentifiedModel.from_yaml(
                 read_text(self._options.model_file), self._options.model_file))
         else:
-            self.create_subscription(
-                String, self._options.model_topic, self._take_model, latched())
-            self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
+            self.create_subscription(String, MODEL, self._take_model, latched())
+            self.get_logger().info(f'waiting for a model on {MODEL}')
         if self._options.base_imu_topic:
             self._imu = Streams(self, self._complain)
             every(self, AVERAGE, self._look_at_imu)
@@ -138,8 +135,7 @@ class TorquePrediction(GuardedNode):
         self._anew()
 
     def _take_model(self, message):
-        self._try(lambda: self._accept(
-            IdentifiedModel.from_yaml(message.data, self._options.model_topic)))
+        self._try(lambda: self._accept(IdentifiedModel.from_yaml(message.data, MODEL)))
 
     def _try(self, action):
         """Do it, or predict nothing and say why."""
@@ -178,8 +174,8 @@ class TorquePrediction(GuardedNode):
             raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
                                   exists=[n for n, m in METHODS.items() if m.predicts_live])
         own, options = self._options, prediction_options(model)
-        options = replace(options, joint_states_topic=own.joint_states_topic
-                          or options.joint_states_topic or JOINT_STATES)
+        options = replace(options,
+                          joint_states_topic=options.joint_states_topic or JOINT_STATES)
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
             self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
@@ -200,8 +196,7 @@ class TorquePrediction(GuardedNode):
 
     def _topics(self):
         """Return the topics that are needed; before there is a model, the likeliest."""
-        return (self._live.topics if self._live
-                else (self._options.joint_states_topic or JOINT_STATES,))
+        return self._live.topics if self._live else (JOINT_STATES,)
 
     def _look_for_publishers(self):
         self._streams.look(self._topics())

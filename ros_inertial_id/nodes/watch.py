@@ -28,20 +28,20 @@ from ..report import watch_page
 
 CURVES = {name: name for name in ('measured', 'predicted', 'residual')} | {
     end: f'predicted_band/{end}' for end in ('lower', 'upper')}  # name: topic of the node
+NODES = {'prediction': 'torque_prediction', 'identification': 'identification',
+         'recorder': 'recorder', 'excitation': 'excitation'}  # by what they are on the page
+SERVICES = {'record': 'recorder/start', 'stop recording': 'recorder/stop',
+            'identify': 'identification/identify', 'estimate anew': 'identification/forget'}
 LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale'}
 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """Where the page is served and whom it looks at."""
+    """Where the page is served."""
 
     address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
                           'machines look, and press the buttons with the token that is logged')
     port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
-    prediction: str = option('torque_prediction', 'name of the node that predicts')
-    identification: str = option('identification', 'name of the node that identifies')
-    recorder: str = option('recorder', 'name of the node that records')
-    excitation: str = option('excitation', 'name of the node that plays motions')
 
 
 class Watch(GuardedNode):
@@ -53,23 +53,19 @@ class Watch(GuardedNode):
         super().__init__('watch', **node_options)
         own = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
-        self._nodes = {self.resolve_topic_name(name).lstrip('/'): role for role, name in (
-            ('prediction', own.prediction), ('identification', own.identification),
-            ('recorder', own.recorder), ('excitation', own.excitation))}
-        services = {'record': f'{own.recorder}/start', 'stop recording': f'{own.recorder}/stop',
-                    'identify': f'{own.identification}/identify',
-                    'estimate anew': f'{own.identification}/forget'}
+        self._nodes = {self.resolve_topic_name(name).lstrip('/'): role
+                       for role, name in NODES.items()}
         self._triggers = {words: self.create_client(Trigger, name)
-                          for words, name in services.items()}
+                          for words, name in SERVICES.items()}
         self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         for curve, topic in CURVES.items():
-            self.create_subscription(JointState, f'{own.prediction}/{topic}',
+            self.create_subscription(JointState, f'torque_prediction/{topic}',
                                      partial(self._sample, curve), qos_profile_sensor_data)
         for fact, topic, quality in (('online', 'online_parameters', 10),
                                      ('identified', 'base_parameters', latched())):
-            self.create_subscription(Float64MultiArray, f'{own.identification}/{topic}',
+            self.create_subscription(Float64MultiArray, f'identification/{topic}',
                                      partial(self._table, fact), quality)
-        self.create_subscription(String, f'{own.recorder}/recording', self._bag, latched())
+        self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
             (own.address, own.port), watch_page(tuple(self._triggers)), self.state,

@@ -19,49 +19,38 @@ import numpy as np
 
 from . import true_robot
 from .rigid_bodies import RigidBodies
-from .trajectory_controller import ControllerOptions, path_of_points, TrajectoryController
+from .trajectory_controller import TrajectoryController
 from ..errors import ConfigError, MotionError
-from ..options import check_ranges, option
 
 STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
 MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction
-COMPUTED, EFFORT_PID = 'computed_torque', 'effort_pid'
-STIFFNESS, DAMPING = 7.0, 0.35  # [1/rad, s/rad] of the effort limit: 600 and 30 of 87 N m
 REST = 1e-13        # [rad, rad/s] change in a step below which an arm at rest stays as it is
-HOLD_TIME = 0.2     # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
 
 
 @dataclass(frozen=True)
-class ArmOptions(ControllerOptions):
-    """How the simulated arm is sampled and controlled, and how it differs from its URDF."""
+class ArmOptions:
+    """
+    How the simulated arm is sampled and controlled, and how it differs from its description.
 
-    rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
-    seed: int = option(0, 'seed of everything random', at_least=0)
-    mass_change: float = option(
-        0.25, 'largest relative change of a link mass', at_least=0.0, at_most=0.9)
-    center_shift: float = option(
-        0.25, 'largest shift of a centre of mass along an axis, in radii of gyration',
-        at_least=0.0, at_most=2.0)
-    shape_change: float = option(
-        0.1, 'largest relative stretch of a mass distribution', at_least=0.0, at_most=0.3)
-    friction: float = option(1.0, 'scale of the random joint friction, 0: none', at_least=0.0)
-    armature: float = option(
-        0.0, 'rotor inertia of every joint, link side', unit='kg m^2', at_least=0.0)
-    bandwidth: float = option(
-        120.0, 'bandwidth of the position control', unit='rad/s', at_least=1.0, at_most=500.0)
-    control: str = option(
-        COMPUTED, 'computed_torque, or effort_pid: a spring and a damper about the reference '
-        'beside the nominal gravity, as effort controllers of Franka arms',
-        choices=(COMPUTED, EFFORT_PID))
-    servo_lag: float = option(
-        0.0, 'time by which the drives follow their commands late', unit='s', at_least=0.0,
-        at_most=0.2)
-    position_noise: float = option(
-        1e-5, 'standard deviation of measured positions', unit='rad', at_least=0.0)
-    velocity_noise: float = option(
-        1e-3, 'standard deviation of measured velocities', unit='rad/s', at_least=0.0)
-    torque_noise: float = option(
-        0.1, 'standard deviation of measured torques', unit='N m', at_least=0.0)
+    rate : samples per second [Hz]; seed : of everything random
+    mass_change, center_shift, shape_change, friction : as in true_robot
+    armature : rotor inertia of every joint, link side [kg m^2]
+    bandwidth : of the position control [rad/s]
+    position_noise, velocity_noise, torque_noise : standard deviations of what is measured
+        [rad, rad/s, N m]
+    """
+
+    rate: float = 500.0
+    seed: int = 0
+    mass_change: float = 0.25
+    center_shift: float = 0.25
+    shape_change: float = 0.1
+    friction: float = 1.0
+    armature: float = 0.0
+    bandwidth: float = 120.0
+    position_noise: float = 1e-5
+    velocity_noise: float = 1e-3
+    torque_noise: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -98,13 +87,12 @@ class SimulatedArm:
     gravity_base : gravitational acceleration in the base frame [m/s^2]
     true_urdf, true_friction (a JointFriction), limits (a JointLimits) : what it really is
     bodies : the true RigidBodies, an oracle for tests
-    controller : the TrajectoryController; aborted : why it gave up its last trajectory, or ''
+    controller : the TrajectoryController
     Raises RobotModelError, ConfigError, and InertialIdError when MuJoCo is not installed.
     """
 
     def __init__(self, urdf, joint_names=None, options=None, gravity_base=(0.0, 0.0, -9.81)):
         self.options = options = options or ArmOptions()
-        check_ranges(options)
         gravity_base = _vector(gravity_base)
         robot, rng = true_robot.parse(urdf), np.random.default_rng(options.seed)
         self.joint_names = tuple(joint_names or true_robot.movable_joints(robot))
@@ -124,25 +112,24 @@ class SimulatedArm:
         self._gains, decay = self._control(home)
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v
-        self.controller = TrajectoryController(home, options, 1 / options.rate,
-                                               memory=options.servo_lag)
+        self.controller = self._controller(home)
         self._reference = self._served
-        self.aborted = ''
-        self._effort = np.zeros(len(home))  # commanded last, by a controller of efforts
         self._count = 0
         self._resting = None  # command and sample of an arm that does not move any more
 
+    def _controller(self, home):
+        return TrajectoryController(home, 1 / self.options.rate)
+
     def _control(self, home):
-        """Return the gains (2, n) of the control, and how fast it decays at most [1/s]."""
-        n, options = len(home), self.options
-        if options.control == COMPUTED:  # [1/s^2, 1/s]
-            gains = np.outer([options.bandwidth**2, 2 * options.bandwidth], np.ones(n))
-            damping = 2 * options.bandwidth * self._expected.mass_matrix(home)
-        else:
-            gains = np.outer([STIFFNESS, DAMPING], self.limits.effort)  # [N m/rad, N m s/rad]
-            damping = np.diag(gains[1])
+        """Return the gains (2, n) [1/s^2, 1/s], and how fast the control decays at most [1/s]."""
+        bandwidth = self.options.bandwidth
+        gains = np.outer([bandwidth**2, 2 * bandwidth], np.ones(len(home)))
+        return gains, self._decay(home, 2 * bandwidth * self._expected.mass_matrix(home))
+
+    def _decay(self, home, damping):
+        """Return how fast a speed decays at most [1/s]; damping : (n, n) [N m s/rad]."""
         decays = np.linalg.eigvals(np.linalg.solve(self.bodies.mass_matrix(home), damping))
-        return gains, 2.0 * np.abs(decays).max()  # twice: the inertia depends on the posture
+        return 2.0 * np.abs(decays).max()  # twice: the inertia depends on the posture
 
     @property
     def time(self) -> float:
@@ -174,26 +161,11 @@ class SimulatedArm:
                               expected=f'{low[joint]:g} to {high[joint]:g}',
                               found=f'{positions[point, joint]:g}')
 
-    def hold(self) -> None:
-        """Come to rest within HOLD_TIME and stay there."""
-        q, v, a = (x[0] for x in self.controller.command([self.time]))
-        end = q + v * HOLD_TIME / 2
-        self.controller.follow(self.time, path_of_points(
-            self.time + np.array([0.0, HOLD_TIME]), ([q, end], [v, 0 * v], [a, 0 * a]), len(q)))
-
-    def jam(self, joint: int | None = None) -> None:
-        """Block the joint of this index where it is; None frees it."""
-        self.bodies.lock(joint)
-        self._resting = None
-        if joint is not None:
-            self._state[1, joint] = 0
-
     def step(self) -> ArmState:
         """Return the ArmState of this instant and move on to the next."""
         h = 1 / (self._steps * self.options.rate)  # [s]
         noise = self._noise * self._rng.standard_normal((3, len(self.joint_names)))
-        q, v = self._state + noise[:2]
-        self.aborted = self.controller.update(self.time, q, v, self._effort) or self.aborted
+        self._update_controller(self._state + noise[:2])
         command = self._command(self.time + h / 2 * np.arange(2 * self._steps + 1))
         state, resting = self._state, self._resting
         self._count += 1
@@ -211,9 +183,11 @@ class SimulatedArm:
         still = np.abs(state - self._state).max() < REST
         self._resting = (command[:1], begun) if still else None
         self._state = state
-        if self.options.control == EFFORT_PID:
-            self._effort = command[-1] - (self._gains * state).sum(0)
         return self._sample(begun, noise)
+
+    def _update_controller(self, measured):
+        """Let the controller begin with what it received; measured : (2, n) q, v."""
+        self.controller.update(self.time)
 
     def _sample(self, begun, noise):
         """Return the ArmState of the step that was just made; ``begun`` : its state, a, tau."""
@@ -237,24 +211,22 @@ class SimulatedArm:
                           for field in fields(ArmState)))
 
     def _served(self, times):
-        """Return the commands (q, v, a), each (k, n), as late as the drives follow them."""
-        return self.controller.command(times - self.options.servo_lag)
+        """Return the commands (q, v, a), each (k, n)."""
+        return self.controller.command(times)
 
     def _command(self, times):
-        """Return a + kp q + kd v of the reference (k, n) [rad/s^2], of effort_pid [N m]."""
+        """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""
         q, v, a = self._reference(times)
-        if self.options.control == EFFORT_PID:
-            a = self.controller.feed_forward(times)
         return a + self._gains[0] * q + self._gains[1] * v
+
+    def _motor(self, q, v, wanted):
+        """Return the torque (n,) for the acceleration ``wanted`` (n,), by the description."""
+        return self._expected.inverse(q, v, wanted)
 
     def _dynamics(self, state, command):
         """Return the motor torque less friction (n,) and d state / dt (2, n)."""
         q, v = state
-        wanted = command - self._gains[0] * q - self._gains[1] * v
-        if self.options.control == COMPUTED:
-            tau = self._expected.inverse(q, v, wanted)
-        else:
-            tau = wanted + self._expected.inverse(q, 0.0 * q, 0.0 * q)
+        tau = self._motor(q, v, command - self._gains[0] * q - self._gains[1] * v)
         tau = np.minimum(np.maximum(tau, -self._strongest), self._strongest)
         return tau, np.array([v, self.bodies.accelerate(q, v, tau)])
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..errors import InertialIdError, RobotModelError
 
-LOCKED = 1e9  # [kg m^2 or kg] inertia that no motor moves
-
 
 class RigidBodies:
     """
@@ -23,6 +21,7 @@ class RigidBodies:
 
     gravity_base : (3,) gravitational acceleration in the base frame [m/s^2]
     armature : rotor inertia added to every joint, link side [kg m^2 or kg]
+    model, data : MuJoCo's; dof : indices of the joints in them
     Vectors are (n,) in the order of ``joint_names``.  Raises RobotModelError when MuJoCo
     cannot read the description, InertialIdError when MuJoCo is not installed.
     """
@@ -37,12 +36,11 @@ class RigidBodies:
         self.model.opt.gravity[:] = gravity_base
         disable = mujoco.mjtDisableBit
         self.model.opt.disableflags |= int(disable.mjDSBL_CONSTRAINT | disable.mjDSBL_CONTACT)
-        self.model.dof_armature[:] = self._armature = armature
-        self._data = data = mujoco.MjData(self.model)
-        self._moved = [self.model.joint(name).bodyid[0] for name in joint_names]
-        self._dof = [int(self.model.joint(name).dofadr[0]) for name in joint_names]
-        alike = self._dof == list(range(self.model.nv))
-        self._order = slice(None) if alike else np.array(self._dof)
+        self.model.dof_armature[:] = armature
+        self.data = data = mujoco.MjData(self.model)
+        self.dof = [int(self.model.joint(name).dofadr[0]) for name in joint_names]
+        alike = self.dof == list(range(self.model.nv))
+        self._order = slice(None) if alike else np.array(self.dof)
         # Views: looking an array up in MjData costs as much as filling it.
         self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
         self._applied, self._inverse = data.qfrc_applied, data.qfrc_inverse
@@ -51,7 +49,7 @@ class RigidBodies:
         """Return the joint torques (n,) [N m or N] of the motion (q, v, a)."""
         order = self._order
         self._q[order], self._v[order], self._a[order] = q, v, a
-        self._mujoco.mj_inverse(self.model, self._data)
+        self._mujoco.mj_inverse(self.model, self.data)
         return self._inverse[order].copy()
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -63,22 +61,8 @@ class RigidBodies:
         """Return the accelerations (n,) [rad/s^2 or m/s^2] at q, v (n,) under torques tau (n,)."""
         order = self._order
         self._q[order], self._v[order], self._applied[order] = q, v, tau
-        self._mujoco.mj_forward(self.model, self._data)
+        self._mujoco.mj_forward(self.model, self.data)
         return self._a[order].copy()
-
-    def push(self, joint: int, force: np.ndarray) -> None:
-        """
-        Let a ``force`` (3,) [N] in the base frame act from now on, zero for none.
-
-        joint : index of the joint whose link is pushed, at its centre of mass
-        """
-        self._data.xfrc_applied[self._moved[joint], :3] = force
-
-    def lock(self, joint: int | None) -> None:
-        """Make the joint of this index immovable, None: none."""
-        self.model.dof_armature[:] = self._armature
-        if joint is not None:
-            self.model.dof_armature[self._dof[joint]] = LOCKED
 
 
 def ten_parameters(mass: float, center: np.ndarray, inertia: np.ndarray) -> np.ndarray:

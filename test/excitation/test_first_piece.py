@@ -7,6 +7,8 @@ from where its controller holds it; behind that stand newton metres.
 
 from pathlib import Path
 
+from controlled_arm import ControlledArm, ControlledArmOptions
+from joint_trajectory_controller import DESIRED, MEASURED
 import numpy as np
 import pytest
 
@@ -16,8 +18,6 @@ from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, PAST, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
-from ros_inertial_id.simulation.trajectory_controller import DESIRED, MEASURED
 
 URDF = (Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text()
 ROBOT = load_robot_model(URDF)
@@ -31,7 +31,7 @@ STEP, TORQUE_STEP = 1e-3, 1.0  # [rad], [N m] in a millisecond, as a Franka allo
 
 def resting(**options):
     """Return an arm that came to rest below its command, and its last sample."""
-    arm = SimulatedArm(URDF, gravity_base=TILTED, options=ArmOptions(
+    arm = ControlledArm(URDF, gravity_base=TILTED, options=ControlledArmOptions(
         rate=RATE, seed=1, mass_change=0.5, bandwidth=60.0, **options))
     for _ in range(150):
         sample = arm.step()

@@ -8,6 +8,8 @@ do; pieces arrive every 0.1 s, late and unevenly.  The measure is the same motio
 from functools import cache
 from pathlib import Path
 
+from joint_trajectory_controller import (ControllerOptions, DESIRED, JointTrajectoryController,
+                                         MEASURED)
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -18,8 +20,6 @@ from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
-from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
-                                                              TrajectoryController)
 
 URDF = (Path(__file__).parents[2] / 'urdf' / 'franka.urdf').read_text()
 ROBOT = load_robot_model(URDF)
@@ -49,7 +49,7 @@ def play(course, options, lag, messages, seconds=2.0):
 
     messages : (time it arrives, times, points) [s] in order
     """
-    controller = TrajectoryController(course.start, options, TICK, memory=lag)
+    controller = JointTrajectoryController(course.start, options, TICK, memory=lag)
     ticks = np.arange(round(seconds / TICK)) * TICK
     commands, efforts, messages = [], [], list(messages)
     for now in ticks:

@@ -89,6 +89,7 @@ def run_script(command, log, written, environment, limits):
         resource.setrlimit(kind, limit)
     os.environ.clear()
     os.environ.update(environment)
+    os.chdir(log.parent)  # what is not told where to go
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)

@@ -11,10 +11,12 @@ import importlib
 import math
 from pathlib import Path
 import sys
+import tempfile
 
+from controlled_arm import ControlledArmOptions
+from controlled_robot import ControlledRobot
 from driver_profiles import descriptions, FINGERS, PROFILES
 import numpy as np
-from rclpy.parameter import Parameter
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -22,12 +24,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ros_inertial_id.nodes.conversions import every, latched
 from ros_inertial_id.nodes.running import run
-from ros_inertial_id.nodes.simulated_robot import SimulatedRobot
 
 TRAJECTORY = ('joint_trajectory_controller', 'arm_controller')  # how those that follow are called
 
 
-class SimulatedDriver(SimulatedRobot):
+class SimulatedDriver(ControlledRobot):
     """
     The simulated arm with all that is around it in a driver.
 
@@ -47,9 +48,10 @@ class SimulatedDriver(SimulatedRobot):
                 f'{profile.controller}/joint_trajectory',
             'robot_description': '~/simulated_description',
             'speed_scaling_state_broadcaster/speed_scaling': '~/speed_scaling'}
-        super().__init__(parameter_overrides=[
-            Parameter('robot_description', value=simulated),
-            Parameter('rate', value=profile.rate)])
+        with tempfile.NamedTemporaryFile('w', suffix='.urdf') as file:
+            file.write(simulated)
+            file.flush()
+            super().__init__(file.name, ControlledArmOptions(rate=profile.rate))
         self._published_names = tuple(profile.published)
         self._described = self.create_publisher(String, 'robot_description', latched())
         self._described.publish(String(data=published))

@@ -1,5 +1,6 @@
 """A stage: a simulated arm, a recorder, a player of motions, and what is heard of them."""
 
+import json
 import re
 
 from arm_recordings import ARM, random_arm_motion
@@ -46,7 +47,8 @@ class Stage:
     def __init__(self, graph, folder):
         self.graph, self.folder, self.motion = graph, folder, small_motion()
         self.motion_file = write_motion(folder / 'motion.yaml', self.motion)
-        graph.start('simulated_robot', urdf_file=ARM, rate=RATE, servo_lag=LAG, **SOFT)
+        graph.run('controlled_robot.py', ARM, json.dumps({
+            'rate': RATE, 'servo_lag': LAG, **SOFT}))
         graph.start('recorder', out=folder, use_sim_time=True,
                     topics=f'[joint_states, {TRUTH}, excitation/periods]')
         self.truth = graph.listen(JointState, TRUTH)
@@ -60,8 +62,7 @@ class Stage:
         if self.player is None or not self.player.alive():
             self.statuses.clear()
             self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           approach_speed=0.5, use_sim_time=True,
-                                           from_command=True)
+                                           use_sim_time=True, from_command=True)
             self.graph.until(lambda: self.said('idle'), 'the player')
         self.graph.set('simulated_robot', fault='')
         self.graph.call('recorder/stop')  # whatever a test that failed left behind

@@ -22,7 +22,7 @@ from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 
 
-@pytest.mark.parametrize('speed', [0.2, 0.5, 1.0])
+@pytest.mark.parametrize('speed', [0.2, 1.0])
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     words = stage.graph.call('excitation/check').message
     bag = stage.play(speed=speed, periods=1)
@@ -75,8 +75,6 @@ def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
 
 def test_play_answers_what_the_recorder_said(stage):
     bag = stage.play(speed=0.5, periods=20)
-    busy = stage.graph.call('excitation/play')
-    assert busy.message == 'a motion is being played; call ~/stop first' and not busy.success
     assert stage.graph.call('excitation/stop').success
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the bag')
     refused = stage.graph.call('excitation/play')  # into a bag that is there already

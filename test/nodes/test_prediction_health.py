@@ -1,4 +1,4 @@
-"""What a live residual says of its cause: efforts that are late, of another gain, or off."""
+"""A live residual beyond what the model promised is named, a short push is none."""
 
 import numpy as np
 import pytest
@@ -46,23 +46,13 @@ def test_noise_as_promised_is_no_fault():
     assert (level, words) == ('ok', 'as promised')
 
 
-@pytest.mark.parametrize('change, words', [
-    (lambda t, tau: torque(t - 0.04)[:, 0], 'elbow, effort 40 ms late'),
-    (lambda t, tau: torque(t + 0.03)[:, 0], 'elbow, effort 30 ms early'),
-    (lambda t, tau: -tau, 'elbow, effort negated'),
-    (lambda t, tau: 1.3 * tau, 'elbow, effort 1.3 times what is predicted'),
-    (lambda t, tau: tau + 2.0, 'elbow, effort off by 2'),
-], ids=['late', 'early', 'negated', 'gain', 'offset'])
+@pytest.mark.parametrize('change', [
+    lambda t, tau: torque(t - 0.04)[:, 0], lambda t, tau: -tau, lambda t, tau: tau + 2.0],
+    ids=['late', 'negated', 'offset'])
 @pytest.mark.parametrize('batch', [20, 1])
-def test_the_cause_of_a_residual_is_named(change, words, batch):
+def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)
-    assert level == 'warn' and 'beyond the promise for a second' in said
-    joint, what = words.split(', ')
-    assert f'{joint}, {what[:6]}' in said and 'wrist' not in said
-    number = [float(w) for w in what.split() if w.replace('.', '').isdigit()]
-    found = [float(w) for w in said.split(f'{joint}, ')[1].split() if w.replace('.', '').isdigit()]
-    assert found == pytest.approx(number, rel=0.15)
-    assert what.split()[-1] == said.split()[-1] or found
+    assert (level, said) == ('warn', 'residual beyond the promise for a second: elbow')
 
 
 def test_a_push_of_half_a_second_is_no_fault():

@@ -7,7 +7,6 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
-from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
@@ -153,25 +152,6 @@ def test_simulated_time_without_a_clock_is_refused(graph, tmp_path):
     assert 'the clock stands at 0' in response.message
     graph.until(lambda: graph.health('recorder')[1] == 'use_sim_time: nobody publishes /clock',
                 'the warning')
-
-
-def test_what_comes_before_the_first_time_of_a_simulated_clock_gets_that_time(graph, tmp_path):
-    states = graph.node.create_publisher(JointState, 'joint_states', 10)
-    clock = graph.node.create_publisher(Clock, '/clock', 10)
-    graph.start('recorder', out=tmp_path, name='early', use_sim_time=True)
-    graph.until(lambda: states.get_subscription_count() and clock.get_subscription_count(), 'it')
-    assert graph.call('recorder/start').success
-    for second in range(5):
-        message = JointState(name=['a'], position=[1.0])
-        message.header.stamp.sec = 1000 + second
-        states.publish(message)
-    time = Clock()
-    time.clock.sec = 1005
-    graph.until(lambda: clock.publish(time) or graph.health('recorder')[2].get(
-        '/joint_states count') == '5', 'all of them')
-    assert graph.call('recorder/stop').success
-    recording = read_bag(tmp_path / 'early')
-    assert recording.channels['/joint_states'].received_ns.tolist() == [1_005_000_000_000] * 5
 
 
 def test_a_closed_terminal_ends_the_bag(graph, tmp_path):

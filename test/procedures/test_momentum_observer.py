@@ -33,9 +33,14 @@ def run(seconds, push=None, **options):
     arm._state = np.array([first[0][0], first[1][0]])
     for k in range(round(seconds * RATE)):
         if k == begin:
-            arm.bodies.push(len(arm.joint_names) - 1, FORCE)
+            arm.bodies.data.xfrc_applied[last_link(arm), :3] = FORCE
         samples.append(arm.step())
     return arm, samples
+
+
+def last_link(arm):
+    """Return MuJoCo's index of the last link, which is pushed at its centre of mass."""
+    return arm.bodies.model.joint(arm.joint_names[-1]).bodyid[0]
 
 
 def observer(arm, **options):
@@ -76,16 +81,16 @@ def pushed():
 def test_torque_of_a_push_is_the_jacobian_s(pushed):
 
     arm, samples, t, out = pushed
-    body, model = arm.bodies._moved[-1], arm.bodies.model
+    body, model = last_link(arm), arm.bodies.model
     data, settled = mujoco.MjData(model), np.flatnonzero(t > 2.3)
     truth = []
     for k in settled:
-        data.qpos[arm.bodies._dof] = samples[k].q
+        data.qpos[arm.bodies.dof] = samples[k].q
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         jacobian = np.zeros((3, model.nv))
         mujoco.mj_jacBodyCom(model, data, jacobian, None, body)
-        truth.append((jacobian.T @ FORCE)[arm.bodies._dof])
+        truth.append((jacobian.T @ FORCE)[arm.bodies.dof])
     error = out.torque[settled] - np.array(truth)
     # 20 ms behind a torque that changes with the posture: a share of a newton metre
     assert np.abs(error.mean(0)).max() < 0.05

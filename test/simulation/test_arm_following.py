@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+from controlled_arm import ControlledArm, ControlledArmOptions
 import numpy as np
 import pytest
 
@@ -59,7 +60,7 @@ def test_new_trajectory_replaces_the_rest_of_the_old_one_without_a_jump():
 
 
 def test_hold_brings_a_moving_arm_to_rest():
-    arm = SimulatedArm(description('arm2'), options=ArmOptions(**AS_DESCRIBED))
+    arm = ControlledArm(description('arm2'), options=ControlledArmOptions(**AS_DESCRIBED))
     arm.follow([1.0], [[0.8, 0.5]])
     moving = [arm.step() for _ in range(250)][-1]
     arm.hold()
@@ -68,7 +69,7 @@ def test_hold_brings_a_moving_arm_to_rest():
 
 
 def test_jammed_joint_stays_while_the_others_move():
-    arm = SimulatedArm(description('arm3'))
+    arm = ControlledArm(description('arm3'))
     arm.jam(0)
     home = arm.step().q
     arm.follow([1.0], [home + 0.3])
@@ -103,7 +104,7 @@ def test_trajectory_that_cannot_be_followed_is_refused_and_changes_nothing(
 @pytest.mark.parametrize('first, kept', [(0.3, True), (-0.1, False)])
 def test_effort_that_carries_the_arm_is_kept_on_the_way_to_a_first_point_ahead(first, kept):
     """The feedback carries unknown weight; both trajectories begin where the arm is, below."""
-    arm = SimulatedArm(description('arm2'), options=ArmOptions(
+    arm = ControlledArm(description('arm2'), options=ControlledArmOptions(
         control='effort_pid', position_noise=0.0, velocity_noise=0.0, rate=1000.0))
     before = [arm.step() for _ in range(600)][-1]
     arm.follow([first, 1.0], [before.q, before.q], np.zeros((2, 2)))

@@ -1,18 +1,18 @@
 """The simulated controller against closed forms of what ros2_controllers documents."""
 
+from joint_trajectory_controller import (ControllerOptions, DESIRED, JointTrajectoryController,
+                                         MEASURED)
 import numpy as np
 import pytest
 
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
-                                                              TrajectoryController)
 
 TICK = 0.001  # [s]
 STILL = np.zeros(1)
 
 
 def controller(**options):
-    return TrajectoryController(STILL, ControllerOptions(**options), TICK)
+    return JointTrajectoryController(STILL, ControllerOptions(**options), TICK)
 
 
 def ramp(since, count=6):
