@@ -18,14 +18,14 @@ from ros_inertial_id.estimation.feasible import feasible_interval
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.fit.fitting import consistent_links
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model.identified_description import (description_of,
-                                                                         urdf_with_payload)
+from ros_inertial_id.identification.model.identified_description import description_of
 from ros_inertial_id.identification.prepare.dataset import Dataset
 from ros_inertial_id.identification.settings import options_class, robot_of_model
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.calibration.postures import identify_postures
+from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
 
 rigid_body = METHODS['rigid_body']
 

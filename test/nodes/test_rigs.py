@@ -12,7 +12,7 @@ from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.rigs.simulation.live_rigs import RIGS  # noqa: E402
+from ros_inertial_id.plugins import SIMULATED_RIGS  # noqa: E402
 
 
 def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(graph, tmp_path):
@@ -52,7 +52,7 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
 
 
 def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
-    rig = RIGS['suspended_platform']
+    rig = SIMULATED_RIGS['suspended_platform']
     live = rig(rig.Options(held_seconds=2.0, loose_seconds=2.0))
     from ros_inertial_id.identification.identify import identify
     from ros_inertial_id.identification.settings import options_class

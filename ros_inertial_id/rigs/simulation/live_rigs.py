@@ -1,10 +1,11 @@
 """
 The simulated rigs under one contract, for the node that publishes them.
 
-A rig has ``description`` (URDF or YAML text), ``topics`` (topic: type), ``time`` [s] of its own
-clock, ``ends`` [s] (inf for one that goes on), ``advance()``, which moves on by a small step and
-returns the Channels of what was measured in it (stamps from 0), and ``truth`` : what an
-identification should find, name of the parameter -> value.  Topics named ``true_...`` are not
+Each is an entry point of RIGS_GROUP (see plugins.py).  A rig has ``description`` (URDF or YAML
+text), ``topics`` (topic: type), ``time`` [s] of its own clock, ``ends`` [s] (inf for one that goes
+on), ``advance()``, which moves on by at most ``step`` [s] and returns the Channels of what was
+measured in it (stamps from 0), and ``truth`` : what an identification should find, name of the
+parameter -> value.  Topics named ``true_...`` are not
 measured: they hold what is to be predicted, without noise.
 """
 
@@ -37,6 +38,7 @@ class LiveSliderCrank:
 
     Options = RigOptions
     urdf = 'slider_crank'
+    step = STEP
     ends = np.inf
     topics = {**TOPICS, TRUE_TORQUE: JOINT_STATE}
 
@@ -88,6 +90,7 @@ class LivePlatform:
 
     Options = SequenceOptions
     urdf = ''
+    step = STEP
     topics = {MARKERS: POSES, two_links.IMU.topic: IMU}
 
     def __init__(self, options, urdf=''):
@@ -153,6 +156,7 @@ class LiveWrist:
 
     Options = WristOptions
     urdf = 'franka'
+    step = STEP
     ends = np.inf
     link, joints = 'fr3_flange', tuple(f'fr3_joint{i}' for i in range(1, 8))
     topics = {'/joint_states': JOINT_STATE, '/wrench': WRENCH, '/payload/imu': IMU,
@@ -195,8 +199,3 @@ def _stop(rig):
         heights.append(float(rig.data.qpos[2]))
         rig.step()
     return min(heights) + 0.2 * (np.mean(heights) - min(heights))
-
-
-RIGS: dict[str, type[LiveSliderCrank | LivePlatform | LiveWrist]] = {
-    'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
-    'wrist_sensor': LiveWrist}

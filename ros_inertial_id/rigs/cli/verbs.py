@@ -1,0 +1,131 @@
+"""What the verbs for rigs do: calibrate and postures."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .sheet import calibration_sheet, STIFFNESS_UNITS
+from ..calibration.calibrate import calibrate_platform
+from ..calibration.postures import identify_held, identify_postures, suggest_posture
+from ..suspended_platform.method import SuspendedPlatform
+from ..suspended_platform.postures import joined, read_postures, relative_turns
+from ..suspended_platform.rig import FREEDOMS
+from ...cli.console import changed, page, Progress, read_recording, show
+from ...cli.verbs_drives import aligned, loaded_recordings, number_row
+from ...dynamics.robot_model import gravity_from_mounting
+from ...errors import ConfigError, EstimationError
+from ...estimation.problem import Problem
+from ...identification.fit.fitting import consistent_links
+from ...identification.model.files import read_description, read_text, write_text
+from ...identification.prepare.dataset import Dataset
+from ...identification.settings import load_options
+from ...report.recording_words import signal_sentences
+
+suspended_platform = SuspendedPlatform()
+
+
+def calibrate(options: Any) -> None:
+    """Find springs and platform from free vibrations with known loads; write the description."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_description(options.rig)
+    loaded = loaded_recordings(options)
+    with Progress('recording') as progress:
+        result = calibrate_platform(text, loaded, settings, gravity, progress)
+    write_text(options.out, result.text)
+    numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
+    rows = [number_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
+            zip(FREEDOMS, np.diag(result.stiffness), np.diag(result.stiffness_error),
+                STIFFNESS_UNITS)]
+    rows.append(number_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
+    if result.imu:
+        rows += [number_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
+                 zip('xyz', result.imu['position'], result.imu['position_error'])]
+        rows += [number_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
+                 zip('xyz', result.imu['rpy'], result.imu['rpy_error'])]
+    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
+    files = page(options, options.report, lambda: calibration_sheet(result, options.rig))
+    show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
+        *aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
+        *signal_sentences(result.preprocessing), str(options.out), *files.values()]))
+
+
+def postures(options: Any) -> None:
+    """Find link parameters from overall moments in held postures; say what to hold next."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_description(options.rig)
+    robot = suspended_platform.build(text, settings, gravity)
+    if not options.postures and not options.held:
+        raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
+    with Progress() as progress:
+        recorded = [identify_held(text, [read_recording(bag)], settings, progress)
+                    for bag in options.held]
+    given = [read_postures(read_text(options.postures), robot)] if options.postures else []
+    held = joined([*given, *recorded])
+    result = identify_postures(text, held, settings, gravity)
+    base, estimate = result.base, result.estimate
+    problem = Problem(result.factors, base, {})
+    links = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
+                             estimate).entry
+    bounds, note = _intervals(result, links['links'])
+    chosen, factor = suggest_posture(result, held)
+    turns, = relative_turns(robot, chosen)
+    entries, rows = _entries(base, [
+        (v, s) if known else (None, None) for v, s, known in
+        zip(estimate.params.tolist(), estimate.bse.tolist(), estimate.determined)])
+    show(options, {
+        'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
+        'base_parameters': entries, 'open': list(result.missing), 'intervals': bounds,
+        'consistent': {k: links[k] for k in ('links', 'loss_percent')},
+        'next': {'links': turns, 'errors_shrink_to': factor}}, '\n'.join([
+            f'{len(held.positions)} postures of {len(robot.link_names)} links: rank '
+            f'{estimate.rank} of {len(base)}', *aligned(rows),
+            *(f'held postures leave open: {words}' for words in result.missing), *note,
+            *(_interval_words(name, entry) for name, entry in bounds.items()),
+            'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
+                                      turns.items())
+            + f' (errors shrink to {factor:.2f} of what they are)']))
+
+
+def _settings(options, method):
+    """Return the options of a method by --config and --mounting, and gravity (3,)."""
+    _, settings = load_options(options.config, method, changed(options, 'mounting'))
+    return settings, gravity_from_mounting(settings.mounting or 'upright',
+                                           magnitude=settings.gravity_magnitude)
+
+
+def _intervals(result, links):
+    """Return {name: {paper, physical, consistent}} of what postures leave open, and a note."""
+    if result.estimate.rank < len(result.base):
+        return {}, ['the intervals of what stays open need more postures first']
+    words = {word for expression in result.missing for word in expression.split()}
+    out = {}
+    try:
+        for k, ten in enumerate(links.values()):
+            for place, axis in ((4, 'xx'), (6, 'yy'), (9, 'zz')):
+                if f'I{axis}{k}' in words:
+                    out[f'I{axis}{k}'] = dict(result.interval(f'I{axis}{k}'),
+                                              consistent=ten[place])
+    except EstimationError as error:
+        return {}, [str(error)]
+    return out, []
+
+
+def _interval_words(name, entry):
+    spans = [f'{span[0]:.4f} to {span[1]:.4f} {why}' for span, why in
+             ((entry['paper'], 'by positive moments of inertia'),
+              (entry['physical'], 'by matter')) if span]
+    return f"{name} lies in {', in '.join(spans)}; {entry['consistent']:.4f} is consistent"
+
+
+def _turn_words(turn):
+    (kind, value), = turn.items()
+    return f"{kind} {' '.join(f'{x:.2f}' for x in np.atleast_1d(value))} rad"
+
+
+def _entries(base, values):
+    """Return the entries of JSON and the rows of text of base parameters, by (value, error)."""
+    columns = list(zip(base.names(), base.expressions(), base.units(), values))
+    return ([{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+             for n, e, u, (v, s) in columns],
+            [number_row(e, v, s, u) for _, e, u, (v, s) in columns])
