@@ -75,7 +75,12 @@ class State(Protocol):
 
 
 class Observation(Protocol):
-    """The motion of one recording; states are computed piece by piece, each time anew."""
+    """
+    The motion of one recording; states are computed piece by piece, each time anew.
+
+    Where the options offer the estimator ``instrumental`` it has ``low_passed(cutoff)`` besides,
+    which returns the Observation of the same motion filtered at ``cutoff`` [Hz] instead.
+    """
 
     @property
     def summary(self) -> Mapping[str, object]:
@@ -86,9 +91,6 @@ class Observation(Protocol):
 
     def states(self, training: bool = False) -> Iterator[State]:
         """Yield States in order of time; ``training``: edges trimmed and thinned out."""
-
-    def low_passed(self, cutoff: float) -> 'Observation':
-        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
 
 
 RobotT = TypeVar('RobotT', bound=Robot)
