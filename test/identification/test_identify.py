@@ -275,7 +275,14 @@ def model_text(arm3, arm3_motion):
     (lambda d: d['preprocessing'].clear(), 'preprocessing; expected a list of at least 1'),
     (lambda d: d['base'][3].pop('unit'), 'base, 4 is incomplete; it has no unit'),
     (lambda d: d['parameters'][0].update(value=float('nan')),
-     'parameters, 1, value; expected a number from .* found nan'),
+     'parameters, 1, value; expected a finite number; found nan'),
+    (lambda d: d['parameters'][0].update(scale=0), 'scale; expected a positive number; found 0'),
+    (lambda d: d['statistics']['training']['filtered']['rms'].update(joint1='x'),
+     "training, filtered, rms, joint1; expected a finite number; found 'x'"),
+    (lambda d: d['robot'].update(joints=None), 'robot, joints; expected a list'),
+    (lambda d: d['validity_range']['joint1'].update(v=[1.0]), 'joint1, v; expected a list of 2'),
+    (lambda d: d['base'][0]['grouping'].update(nobody=1.0), 'base parameters of them'),
+    (lambda d: d['provenance'].update(created=7), 'created; expected a text; found 7'),
 ])
 def test_a_damaged_model_file_is_refused_with_what_is_wrong(model_text, damage, said):
     data = yaml.safe_load(model_text)
