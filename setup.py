@@ -50,6 +50,19 @@ setup(
                  'universal_pathlib', 'flake8', 'mypy', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },
-    entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli.main:main']},
+    entry_points={
+        'console_scripts': [f'inertial-id = {NAME}.cli.main:main'],
+        # See plugins.py: other packages register theirs in the same groups.
+        f'{NAME}.methods': [
+            f'serial_arm = {NAME}.methods.serial_arm:SerialArm',
+            f'closed_loop = {NAME}.rigs.closed_loop.method:ClosedLoop',
+            f'rigid_body = {NAME}.rigs.rigid_body.method:RigidBody',
+            f'suspended_platform = {NAME}.rigs.suspended_platform.method:SuspendedPlatform'],
+        f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
+        f'{NAME}.simulated_rigs': [
+            f'slider_crank = {NAME}.rigs.simulation.live_rigs:LiveSliderCrank',
+            f'suspended_platform = {NAME}.rigs.simulation.live_rigs:LivePlatform',
+            f'wrist_sensor = {NAME}.rigs.simulation.live_rigs:LiveWrist'],
+    },
     zip_safe=True,
 )

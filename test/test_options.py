@@ -48,10 +48,6 @@ def refused(tmp_path, text, load=load_options):
     ('cutoff: -.inf', ('option cutoff', 'a finite number [Hz]', 'found -inf')),
     ('cutoff: true', ('option cutoff', 'a finite number [Hz]', 'found True')),
     ('cutoff: -3', ('option cutoff', '0.0 to', 'Hz', 'found -3')),
-    ('refine_nonlinear: [nonsense]', ('option refine_nonlinear, element 1', "found 'nonsense'",
-                                      'coulomb', 'stribeck')),
-    ('refine_nonlinear: [stribek]', ("did you mean 'stribeck'?",)),
-    ('total_mass: .nan', ('option total_mass', 'a finite number [kg]', 'found nan')),
     ('estimator: rigde', ("found 'rigde'", "did you mean 'ridge'?")),
     ('cutof: 3', ("unknown key 'cutof'", "did you mean 'cutoff'?", 'gear_ratio')),
     ('7: 3', ('unknown key 7',)),
@@ -133,7 +129,7 @@ def test_schema_is_one_and_holds_every_option_with_its_unit(schema):
     own = schema['properties']['serial_arm']['properties']
     assert set(own) == {f for f in options_class('serial_arm').__dataclass_fields__}
     assert own['cutoff']['description'].endswith('[Hz]') and own['cutoff']['type'] == 'number'
-    assert own['refine_nonlinear']['items']['enum']
+    assert own['effort_kind']['enum']
 
 
 @pytest.mark.parametrize('path', CONFIG, ids=lambda p: p.name)
@@ -143,7 +139,7 @@ def test_shipped_configurations_fit_the_schema(schema, path):
 
 def test_the_schema_and_the_reader_refuse_the_same(schema, tmp_path):
     for line in ('cutof: 3', 'gear_ratio: [a]', 'cutoff: -3', 'estimator: rigde',
-                 'friction: [[viscous]]', 'refine_nonlinear: [nonsense]'):
+                 'friction: [[viscous]]'):
         text = f'serial_arm: {{{line}}}'
         refused(tmp_path, text)
         with pytest.raises(jsonschema.ValidationError):

@@ -1,8 +1,9 @@
 """
 Arguments: which verbs there are, what each understands, and what to say of a mistyped one.
 
-A verb is one entry of ``VERBS``: its function is named as text and imported when the verb runs, so
-this module needs the standard library alone.
+A verb is one entry of ``VERBS``, or of a mapping that a package registers in VERBS_GROUP (see
+plugins.py): its function is named as text and imported when the verb runs, so this module needs
+the standard library alone.
 """
 
 import argparse
@@ -13,13 +14,14 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import ConfigError
+from ..plugins import METHODS_GROUP, Plugins, registered, RIGS_GROUP, VERBS_GROUP
 from ..share import config_file
 
 ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
          'BAG@START:END, seconds after the first stamp, either may be empty.')
 LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
         'axes, or ten standard parameters')
-RIGS = 'slider_crank', 'suspended_platform', 'wrist_sensor'
+RIGS = tuple(registered(RIGS_GROUP))
 Argument = tuple[str, Mapping[str, Any]]
 
 
@@ -48,13 +50,10 @@ def bags(words: str) -> Argument:
 URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
                 'default: the one in the bag')
 MODEL = argument('model', 'model.yaml')
-METHOD = argument('--method', 'serial_arm (default), closed_loop, rigid_body or '
-                  'suspended_platform', default='', metavar='METHOD')
+METHOD = argument('--method', ', '.join(['serial_arm (default)', *sorted(
+    registered(METHODS_GROUP).keys() - {'serial_arm'})]), default='', metavar='METHOD')
 MOUNTING = argument('--mounting', 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity '
                     'X Y Z"; "rho_phi RHO PHI"; imu; default: as the bag says')
-WORLD = argument('--mounting', 'how the world of the markers stands: upright (default); "gravity '
-                 'X Y Z"; ...')
-RIG = argument('rig', 'description of the rig, a YAML')
 LOCK = argument('--lock', 'joints that are locked or held still, with commas; patterns as '
                 '"*finger*"', metavar='JOINTS')
 STRICT = argument('--strict', 'exit with status 3 when the verdict is "do not use"',
@@ -93,7 +92,7 @@ class Verb:
     One verb of the command line.
 
     group : heading it stands under; text : what it does; example : words after its name
-    run : module of this room and function, ``module:function``; arguments : in their order
+    run : ``module:function``, ``.module`` of this room; arguments : in their order
     prints_json : whether what it prints is its result with --json
     """
 
@@ -109,7 +108,7 @@ RECORD, IDENTIFY, DRIVES, MORE = ('motions and logs', 'identification', 'rigs an
 VERBS = {
     'design': Verb(
         RECORD, 'design a motion that excites the parameters',
-        'robot.urdf --config franka --out motion', 'verbs:design_', (
+        'robot.urdf --config franka --out motion', '.verbs:design_', (
             argument('urdf', 'robot description'), config('design'), MOUNTING,
             argument('--kind', 'excitation (default) or friction_sweep: low speeds'),
             argument('--model', 'model.yaml of a first identification: a motion for what is not '
@@ -120,7 +119,7 @@ VERBS = {
             out('folder for motion.yaml, .csv, .html', True))),
     'import': Verb(
         RECORD, 'turn a log (.npz, .mat, .csv, .txt, .parquet) into a bag',
-        'log.csv --urdf robot.urdf --out bag', 'verbs:import_', (
+        'log.csv --urdf robot.urdf --out bag', '.verbs:import_', (
             argument('log', '.npz, .mat, .csv, .txt or .parquet with time, positions, '
                      'velocities, torques; several files that hold them together', nargs='+'),
             argument('--urdf', 'robot description, stored in the bag', required=True),
@@ -133,12 +132,12 @@ VERBS = {
             argument('--joints', 'joint names in the order of the columns, with commas'))),
     'check': Verb(
         RECORD, 'say what is wrong with recordings, and what they are worth',
-        'bag --urdf robot.urdf', 'verbs:check_',
+        'bag --urdf robot.urdf', '.verbs:check_',
         (bags('recording to examine'), URDF, config('named as the method'), METHOD, MOUNTING, LOCK,
          STRICT, REPORT)),
     'identify': Verb(
         IDENTIFY, 'identify a model from bags', 'bag --validate other_bag --out result',
-        'verbs:identify_', (
+        '.verbs:identify_', (
             bags('bag to identify from; a folder or pattern (in quotes) of many'),
             several('--validate', 'bag to validate on', metavar='BAG'), URDF, MOUNTING,
             argument('--identify-gravity', 'estimate the direction of gravity from the motion and '
@@ -157,17 +156,17 @@ VERBS = {
             argument('--no-report', 'write no report.html', action='store_true'), jobs(None),
             *MANY)),
     'validate': Verb(
-        IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag', 'verbs:validate',
+        IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag', '.verbs:validate',
         (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'))),
     'compare': Verb(
         IDENTIFY, 'compare models: parameters, predictions, friction over time',
-        'monday/model.yaml friday/model.yaml --bag bag', 'verbs:compare', (
+        'monday/model.yaml friday/model.yaml --bag bag', '.verbs:compare', (
             argument('models', 'model.yaml, two or more', nargs='+', metavar='MODEL'),
             argument('--bag', 'bag on which all of them predict', default=''),
             out('folder for comparison.html'))),
     'drift': Verb(
         IDENTIFY, 'say what changed from day to day: friction, load, gravity',
-        'result/model.yaml bags_of_a_year --jobs 4', 'verbs:drift_', (
+        'result/model.yaml bags_of_a_year --jobs 4', '.verbs:drift_', (
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'),
@@ -175,26 +174,12 @@ VERBS = {
             out('folder for drift.html and tables (Parquet, CSV without pyarrow)'))),
     'payload': Verb(
         IDENTIFY, 'weigh what an identified arm carries', 'result/model.yaml loaded_bag',
-        'verbs:payload', (
+        '.verbs:payload', (
             argument('model', 'model.yaml of the bare arm'), bags('recording with the load'), LINK,
             argument('--frame', 'link in whose frame the numbers are given', default=''), REPORT)),
-    'calibrate': Verb(
-        DRIVES, 'find the springs of a suspended platform from free vibrations',
-        'rig.yaml --empty bag1 --loaded bag2 "5 0.3 0 0.1" --out known_rig.yaml',
-        'verbs_rigs:calibrate', (
-            RIG, config('suspended_platform'), WORLD, EMPTY, loaded("in the platform's frame"),
-            out("description to write: the rig's, calibrated", True), REPORT)),
-    'postures': Verb(
-        DRIVES, 'find link parameters from overall moments in held postures',
-        'known_rig.yaml --held bag3 --held bag4', 'verbs_rigs:postures', (
-            RIG, config('suspended_platform'), WORLD,
-            argument('postures', 'YAML of postures with their moments, see '
-                     'rigs/suspended_platform/postures.py', nargs='?', default=''),
-            several('--held', 'free vibration on the calibrated rig with the links held in a '
-                    'posture', metavar='BAG'))),
     'drive-gains': Verb(
         DRIVES, 'find what effort is worth in torque, by a known load or gain',
-        '--empty bag5 --loaded bag6 "2 0 0 0.1"', 'verbs_rigs:drive_gains', (
+        '--empty bag5 --loaded bag6 "2 0 0 0.1"', '.verbs_drives:drive_gains', (
             EMPTY, loaded('in the joint frame of the link that carries it, or "MASS" alone: the '
                           'rest is estimated'),
             several('--gain', 'torque per effort that is known', metavar='JOINT=GAIN'), LINK, URDF,
@@ -203,7 +188,7 @@ VERBS = {
                      choices=['', 'serial_arm', 'closed_loop']), MOUNTING)),
     'demo': Verb(
         MORE, 'run the whole chain on a simulated robot (needs ROS 2)', '--robot arm2',
-        'verbs_nodes:demo', (
+        '.verbs_nodes:demo', (
             argument('--out', 'folder for bags, model and report', default='demo'),
             argument('--robot', 'franka, arm2, arm3', default='franka'),
             argument('--rig', f'instead of an arm: {", ".join(RIGS)}', default='',
@@ -211,20 +196,20 @@ VERBS = {
             argument('--seconds', 'of the recordings of a rig', type=float))),
     'watch': Verb(
         MORE, 'show a page in the browser while the robot moves (needs ROS 2)', '--port 8321',
-        'verbs_nodes:watch', (
+        '.verbs_nodes:watch', (
             argument('--address', 'to serve the page at; 127.0.0.1 (default) is this machine '
                      'alone', default='127.0.0.1'),
             argument('--port', 'of the page; default: 8321', type=int, default=8321),
             argument('--namespace', 'of the nodes, for example /lbr', default='')), False),
     'open': Verb(
-        MORE, 'show the page of a result in the browser', 'result', 'verbs_nodes:open_',
+        MORE, 'show the page of a result in the browser', 'result', '.verbs_nodes:open_',
         (argument('result', 'folder of a result, or a page'),), False),
     'schema': Verb(
-        MORE, 'print the JSON schema of configuration files', '> schema.json', 'verbs:schema_',
+        MORE, 'print the JSON schema of configuration files', '> schema.json', '.verbs:schema_',
         prints_json=False),
     'completion': Verb(
         MORE, 'print completions for a shell: eval "$(inertial-id completion bash)"', 'bash',
-        'verbs:completion',
+        '.verbs:completion',
         (argument('shell', 'to complete in', choices=('bash', 'zsh', 'tcsh')),),
         False)}
 
@@ -257,15 +242,19 @@ class Parser(argparse.ArgumentParser):
 
 
 class Overview(Parser):
-    """The parser of the verbs: its help lists them in their groups, with an example each."""
+    """The parser of ``verbs``: its help lists them in their groups, with an example each."""
+
+    def __init__(self, verbs: Mapping[str, Verb], **keywords: Any) -> None:
+        self._verbs = verbs
+        super().__init__(**keywords)
 
     def format_help(self) -> str:
         """Return the help."""
         lines = ['usage: inertial-id VERB ...   (inertial-id VERB --help says all about one)', '',
                  *textwrap.wrap(ABOUT, 79), '']
-        for group in dict.fromkeys(verb.group for verb in VERBS.values()):
+        for group in dict.fromkeys(verb.group for verb in self._verbs.values()):
             lines.append(f'{group}:')
-            for name, verb in VERBS.items():
+            for name, verb in self._verbs.items():
                 if verb.group == group:
                     lines += [f'  {name:<12} {verb.text}',
                               f'{"":15}inertial-id {name} {verb.example}']
@@ -273,12 +262,21 @@ class Overview(Parser):
         return '\n'.join([*lines, 'options: --help, --version', ''])
 
 
-def parser() -> Parser:
-    """Return the parser of the whole command line."""
-    whole = Overview(prog='inertial-id')
+def all_verbs() -> dict[str, Verb]:
+    """Return {name: Verb} of this package and of all that register theirs, in their groups."""
+    found = dict(VERBS)
+    for verbs in Plugins[Mapping[str, Verb]](VERBS_GROUP, 'verbs').values():
+        found = {**verbs, **found}  # nobody replaces a verb of this package
+    groups = list(dict.fromkeys(verb.group for verb in [*VERBS.values(), *found.values()]))
+    return dict(sorted(found.items(), key=lambda item: groups.index(item[1].group)))
+
+
+def parser(verbs: Mapping[str, Verb]) -> Parser:
+    """Return the parser of a command line with these ``verbs``."""
+    whole = Overview(verbs, prog='inertial-id')
     whole.add_argument('--version', action='version', version=f'inertial-id {__version__}')
     every = whole.add_subparsers(metavar='VERB', parser_class=Parser)
-    for name, verb in VERBS.items():
+    for name, verb in verbs.items():
         one = every.add_parser(name, help=verb.text, description=verb.text,
                                epilog=f'example: inertial-id {name} {verb.example}')
         module, function = verb.run.split(':')
@@ -298,14 +296,16 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     words : after the program's name
     ConfigError names the nearest verb or option; SystemExit after --help and --version.
     """
-    whole = parser()
+    # Packages with further verbs are imported when the verb is none of these.
+    verbs = {words[0]: VERBS[words[0]]} if words and words[0] in VERBS else all_verbs()
+    whole = parser(verbs)
     if not words:
         whole.print_help()
         return None
-    if not words[0].startswith('-') and words[0] not in VERBS:
+    if not words[0].startswith('-') and words[0] not in verbs:
         from ..options import nearest
-        raise ConfigError(f'there is no verb {words[0]!r}', exists=tuple(VERBS),
-                          do=nearest(words[0], VERBS))
+        raise ConfigError(f'there is no verb {words[0]!r}', exists=tuple(verbs),
+                          do=nearest(words[0], verbs))
     options = whole.parse_args(words)
     if 'verb' not in options:
         whole.error('a verb is missing')

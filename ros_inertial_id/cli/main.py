@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: Any) -> int:
     """Run the verb of parsed options, BLAS on one thread."""
-    run = _imported(f'.{options.module}', options.function)
+    run = _imported(options.module, options.function)
     one_thread = _imported('..estimation.r_factors', 'one_thread')
     with one_thread():
         return run(options) or 0

@@ -243,12 +243,12 @@ def schema_(options: Any) -> None:
 
 def completion(options: Any) -> None:
     """Print what a shell needs to complete verbs, options and paths."""
-    from .arguments import parser
+    from .arguments import all_verbs, parser
     try:
         import shtab
     except ModuleNotFoundError:
         raise ConfigError('completions need shtab', do='pip install shtab') from None
-    print(shtab.complete(parser(), options.shell))
+    print(shtab.complete(parser(all_verbs()), options.shell))
 
 
 def _gravity(options: Any, recordings: Sequence[Recording], changes: dict[str, Any],

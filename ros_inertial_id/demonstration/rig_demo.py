@@ -22,8 +22,8 @@ from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..nodes.conversions import latched, STATE
+from ..plugins import SIMULATED_RIGS
 from ..report import summary
-from ..rigs.simulation.live_rigs import RIGS
 from ..share import shared_file
 
 PREDICTED = 'torque_prediction/predicted'
@@ -127,7 +127,7 @@ class _RigChain(Chain):
     def begin(self, plan, live):
         """Start all nodes and wait until the recorder reads every topic."""
         topics = [f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
-                  for t in RIGS[self._rig].topics]
+                  for t in SIMULATED_RIGS[self._rig].topics]
         self._topics = [f'/{t}' for t in topics]
         self.start('simulated_rig', rig=self._rig, running=False,
                    truth_file=self.out / 'truth.yaml')

@@ -1,7 +1,8 @@
 """
 Estimators: from R factors to numbers with their uncertainty.
 
-An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
+An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.  A method whose motion
+can be filtered anew may offer ``instrumental`` among its own options.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import numpy as np
 
 from .problem import (effective_standard_deviation, Estimate, finish, group_standard_deviation,
                       least_squares, prior_rows, Problem, solve, two_step)
-from .robust import instrumental, robust, total
+from .robust import instrumental, robust
 
 ROUNDS = 10      # of the ridge's weights
 SETTLED = 0.02   # relative change of them that is no reason for another round
@@ -82,6 +83,5 @@ ESTIMATORS = {
     'weighted': weighted,
     'ridge': ridge,
     'robust': robust,
-    'total': total,
     'instrumental': instrumental,
 }

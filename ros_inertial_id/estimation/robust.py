@@ -30,7 +30,6 @@ SETTLED = 0.01    # of the deviations; the parameters have settled long before
 _SQUARE = (2.0 * ndtr(TUNING) - 1.0
            - 2.0 * TUNING * np.exp(-TUNING ** 2 / 2.0) / np.sqrt(2.0 * np.pi)
            + 2.0 * TUNING ** 2 * ndtr(-TUNING))
-GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
 
 
 def robust(problem: Problem) -> Estimate:
@@ -100,36 +99,6 @@ def _weigh(block, weights):
         groups.append(RowGroup(g.name, g.unit, g.columns, (g.W.T * root).T, g.y * root,
                                g.y_raw * root))
     return RegressorBlock(block.t, block.segment, tuple(groups))
-
-
-def total(problem: Problem) -> Estimate:
-    """
-    Return the total least squares Estimate, weighted per joint.
-
-    Assumes independent errors of one size in the torque and in all columns once these are scaled
-    to equal norms (Golub and Van Loan 1980; Van Huffel and Vandewalle 1991).  It wants a well
-    conditioned regressor: where a direction of it is no larger than the errors, it refuses.
-    Standard errors are those of weighted least squares at this solution.
-    problem : see Problem; EstimationError where the regressor is too poor.
-    """
-    _, standard_deviation = two_step(problem)
-    A, b, outside = problem.factors.system(standard_deviation)
-    size = np.linalg.norm(A, axis=0)
-    if size.min() <= 0.0:
-        raise EstimationError('a parameter has no effect in the recording',
-                              found=problem.base.names()[int(np.argmin(size))],
-                              do='use estimator: ridge')
-    height = np.hypot(np.linalg.norm(b), outside)
-    rows = np.zeros((len(b) + 1, len(b) + 1))
-    rows[:-1, :-1], rows[:-1, -1], rows[-1, -1] = A / size, b / height, outside / height
-    _, s, Vt = np.linalg.svd(rows)
-    smallest = np.linalg.svd(A / size, compute_uv=False)[-1]
-    if s[-1] > GENERIC * smallest and s[-1] > 1e-10 * s[0]:
-        raise EstimationError('the recording is too poor for total least squares',
-                              found=f'weakest direction {smallest:.2e}, errors {s[-1]:.2e}',
-                              do='use estimator: instrumental, or a richer motion')
-    beta = -height * Vt[-1, :-1] / (size * Vt[-1, -1])
-    return finish(problem, beta, group_standard_deviation(problem, beta), None)
 
 
 def instrumental(problem: Problem) -> Estimate:

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from .model.identified_model import IdentifiedModel
-from ..dynamics.friction import LAWS
 from ..dynamics.tree_description import described_blocks
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES
-from ..estimation.estimators import ESTIMATORS
 from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DESIGN, DRIVER, option, options_from, read_blocks
 
@@ -22,18 +20,11 @@ class EstimationOptions:
     """How numbers are estimated."""
 
     estimator: str = option('ridge', 'estimator, see estimation/estimators.py',
-                            choices=tuple(ESTIMATORS))
+                            choices=('ridge', 'weighted', 'ordinary', 'robust'))
     consistent: bool = option(False, 'physically consistent bodies and friction that brakes: '
                               'full parameters, from which a URDF can be written')
     unconstrained: bool = option(False, 'predict with the base parameters as estimated, where '
                                  'physically consistent bodies are the default')
-    refine_nonlinear: tuple[str, ...] = option(
-        ('coulomb', 'presliding', 'stribeck', 'stribeck_atan'),
-        'friction laws whose nonlinear parameter, where it is found from the data, is refined '
-        'beyond the values tried, with its uncertainty',
-        choices=tuple(name for name, law in LAWS.items() if law.nonlinear_values != (None,)))
-    total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
-                               'unknown', unit='kg', at_least=0.0)
     dependent: str = option('nominal', 'parameters that no motion can tell from others: as the '
                             'description says (CAD), zero, or of minimum norm; base parameters '
                             'and torques stay the same', choices=CHOICES)

@@ -1,14 +1,14 @@
 """
 The contract of a method: how a recording of one kind becomes linear equations ``W pi = y``.
 
-A method is a subclass of ``Method`` and one line of ``methods.METHODS``.  The six abstract methods
-are what identification needs; the others say "not supported" until a method overrides them.  The
-protocols name what flows between them.
+A method is a subclass of ``Method`` and an entry point of METHODS_GROUP, see plugins.py, in this
+package or another.  The six abstract methods are what identification needs; the others say "not
+supported" until a method overrides them.  The protocols name what flows between them.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Callable, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
+from typing import Any, Callable, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
 
 import numpy as np
 
@@ -75,7 +75,12 @@ class State(Protocol):
 
 
 class Observation(Protocol):
-    """The motion of one recording; states are computed piece by piece, each time anew."""
+    """
+    The motion of one recording; states are computed piece by piece, each time anew.
+
+    Where the options offer the estimator ``instrumental`` it has ``low_passed(cutoff)`` besides,
+    which returns the Observation of the same motion filtered at ``cutoff`` [Hz] instead.
+    """
 
     @property
     def summary(self) -> Mapping[str, object]:
@@ -86,9 +91,6 @@ class Observation(Protocol):
 
     def states(self, training: bool = False) -> Iterator[State]:
         """Yield States in order of time; ``training``: edges trimmed and thinned out."""
-
-    def low_passed(self, cutoff: float) -> 'Observation':
-        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
 
 
 RobotT = TypeVar('RobotT', bound=Robot)
@@ -349,3 +351,17 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     def total_mass(self, robot: RobotT) -> float | None:
         """Return the mass of all links of ``robot`` together [kg] where its description has it."""
         return None
+
+
+class DescribesRobots(ABC):
+    """What a Method is besides that writes descriptions: its robots are no trees of a URDF."""
+
+    @abstractmethod
+    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
+                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+        """
+        Return the text of the description of a ``robot`` of ``build`` with identified ``links``.
+
+        links : {body: its ten standard parameters (10,)}, physically consistent
+        options : of the model; summary : of the first observation that it comes from
+        """

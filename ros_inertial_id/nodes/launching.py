@@ -17,6 +17,7 @@ from ..errors import ConfigError
 from ..identification.settings import DriverOptions
 from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DRIVER, options_from, read_yaml
+from ..plugins import SIMULATED_RIGS
 from ..share import config_file, PACKAGE, shared_file
 
 
@@ -77,8 +78,7 @@ ARGUMENTS = {
     'composed': Argument('run recorder, identification and prediction in one process',
                          'false', ('true', 'false'), YES_NO),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
-    'rig': Argument('simulated rig', 'slider_crank',
-                    ('slider_crank', 'suspended_platform', 'wrist_sensor')),
+    'rig': Argument('simulated rig', 'slider_crank', tuple(SIMULATED_RIGS)),
 }
 # node -> {parameter: argument}; all nodes take those of COMMON, too.
 PARAMETERS: dict[str, dict[str, str]] = {

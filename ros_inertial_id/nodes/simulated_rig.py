@@ -20,7 +20,7 @@ from .simulator_clock import Simulator, SimulatorOptions, TICK
 from ..identification.model.files import read_text
 from ..measurement.bags.messages import encode
 from ..options import option
-from ..rigs.simulation.live_rigs import RIGS, STEP
+from ..plugins import SIMULATED_RIGS
 from ..share import shared_file
 
 
@@ -28,7 +28,7 @@ from ..share import shared_file
 class SimulatedRigOptions(SimulatorOptions):
     """Which rig, and whether it moves."""
 
-    rig: str = option('slider_crank', 'which rig', choices=tuple(RIGS))
+    rig: str = option('slider_crank', 'which rig', choices=tuple(SIMULATED_RIGS))
     running: bool = option(True, 'false: time stands still; may be set at any time')
     seed: int = option(0, 'seed of everything random', at_least=0)
 
@@ -39,7 +39,7 @@ class SimulatedRig(Simulator):
     def __init__(self, **node_options):
         super().__init__('simulated_rig', **node_options)
         own = declare_options(self, SimulatedRigOptions, settable=('running',))
-        kind = RIGS[own.rig]
+        kind = SIMULATED_RIGS[own.rig]
         urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf')) if kind.urdf else ''
         self._rig = kind(urdf, own.seed)
         self._running, self._words = own.running, ''
@@ -59,9 +59,9 @@ class SimulatedRig(Simulator):
     def _tick(self):
         """Publish what is due by now, unless time has to wait."""
         rig, clock = self._rig, self._sim_clock
-        goal = clock.due(rig.time) - STEP if self._running else 0.0
+        goal = clock.due(rig.time) - rig.step if self._running else 0.0
         while self._running and rig.time <= goal and not clock.waits(rig.time):
-            clock.say(rig.time + STEP)
+            clock.say(rig.time + rig.step)
             self._publish(rig.advance())
             if rig.time >= rig.ends:
                 self._running = False

@@ -274,7 +274,7 @@ def test_a_further_method_of_joints_keeps_its_name(arm3, arm3_recording, monkeyp
         name = 'other_arm'
 
     monkeypatch.setitem(methods.METHODS._made, 'other_arm', OtherArm())
-    monkeypatch.setitem(methods._CLASSES, 'other_arm', ('.serial_arm', 'SerialArm'))
+    monkeypatch.setitem(methods.METHODS._own, 'other_arm', 'ros_inertial_id.methods:Method')
     one, other = (rid.identify(arm3_recording, urdf=arm3[0], method=name).model.identified
                   for name in ('serial_arm', 'other_arm'))
     assert other.method == 'other_arm'

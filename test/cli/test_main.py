@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ros_inertial_id import __version__
-from ros_inertial_id.cli.arguments import parse, VERBS
+from ros_inertial_id.cli.arguments import all_verbs, parse
 from ros_inertial_id.cli.console import changed
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.methods import METHODS
@@ -41,7 +41,7 @@ def test_help_and_version_import_nothing_heavy(words):
 def test_without_words_the_verbs_stand_in_groups_with_an_example_each(capsys):
     assert main([]) == 0
     text = capsys.readouterr().out
-    for name, verb in VERBS.items():
+    for name, verb in all_verbs().items():
         assert f'inertial-id {name} {verb.example}' in text and verb.text in text
         assert text.count(f'\n{verb.group}:\n') == 1
 
@@ -62,10 +62,10 @@ def test_blas_starts_one_thread_unless_more_are_asked_for(monkeypatch, capsys, g
     assert os.environ['OPENBLAS_NUM_THREADS'] == used
 
 
-@pytest.mark.parametrize('name', [n for n in VERBS if n not in ('schema', 'demo')])
+@pytest.mark.parametrize('name', [n for n in all_verbs() if n not in ('schema', 'demo')])
 def test_examples_are_understood(name):
     import shlex
-    options = parse([name, *shlex.split(VERBS[name].example)])
+    options = parse([name, *shlex.split(all_verbs()[name].example)])
     assert options.verb == name
 
 
@@ -113,7 +113,7 @@ def test_completions_name_verbs_and_options(capsys):
     pytest.importorskip('shtab')
     assert main(['completion', 'bash']) == 0
     script = capsys.readouterr().out
-    assert all(name in script for name in VERBS) and '--validate' in script
+    assert all(name in script for name in all_verbs()) and '--validate' in script
     checked = subprocess.run(['bash', '-n'], input=script, text=True, capture_output=True)
     assert checked.returncode == 0, checked.stderr
 
@@ -139,10 +139,10 @@ def test_every_verb_that_prints_json_is_documented_with_its_keys():
     from pathlib import Path
     doc = Path(__file__).parents[2] / 'doc'
     documented = (doc / 'json.md').read_text(encoding='utf-8')
-    assert not [name for name, verb in VERBS.items()
+    assert not [name for name, verb in all_verbs().items()
                 if verb.prints_json and f'`{name}`' not in documented]
     text = (doc / 'command_line.md').read_text(encoding='utf-8')
-    assert not [name for name in VERBS if name not in text]
+    assert not [name for name in all_verbs() if name not in text]
 
 
 def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
@@ -155,6 +155,7 @@ def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
                  '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['messages'] == {'/joint_states': 2} and found['bag'] == str(tmp_path / 'bag')
+    assert found['schema'] == 'ros_inertial_id/import/1' and str(tmp_path) in found['verdict'][0]
     line = next(words for words in (Path(__file__).parents[2] / 'doc' / 'json.md')
                 .read_text(encoding='utf-8').split('\n') if words.startswith('| `import` |'))
     assert set(found) == {'schema', 'verdict', *re.findall(r'`(\w+)`', line)[1:]}

@@ -11,12 +11,9 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.estimators import (ESTIMATORS, ordinary, Problem, ridge, total,
-                                                   weighted)
+from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem, ridge, weighted
 from ros_inertial_id.estimation.r_factors import GroupFactor, RFactors, triangle
 from ros_inertial_id.estimation.robust import instrumental, robust
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']
@@ -47,7 +44,7 @@ def linear(W, y):
     return Problem(RFactors(k, {'rows': group}), base, {})
 
 
-@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'robust', 'total', 'instrumental'])
+@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'robust', 'instrumental'])
 def test_exact_data_give_exact_parameters(name):
     problem, truth = arm(0.0)
     estimate = ESTIMATORS[name](replace(problem, instruments=lambda parameters: (
@@ -61,7 +58,7 @@ def test_ridge_leans_towards_nominal_by_less_than_its_error():
     assert np.all(np.abs(lean.params - free.params) < 0.5 * free.bse)
 
 
-@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'ridge', 'robust', 'total'])
+@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'ridge', 'robust'])
 def test_standard_errors_are_those_of_repeated_runs(name):
     z = []
     for seed in range(40):
@@ -70,7 +67,7 @@ def test_standard_errors_are_those_of_repeated_runs(name):
         z.append((estimate.params - truth) / estimate.bse)
     scatter = np.sqrt(np.mean(np.square(z)))
     # 320 values; ordinary takes one variance for both joints, so its errors are a compromise.
-    low, high = (0.5, 1.6) if name in ('ordinary', 'total') else (0.85, 1.15)
+    low, high = (0.5, 1.6) if name == 'ordinary' else (0.85, 1.15)
     assert low < scatter < high
 
 
@@ -118,50 +115,6 @@ def test_robust_estimate_that_does_not_settle_is_given_and_said(monkeypatch, cap
     estimate = robust(impacted)
     assert 'has not settled after 6 passes' in caplog.text
     assert np.all(np.abs(estimate.params - settled.params) < 2.0 * settled.bse)
-
-
-def test_total_least_squares_is_unbiased_where_all_columns_are_noisy():
-    rng = np.random.default_rng(5)
-    W = rng.normal(size=(20000, 3))
-    y = W @ [1.0, 1.0, -1.0]
-    noise = 0.3
-    noisy = linear(W + noise * rng.normal(size=W.shape),
-                   y + noise * np.sqrt(3.0) * rng.normal(size=y.shape))
-    # Columns of norm 1 (unit variance), y of norm sqrt(3): errors of one size once scaled.
-    assert np.abs(ordinary(noisy).params - [1, 1, -1]).min() > 0.06  # 1 / (1 + 0.09) = 0.917
-    np.testing.assert_allclose(total(noisy).params, [1, 1, -1], atol=0.02)
-
-
-def test_total_least_squares_refuses_a_poor_regressor():
-    rng = np.random.default_rng(6)
-    W = rng.normal(size=(500, 2)) @ [[1.0, 1.0], [0.0, 1e-4]]
-    with pytest.raises(EstimationError, match='too poor for total least squares'):
-        total(linear(W, W @ [1.0, 2.0] + 0.1 * rng.normal(size=500)))
-
-
-def test_noisy_accelerations_bias_least_squares_and_not_instruments():
-    urdf = mujoco_arm.description('arm2')
-    names = mujoco_arm.joints_of(urdf)
-    robot = load_robot_model(urdf)
-    options = replace(options_class('serial_arm')(), friction=(), velocity='differentiated',
-                      cutoff=25.0, decimate=2)
-    error = {'weighted': [], 'instrumental': []}
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        t, q, v, a = mujoco_arm.motion(2, 40, 200, seed=3, period=10.0, speed=0.8)
-        tau = mujoco_arm.torque(urdf, q, v, a)
-        recording = mujoco_arm.recording(names, t, q + 3e-4 * rng.normal(size=q.shape), v, tau)
-        for name, found in error.items():
-            model = identify([recording], replace(options, estimator=name), urdf=urdf).model
-            values = {e['name']: e['value'] for e in model.base}
-            truth = {e['name']: e['nominal'] for e in model.base}
-            found.append([values[n] / truth[n] - 1.0 for n in ('IzzR1', 'Izz2')])
-    bias = {name: np.mean(found, axis=0) for name, found in error.items()}
-    scatter = {name: np.std(found, axis=0) / np.sqrt(8) for name, found in error.items()}
-    # 3e-4 rad at 25 Hz is some 2 rad/s^2 of noise beside 1 rad/s^2 of motion: inertias shrink.
-    assert bias['weighted'].max() < -0.1
-    assert np.all(np.abs(bias['instrumental']) < 4 * scatter['instrumental'] + 0.02)
-    assert robot.joint_names == names
 
 
 def test_instruments_of_other_samples_are_refused():

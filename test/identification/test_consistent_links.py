@@ -9,20 +9,20 @@ import slider_crank_runs as crank
 
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.errors import ConfigError, EstimationError, RobotModelError
+from ros_inertial_id.errors import EstimationError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.feasible import feasible_interval
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.fit.fitting import consistent_links
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model.identified_description import (description_of,
-                                                                         urdf_with_payload)
+from ros_inertial_id.identification.model.identified_description import description_of
 from ros_inertial_id.identification.prepare.dataset import Dataset
 from ros_inertial_id.identification.settings import options_class, robot_of_model
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
+from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
 
 rigid_body = METHODS['rigid_body']
 
@@ -79,11 +79,6 @@ def test_links_of_a_platform_can_exist_and_weigh_what_is_known(rig, recordings):
     names = [e['name'] for e in model.base if e['unit'] in ('kg m', 'kg m^2')]
     z = _errors(model, [t for _, _, t in rig.truth(model, rig.TWO_LINKS)], names)
     assert len(z) == 18 and abs(z).max() < 3.0
-
-
-def test_an_overall_mass_against_the_description_is_refused(rig, recordings):
-    with pytest.raises(ConfigError, match='total_mass.*80.817'):
-        _identified(rig, recordings[1], total_mass=70.0)
 
 
 def _two_bodies(noise, seed=0, samples=300):

@@ -19,7 +19,8 @@ from ros_inertial_id.report import watch_page, write_report
 from ros_inertial_id.report.comparison import compare_models, comparison_sheet
 from ros_inertial_id.report.design_files import motion_page
 from ros_inertial_id.report.sheet import write_sheet
-from ros_inertial_id.report.sheets import calibration_sheet, checkup_sheet, payload_sheet
+from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
+from ros_inertial_id.rigs.cli.sheet import calibration_sheet
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')

@@ -10,7 +10,8 @@ from test_report import Page
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
 from ros_inertial_id.estimation.payload import Payload
 from ros_inertial_id.report.sheet import write_sheet
-from ros_inertial_id.report.sheets import calibration_sheet, checkup_sheet, payload_sheet
+from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
+from ros_inertial_id.rigs.cli.sheet import calibration_sheet
 
 LOAD = Payload(
     link='link7', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),

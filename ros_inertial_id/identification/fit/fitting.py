@@ -18,7 +18,6 @@ from ..prepare.dataset import Dataset
 from ..reduce.reduction import Reduced
 from ..reduce.structure import refine
 from ...dynamics.inertial_parameters import bodies
-from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import (consistent, consistent_values, ConsistentEstimate,
                                        DECREMENT, Known)
@@ -175,7 +174,7 @@ def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) ->
     given = [p for p in with_known(base.parameters, options.given)
              if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
     masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
-    return Known({p.owner: p.nominal for p in masses}, _total_mass(data),
+    return Known({p.owner: p.nominal for p in masses}, data.method.total_mass(data.robot),
                  [p.name for p in given if p not in masses], inherited)
 
 
@@ -188,13 +187,3 @@ def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
                    independent=base.independent + count,
                    dependent=np.append(np.arange(count), base.dependent + count),
                    X=np.hstack([np.zeros((len(base), count)), base.X]))
-
-
-def _total_mass(data: Dataset) -> float | None:
-    """Return the known mass of all links [kg] or None."""
-    masses = (data.options.total_mass, data.method.total_mass(data.robot))
-    known = [mass for mass in masses if mass]
-    if len(known) == 2 and known[0] != known[1]:
-        raise ConfigError('total_mass', expected=f'{known[1]} kg, as the description says',
-                          found=f'{known[0]} kg')
-    return known[-1] if known else None

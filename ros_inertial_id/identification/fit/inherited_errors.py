@@ -38,7 +38,6 @@ from ...estimation.residuals import add_lags, autocovariance, correlation_time, 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
 SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
-UNBIASED = ('instrumental', 'total')  # estimators that noise of the motion does not shrink
 
 
 def inherited_errors(data: Dataset, base: BaseParameters,
@@ -233,7 +232,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     information = (A.T @ A) * np.outer(scales, scales)
     tiny = 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
     shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
-    unbiased = data.options.estimator in UNBIASED
+    unbiased = data.options.estimator == 'instrumental'  # which noise does not shrink
     if not unbiased:
         prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
         estimate = _made_good(problem, estimate, scales, (information + tiny, prior),

@@ -1,5 +1,5 @@
 """
-The description with what was identified in it: a URDF, MJCF, or the YAML of a rig.
+The description with what was identified in it: a URDF, MJCF, or what the method writes.
 
 What a description cannot hold (offsets, springs, rotor inertias, friction that is no line) stands
 in it as a comment, and is said to whoever writes it.  The MJCF has the kinematics and dynamics of
@@ -16,11 +16,12 @@ import numpy as np
 from .corrected_urdf import corrected_urdf, damping_and_friction
 from .identified_model import IdentifiedModel
 from ...dynamics.friction import friction_column, LAWS
-from ...dynamics.inertial_parameters import about_center, bodies, check_consistent, Parameter
+from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
-from ...errors import EstimationError, RobotModelError
+from ...errors import EstimationError
+from ...methods import METHODS
+from ...methods.contract import DescribesRobots
 
-LOAD = 'payload'  # link that a wrist sensor carries
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
 HELD = ('viscous', 'coulomb', 'armature', 'spring')  # laws that a joint of MJCF can have
@@ -30,61 +31,19 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     Return (text of the description, what it cannot hold in words) of an identified robot.
 
-    A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
-    a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
+    A URDF keeps all but its inertial and friction numbers; a method that describes its own robots
+    writes theirs.
 
     model : IdentifiedModel, physically consistent
     EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
-    # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
-    from ...rigs.rigid_body.rig import PAYLOAD
-    from ...rigs.bodies.description import with_inertials
-    links = consistent_parameters(model)
-    if '<robot' not in robot.urdf:
-        return with_inertials(robot.urdf, links), []
-    if tuple(links) == (PAYLOAD,):
-        return urdf_with_payload(robot.urdf, _sensor_frame(model), links[PAYLOAD]), []
+    links, method = consistent_parameters(model), METHODS[model.method]
+    if isinstance(method, DescribesRobots):
+        return method.description_with(links, robot, model.options, model.preprocessing[0]), []
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
     return _with_comment(text, model, lines), lines
-
-
-def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[float]) -> str:
-    """
-    Return the URDF text with a link LOAD fixed to the link ``frame``, and nothing else changed.
-
-    parameters : (10,) of the payload about and along that frame
-    EstimationError when no body has them; RobotModelError without such a link.
-    urdf : text of the arm without the payload
-    """
-    links = [link.get('name') for link in xml.fromstring(urdf).findall('link')]
-    if frame not in links:
-        raise RobotModelError('the payload cannot be put into the URDF', expected='the link in '
-                              'whose frame the sensor measures', found=repr(frame), exists=links)
-    if LOAD in links:
-        raise RobotModelError(f'the URDF has a link {LOAD!r} already', do='give the URDF of the '
-                              'arm without its payload')
-    pi = np.asarray(parameters, dtype=float)
-    check_consistent(pi, 'the payload')
-    mass, centre, inertia = about_center(pi)
-    places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
-              for j in range(i, 3)}
-    tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
-    new = f"""  <link name="{LOAD}">
-    <inertial>
-      <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
-      <mass value="{mass!r}"/>
-      <inertia {tensor}/>
-    </inertial>
-  </link>
-  <joint name="{LOAD}_joint" type="fixed">
-    <parent link="{frame}"/>
-    <child link="{LOAD}"/>
-  </joint>
-"""
-    end = urdf.rindex('</robot>')
-    return urdf[:end] + new + urdf[end:]
 
 
 def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
@@ -159,13 +118,6 @@ def _with_comment(text: str, model: IdentifiedModel, lines: Sequence[str]) -> st
     """Return the URDF with a comment before its first element, behind an XML declaration."""
     at = text.index('<robot')
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}'
-
-
-def _sensor_frame(model: IdentifiedModel) -> str:
-    """Return the frame in which the wrist sensor of a payload measured."""
-    first = model.preprocessing[0]
-    return (model.options.get('wrench_frame')
-            or first['sources'][first['wrench_topics'][0]]['frame_id'])
 
 
 def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,

@@ -115,7 +115,6 @@ def _nested(text: str) -> int:
 FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
     (): {'region': 'validity_range'},
     ('statistics',): {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
-    ('options',): {'refine_shapes': 'refine_nonlinear'},
     ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'},
     ('preprocessing',): {'struck': 'impacts'}}
 

@@ -25,7 +25,7 @@ from ...estimation.base_parameters import with_known
 from ...methods import METHODS
 
 FORMAT = 8  # of what is cached: counts up when rows, preparation or files change their meaning
-READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
+READ_AGAIN = ('robust', 'instrumental')  # estimators that need more than R factors
 
 
 @dataclass(frozen=True)

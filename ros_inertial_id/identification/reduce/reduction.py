@@ -17,6 +17,7 @@ from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlin
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.joints.kinematic_state import AT_REST
 
+REFINED = {'coulomb', 'presliding', 'stribeck', 'stribeck_atan'}  # whose constants leave the grid
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
 
 
@@ -77,7 +78,7 @@ def choose(structure: Structure, rows: Accumulated, options: EstimationOptions) 
     """Return the ``rows`` about base columns, friction laws and nonlinear parameters chosen."""
     wide = rows.folds
     base, folds, grid, entries = choose_alternatives(structure, wide)
-    searched = structure.searched_laws & set(options.refine_nonlinear)
+    searched = structure.searched_laws & REFINED
     refined = refine(Problem(merge(folds), base, {}, grid=grid), searched) if grid else None
     if refined and grid:
         base = refined.base

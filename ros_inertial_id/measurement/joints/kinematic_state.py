@@ -237,11 +237,6 @@ class JointSpaceObservation:
         return (edge if training or number == 0 and self.cut[0] else 0,
                 count - edge if training or last and self.cut[1] else count)
 
-    def low_passed(self, cutoff: float) -> 'JointSpaceObservation':
-        """Return the observation of the same positions filtered at ``cutoff`` [Hz] instead."""
-        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
-        return replace(self, kernel=kernel, measured_velocity=False)
-
     def efforts_at(self, state: JointSpaceState, shifts: np.ndarray) -> np.ndarray:
         """
         Return the joint torques (N, m, n) of a state, as they were stamped later.

@@ -8,18 +8,19 @@ recording says how sure they are (jackknife).  The one that explains most is nam
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import numpy as np
 
+from .description import with_inertials
 from .observation import BodiesObservation, BodiesState, doubt
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...jackknife import deviations, left_out
 from ...measurement.recording import Recording
-from ...methods.contract import Method, OptionsT, RobotT, StateT
+from ...methods.contract import DescribesRobots, Method, OptionsT, RobotT, StateT
 
 STRETCHES = 16  # left out one by one
 SURE = 5.0      # standard errors of a number of a hypothesis
@@ -51,7 +52,7 @@ class Hypothesis(Generic[StateT]):
     do: str
 
 
-class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
+class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], DescribesRobots):
     """A method whose observations are BodiesObservations, and say what is wrong with the rig."""
 
     @abstractmethod
@@ -79,6 +80,11 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
             more = []
         said = {'impacts': impacts} if 'impacts' in out.summary else {}
         return replace(out, summary={**out.summary, **said, 'doubts': doubts + more})
+
+    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
+                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+        """Return the YAML text of a ``robot`` with ``inertial`` of the identified ``links``."""
+        return with_inertials(robot.urdf, links)
 
     def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
                    parameters: Sequence[Parameter]

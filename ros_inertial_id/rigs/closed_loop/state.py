@@ -81,11 +81,6 @@ class Observation:
         for state in self.joints.states(training):
             yield close(self.robot, state, self.continuation)
 
-    def low_passed(self, cutoff: float) -> 'Observation':
-        """Raise ConfigError: dependent coordinates follow from what the filter left."""
-        raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
-                          found='one without a low-pass to lower', do='use another estimator')
-
 
 def close(robot: Mechanism, state: JointSpaceState,
           continuation: Continuation | None = None) -> MechanismState:

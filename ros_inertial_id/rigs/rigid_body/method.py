@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import null_space
 
 from .observation import LiveWrench, observe_wrenches
-from .rig import body_rig, BodyRig, payload_rig
+from .payload_link import urdf_with_payload
+from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
 from ..bodies.joints import random_bodies
 from ..bodies.method import BodiesMethod, Hypothesis
 from ..bodies.observation import BodiesObservation, BodiesState
@@ -112,6 +113,19 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
                  options: RigidBodyOptions) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
         return observe_wrenches(recording, robot, options)
+
+    def description_with(self, links: Mapping[str, Sequence[float]], robot: BodyRig,
+                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+        """
+        Return the text of a ``robot`` with identified ``links``; the payload as a link of its arm.
+
+        options : of the model, of which ``wrench_frame`` counts; summary : where it is empty
+        """
+        if robot.arm is None:
+            return super().description_with(links, robot, options, summary)
+        frame = (options.get('wrench_frame')
+                 or summary['sources'][summary['wrench_topics'][0]]['frame_id'])
+        return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
     def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
         """Return the errors of clocks and of gravity that a BodyRig may have."""

@@ -1,11 +1,12 @@
 """
 The simulated rigs under one contract, for the node that publishes them.
 
-A rig is made from the text of its description and a seed of everything random.
-It has ``description`` (URDF or YAML text), ``topics`` (topic: type), ``time`` [s] of its own
-clock, ``ends`` [s] (inf for one that goes on), ``advance()``, which moves on by a small step and
-returns the Channels of what was measured in it (stamps from 0), and ``truth`` : what an
-identification should find, name of the parameter -> value.  Topics named ``true_...`` are not
+Each is an entry point of RIGS_GROUP (see plugins.py), made from the text of its description and a
+seed of everything random.  It has ``description`` (URDF or YAML text), ``topics`` (topic: type),
+``time`` [s] of its own clock, ``ends`` [s] (inf for one that goes on), ``advance()``, which moves
+on by at most ``step`` [s] and returns the Channels of what was measured in it (stamps from 0), and
+``truth`` : what an identification should find, name of the parameter -> value.  Topics named
+``true_...`` are not
 measured: they hold what is to be predicted, without noise.
 """
 
@@ -35,6 +36,7 @@ class LiveSliderCrank:
     """The slider-crank: markers, IMU, crank torque, encoder."""
 
     urdf = 'slider_crank'
+    step = STEP
     ends = np.inf
     topics = {**TOPICS, TRUE_TORQUE: JOINT_STATE}
 
@@ -71,6 +73,7 @@ class LivePlatform:
     """The suspended platform: four held postures, then two motions of the loose limb."""
 
     urdf = ''
+    step = STEP
     topics = {MARKERS: POSES, two_links.IMU.topic: IMU}
 
     def __init__(self, urdf='', seed=0):
@@ -114,6 +117,7 @@ class LiveWrist:
     """A payload behind a force-torque sensor at the wrist of a moving arm."""
 
     urdf = 'franka'
+    step = STEP
     ends = np.inf
     link, joints = 'fr3_flange', tuple(f'fr3_joint{i}' for i in range(1, 8))
     topics = {'/joint_states': JOINT_STATE, '/wrench': WRENCH, '/payload/imu': IMU,
@@ -146,8 +150,3 @@ class LiveWrist:
         channels[TRUE_WRENCH] = wrench_channel(TRUE_WRENCH, stamps([s.time for s in samples]),
                                                np.array(exact), self.link)
         return channels
-
-
-RIGS: dict[str, type[LiveSliderCrank | LivePlatform | LiveWrist]] = {
-    'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
-    'wrist_sensor': LiveWrist}

@@ -1,27 +1,26 @@
-"""What the verbs for rigs and drives do: calibrate, postures, drive-gains."""
+"""What the verbs for rigs do: calibrate and postures."""
 
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from .console import changed, known_load, page, Progress, read_recording, show
-from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, EstimationError
-from ..estimation.problem import Problem
-from ..identification.fit.fitting import consistent_links
-from ..identification.model.files import read_description, read_text, write_text
-from ..identification.prepare.dataset import Dataset
-from ..identification.settings import load_options
-from ..procedures.drive_gains import identify_drive_gains
-from ..report.knowledge import with_error
-from ..report.recording_words import signal_sentences
-from ..report.sheet import Table
-from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
-from ..rigs.calibration.calibrate import calibrate_platform
-from ..rigs.calibration.postures import identify_held, identify_postures, suggest_posture
-from ..rigs.suspended_platform.method import SuspendedPlatform
-from ..rigs.suspended_platform.postures import joined, read_postures, relative_turns
+from .sheet import calibration_sheet, STIFFNESS_UNITS
+from ..calibration.calibrate import calibrate_platform
+from ..calibration.postures import identify_held, identify_postures, suggest_posture
+from ..suspended_platform.method import SuspendedPlatform
+from ..suspended_platform.postures import joined, read_postures, relative_turns
+from ..suspended_platform.rig import FREEDOMS
+from ...cli.console import changed, page, Progress, read_recording, show
+from ...cli.verbs_drives import aligned, loaded_recordings, number_row
+from ...dynamics.robot_model import gravity_from_mounting
+from ...errors import ConfigError, EstimationError
+from ...estimation.problem import Problem
+from ...identification.fit.fitting import consistent_links
+from ...identification.model.files import read_description, read_text, write_text
+from ...identification.prepare.dataset import Dataset
+from ...identification.settings import load_options
+from ...report.recording_words import signal_sentences
 
 suspended_platform = SuspendedPlatform()
 
@@ -30,24 +29,24 @@ def calibrate(options: Any) -> None:
     """Find springs and platform from free vibrations with known loads; write the description."""
     settings, gravity = _settings(options, 'suspended_platform')
     text = read_description(options.rig)
-    loaded = _loaded(options)
+    loaded = loaded_recordings(options)
     with Progress('recording') as progress:
         result = calibrate_platform(text, loaded, settings, gravity, progress)
     write_text(options.out, result.text)
     numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
-    rows = [_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
+    rows = [number_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
             zip(FREEDOMS, np.diag(result.stiffness), np.diag(result.stiffness_error),
                 STIFFNESS_UNITS)]
-    rows.append(_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
+    rows.append(number_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
     if result.imu:
-        rows += [_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
+        rows += [number_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
                  zip('xyz', result.imu['position'], result.imu['position_error'])]
-        rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
+        rows += [number_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
                  zip('xyz', result.imu['rpy'], result.imu['rpy_error'])]
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     files = page(options, options.report, lambda: calibration_sheet(result, options.rig))
     show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
-        *_aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
+        *aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
         *signal_sentences(result.preprocessing), str(options.out), *files.values()]))
 
 
@@ -80,41 +79,12 @@ def postures(options: Any) -> None:
         'consistent': {k: links[k] for k in ('links', 'loss_percent')},
         'next': {'links': turns, 'errors_shrink_to': factor}}, '\n'.join([
             f'{len(held.positions)} postures of {len(robot.link_names)} links: rank '
-            f'{estimate.rank} of {len(base)}', *_aligned(rows),
+            f'{estimate.rank} of {len(base)}', *aligned(rows),
             *(f'held postures leave open: {words}' for words in result.missing), *note,
             *(_interval_words(name, entry) for name, entry in bounds.items()),
             'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
                                       turns.items())
             + f' (errors shrink to {factor:.2f} of what they are)']))
-
-
-def drive_gains(options: Any) -> None:
-    """Find what effort is worth in torque, by a known load or a known gain."""
-    urdf = read_description(options.urdf) if options.urdf else ''
-    method, settings = load_options(options.config, options.method, changed(options, 'mounting'),
-                                    urdf)
-    result = identify_drive_gains(
-        _loaded(options, mass_alone=True), settings, method=method, link=options.link,
-        urdf=urdf,
-        known=dict(_gain(words) for words in options.gain))
-    rows = [_row(joint, gain, result.gain_errors[joint], 'torque per effort')
-            for joint, gain in result.gains.items()]
-    listed = ', '.join(f'{gain:.6g}' for gain in result.gains.values())
-    show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
-                   'relative_percent': result.relative_percent}, '\n'.join([
-                       *_aligned(rows),
-                       f'{result.relative_percent:.2f} % relative residual of the effort',
-                       f'effort_kind: current, drive_gain: [{listed}]']))
-
-
-def _loaded(options, mass_alone=False):
-    """Return [(Recording, load (10,)), ...] of --empty and --loaded."""
-    loads = [np.zeros(10)] * len(options.empty)
-    loads += [known_load(load, mass_alone) for _, load in options.loaded]
-    bags = [*options.empty, *(bag for bag, _ in options.loaded)]
-    if not bags:
-        raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(read_recording(bag), load) for bag, load in zip(bags, loads)]
 
 
 def _settings(options, method):
@@ -153,28 +123,9 @@ def _turn_words(turn):
     return f"{kind} {' '.join(f'{x:.2f}' for x in np.atleast_1d(value))} rad"
 
 
-def _gain(words):
-    try:
-        joint, value = words.replace('=', ' ').split()
-        return joint, float(value)
-    except ValueError:
-        raise ConfigError('--gain', found=repr(words), expected='JOINT=TORQUE_PER_EFFORT'
-                          ) from None
-
-
 def _entries(base, values):
     """Return the entries of JSON and the rows of text of base parameters, by (value, error)."""
     columns = list(zip(base.names(), base.expressions(), base.units(), values))
     return ([{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
-             for n, e, u, (v, s) in columns], [_row(e, v, s, u) for _, e, u, (v, s) in columns])
-
-
-def _row(name, value, error, unit):
-    if value is None:
-        return name, 'not determined', '', ''
-    value, error = with_error(value, error)
-    return name, value, f'+- {error}', unit
-
-
-def _aligned(rows):
-    return Table([''] * 4, rows, (3,)).lines()
+             for n, e, u, (v, s) in columns],
+            [number_row(e, v, s, u) for _, e, u, (v, s) in columns])

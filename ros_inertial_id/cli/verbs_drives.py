@@ -1,0 +1,71 @@
+"""What the verb for drives does, and what verbs with known loads and tables of numbers share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .console import changed, known_load, read_recording, show
+from ..errors import ConfigError
+from ..identification.model.files import read_description
+from ..identification.settings import load_options
+from ..measurement.recording import Recording
+from ..procedures.drive_gains import identify_drive_gains
+from ..report.knowledge import with_error
+from ..report.sheet import Table
+
+
+def drive_gains(options: Any) -> None:
+    """Find what effort is worth in torque, by a known load or a known gain."""
+    urdf = read_description(options.urdf) if options.urdf else ''
+    method, settings = load_options(options.config, options.method, changed(options, 'mounting'),
+                                    urdf)
+    result = identify_drive_gains(
+        loaded_recordings(options, mass_alone=True), settings, method=method, link=options.link,
+        urdf=urdf, known=dict(_gain(words) for words in options.gain))
+    rows = [number_row(joint, gain, result.gain_errors[joint], 'torque per effort')
+            for joint, gain in result.gains.items()]
+    listed = ', '.join(f'{gain:.6g}' for gain in result.gains.values())
+    show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
+                   'relative_percent': result.relative_percent}, '\n'.join([
+                       *aligned(rows),
+                       f'{result.relative_percent:.2f} % relative residual of the effort',
+                       f'effort_kind: current, drive_gain: [{listed}]']))
+
+
+def loaded_recordings(options: Any, mass_alone: bool = False
+                      ) -> list[tuple[Recording, np.ndarray]]:
+    """
+    Return [(Recording, its known load (10,)), ...] of --empty and --loaded.
+
+    mass_alone : see ``known_load``
+    """
+    loads = [np.zeros(10)] * len(options.empty)
+    loads += [known_load(load, mass_alone) for _, load in options.loaded]
+    bags = [*options.empty, *(bag for bag, _ in options.loaded)]
+    if not bags:
+        raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
+    return [(read_recording(bag), load) for bag, load in zip(bags, loads)]
+
+
+def number_row(name: str, value: float | None, error: float | None, unit: str
+               ) -> tuple[str, str, str, str]:
+    """Return the row of a number with its standard error; without a value it is not determined."""
+    if value is None:
+        return name, 'not determined', '', ''
+    rounded, its_error = with_error(value, error)
+    return name, rounded, f'+- {its_error}', unit
+
+
+def aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """Return the lines of ``rows`` of ``number_row``."""
+    return Table([''] * 4, rows, (3,)).lines()
+
+
+def _gain(words):
+    try:
+        joint, value = words.replace('=', ' ').split()
+        return joint, float(value)
+    except ValueError:
+        raise ConfigError('--gain', found=repr(words), expected='JOINT=TORQUE_PER_EFFORT'
+                          ) from None

@@ -1,0 +1,69 @@
+"""drive-gains and known loads, as typed: bags in, numbers or one line of error out."""
+
+import json
+
+import loaded_arm as drives
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.cli.console import known_load
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.procedures.drive_gains import load_parameters
+
+
+def _run(capsys, *arguments):
+    """Return (exit status, standard output, standard error) of inertial-id."""
+    status = main([str(a) for a in arguments])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def _refused(capsys, *arguments):
+    """Return the one line that a refused command line prints."""
+    status, out, error = _run(capsys, *arguments)
+    assert status == 2 and out == '' and error.count('\n') == 1, error
+    return error
+
+
+def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
+    folder = tmp_path
+    urdf = mujoco_arm.description('arm3')
+    true = mujoco_arm.true_urdf(urdf, 6)
+    (folder / 'arm.urdf').write_text(urdf)
+    (folder / 'arm.yaml').write_text('serial_arm: {friction: [viscous, coulomb], '
+                                     'coulomb_width: 0.02}\n')
+    write_recording(folder / 'bare', drives.record(true, 1))
+    write_recording(folder / 'held', drives.record(drives.loaded(true), 2))
+    ten = load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
+    words = ('drive-gains', '--empty', folder / 'bare', '--urdf', folder / 'arm.urdf', '--config',
+             folder / 'arm.yaml')
+    status, printed, _ = _run(capsys, *words, '--json', '--loaded', folder / 'held',
+                              ' '.join(map(str, ten)))
+    told = json.loads(printed)
+    assert status == 0
+    np.testing.assert_allclose(list(told['gains'].values()), drives.gains(), rtol=0.01)
+    status, printed, _ = _run(capsys, *words, '--gain', 'joint2=8')
+    assert status == 0 and 'drive_gain: [' in printed and 'joint2' in printed
+    assert 'cannot be known' in _refused(capsys, *words)
+    assert 'JOINT=TORQUE' in _refused(capsys, *words, '--gain', 'joint2')
+
+
+def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():
+    edges, center, mass = np.array([0.3, 0.2, 0.1]), np.array([0.5, -0.2, 0.1]), 12.0
+    grid = (np.arange(20) + 0.5) / 20 - 0.5
+    points = np.stack(np.meshgrid(grid, grid, grid), -1).reshape(-1, 3) * edges + center
+    inertia = mass * (np.mean((points ** 2).sum(1)) * np.eye(3)
+                      - points.T @ points / len(points))
+    ten = known_load('12 0.5 -0.2 0.1 0.3 0.2 0.1')
+    np.testing.assert_allclose(ten[:4], [mass, *(mass * center)])
+    # The midpoint rule misses 1/400 of a block's own second moments.
+    np.testing.assert_allclose(inertia_tensor(ten), inertia, atol=mass * 0.13 / 12 / 390)
+    point = known_load('12, 0.5, -0.2, 0.1')
+    assert inertia_tensor(point)[2, 2] == pytest.approx(mass * (0.5 ** 2 + 0.2 ** 2))
+    np.testing.assert_array_equal(known_load(' '.join(map(repr, ten.tolist()))), ten)
+    with pytest.raises(ConfigError, match='MASS X Y Z'):
+        known_load('12 0.5')
