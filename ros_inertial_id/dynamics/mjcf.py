@@ -29,6 +29,7 @@ UNREAD = {'include': 'put the text of that file there', 'frame': 'place its bodi
           'attach': 'write its bodies out'}  # elements, and what to do instead
 MISREAD = {'axisangle': 'give a quat', 'eulerseq': 'give quats', 'settotalmass': 'give masses',
            'balanceinertia': 'correct the inertias'}  # attributes
+BY_CLASS = {'mass', 'pos', 'quat', 'euler', 'xyaxes', 'zaxis'}  # of shapes, not read in a default
 LEFT_OUT = {
     'equality/joint': 'closures: coupling J K RATIO, beside all others of the file',
     'equality/tendon': 'closures: coupling J K RATIO L RATIO, beside all others of the file',
@@ -74,13 +75,13 @@ def _readable(path):
     world = root.find('worldbody')
     if world is None or world.find('.//body') is None:
         raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
-    _refuse(path, root)
     for equality in root.iterfind('equality'):
         for inactive in equality.findall('*[@active="false"]'):
             equality.remove(inactive)
     for tag, place in (('body', world), ('joint', world), ('key', root)):
         for number, element in enumerate(place.iter(tag)):
             element.set('name', element.get('name', f'{tag}{number}'))
+    _refuse(path, root)
     _mount(path, root)
     base = ElementTree.SubElement(world, 'body', name=WORLD)
     for body in world.findall('body')[:-1]:
@@ -107,7 +108,10 @@ def _refuse(path, root):
             do = {**UNREAD, **MISREAD}[wrong[0]]
             raise RobotModelError(f'pinocchio does not read {wrong[0]} in {path}',
                                   found=_words(element), do=f'{do}, or give a URDF')
-    unweighed = root.find('compiler[@inertiafromgeom="true"]') is not None
+    for tag in ('joint', 'site'):
+        for element in root.iterfind(f'.//default/{tag}[@pos]'):
+            raise RobotModelError(f'pinocchio does not read pos in a default of {path}',
+                                  found=_words(element), do=f'give it in each {tag}')
     for body in root.iterfind('worldbody//body[joint]'):
         joints = body.findall('joint')
         if len(joints) > 1:
@@ -115,11 +119,25 @@ def _refuse(path, root):
                                   found=[joint.get('name') for joint in joints],
                                   do='give each a body of its own, one on the other')
         for part in body.iter('body'):
-            if part.find('geom[@mesh]') is not None and (
-                    unweighed or part.find('inertial') is None):
-                raise RobotModelError(f'body {part.get("name")} in {path} has no <inertial>',
-                                      found='a mesh, which pinocchio does not weigh',
-                                      do='give it an <inertial>, as MuJoCo compiles it')
+            _refuse_shapes(path, root, part)
+
+
+def _refuse_shapes(path, root, body):
+    """Raise RobotModelError where pinocchio would weigh a body by its shapes, unlike MuJoCo."""
+    compiler = root.find('compiler')
+    compiler = {} if compiler is None else compiler
+    if body.find('geom') is None or compiler.get('inertiafromgeom') != 'true' and (
+            body.find('inertial') is not None):
+        return
+    by_class = [_words(geom) for geom in root.iterfind('.//default/geom')
+                if BY_CLASS & set(geom.keys())]
+    wrong = [_words(mesh) for mesh in body.iterfind('geom[@mesh]')] or by_class
+    if wrong or compiler.get('inertiagrouprange'):
+        raise RobotModelError(f'body {body.get("name")} in {path} has no <inertial>',
+                              expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
+                              'meshes, no mass or place by class, no inertiagrouprange',
+                              found=(wrong or [_words(compiler)])[0],
+                              do='give it an <inertial>, as MuJoCo compiles it')
 
 
 def _mount(path, root):
@@ -156,16 +174,19 @@ def _add_bodies(model, tree):
     """Add links and joints of pinocchio's model; return the links of its joints, base first."""
     bodies = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
     links = {frame.parentJoint: frame.name for frame in reversed(bodies)}
+    references = _configurations(model)['qpos0']
     for j in range(1, model.njoints):
         joint, inertia = model.joints[j], model.inertias[j]
         kind = {'JointModelR': 'hinge', 'JointModelP': 'slide'}.get(joint.shortname()[:11], 'ball')
         tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
         single = joint.nv == 1
-        limits = zip(('lower', 'upper', 'velocity', 'effort'), joint_limits(model, joint))
+        limits = dict(zip(('lower', 'upper', 'velocity', 'effort'), joint_limits(model, joint)))
+        for end in ('lower', 'upper'):  # pinocchio's are counted from ref, its positions are not
+            limits[end] += references[joint.idx_q]
         tree.joint(model.names[j], kind, (links[model.parents[j]], links[j]),
                    model.jointPlacements[j].homogeneous,
                    axes=[joint_axis(joint)] if single else [],
-                   limits={k: x for k, x in limits if np.isfinite(x)} if single else {})
+                   limits={k: x for k, x in limits.items() if np.isfinite(x)} if single else {})
     for frame in bodies:
         if frame.name not in links.values():
             tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
@@ -193,11 +214,15 @@ def _say_friction(model, tree):
                                 for law, x in there.items()))
 
 
+def _configurations(model):
+    """Return {name: configuration (nq,)}: qpos0, where joints are drawn, and the keyframes."""
+    return {pair.key(): pair.data() for pair in model.referenceConfigurations}
+
+
 def _say_start(model, tree, root):
     """Say where hinges and slides are at the first keyframe, or the reference without one."""
     key = root.find('keyframe/key[@qpos]')
-    known = {pair.key(): pair.data() for pair in model.referenceConfigurations}
-    q = known.get('' if key is None else key.get('name'), known.get('qpos0', pin.neutral(model)))
+    q = _configurations(model)['qpos0' if key is None else key.get('name')]
     for name, joint in zip(model.names[1:], model.joints[1:]):
         if joint.nq == 1 and q[joint.idx_q]:
             tree.say('start', f'{name} {q[joint.idx_q]:.6g}')

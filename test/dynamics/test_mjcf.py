@@ -112,6 +112,14 @@ def test_limits_and_links_are_those_of_the_file(tmp_path):
     assert {'link0', 'tool'} < {frame.name for frame in robot.pin_model.frames}
 
 
+def test_limits_count_from_where_mujoco_s_positions_do(tmp_path):
+    robot, model = (load_robot_model(mjcf_description(written(tmp_path, GRIPPER))),
+                    mujoco.MjModel.from_xml_string(GRIPPER))
+    for name in 'ab':
+        k = robot.joint_names.index(name)
+        np.testing.assert_allclose([robot.lower[k], robot.upper[k]], model.joint(name).range)
+
+
 def test_options_say_what_the_file_says(tmp_path):
     text = FOUR_BAR.replace('</mujoco>', '<keyframe><key qpos="0.2 0.1 0"/></keyframe></mujoco>')
     own = options_of(mjcf_description(written(tmp_path, text)))
@@ -170,6 +178,9 @@ def test_other_equalities_are_closures(tmp_path, line, words):
     ('<joint name="rocker" axis="0 1 0"/>', '<freejoint/>', 'free joint.*rocker.*joint: free'),
     (BODY.format('0 0.003 0.12', 0.5, '0.004 0.004 0.0005'), '<geom type="mesh" mesh="m"/>',
      'rocker.*no <inertial>'),
+    (BODY.format('0 0.003 0.12', 0.5, '0.004 0.004 0.0005'),
+     '<default><geom mass="0"/></default><geom size="0.1"/>', 'rocker.*by class.*geom mass'),
+    ('<worldbody>', '<default><joint pos="0 0 1"/></default><worldbody>', 'pos in a default'),
     ('body2="rocker"', 'body2="rockr"', 'pinocchio cannot read.*rockr'),
     ('</worldbody>', '', 'cannot be read.*XML'), ('worldbody', 'world', 'has no bodies')])
 def test_what_pinocchio_would_misread_is_refused(tmp_path, old, new, words):
