@@ -10,7 +10,7 @@ apart, as a topic of their own.
 from collections.abc import Mapping, Sequence
 import logging
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,16 +26,7 @@ SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 1
 _logger = logging.getLogger(__name__)
 
 
-class Table(Protocol):
-    """A data frame of pandas or polars; a table of pyarrow has ``column_names``."""
-
-    columns: Any
-
-    def __getitem__(self, name: Any) -> Any:
-        """Return the column of a name."""
-
-
-LogSource = str | Path | Mapping[str, Any] | Table
+LogSource = str | Path | Mapping[str, Any] | Any  # a data frame at the last
 Logs = LogSource | Sequence[LogSource]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 from zlib import crc32
 
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
 from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, McapRecord, Message, Schema
 from mcap.stream_reader import MAGIC_SIZE, StreamReader
@@ -30,7 +30,7 @@ _HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('seque
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
 _TOGETHER = 1 << 20  # bytes of messages without a chunk that are taken apart at once
-_CUT = (EndOfFile, struct.error)
+_CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on behind the end
 _BROKEN = (*DAMAGED, *_CUT, McapError, OverflowError)
 
 
@@ -60,7 +60,9 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                     topics.learn(record)
         except _BROKEN as error:
             if isinstance(error, InvalidMagic) and stream.tell() <= MAGIC_SIZE:
-                raise RecordingError(f'{path} is no mcap file', found=error) from error
+                stream.seek(0)
+                raise RecordingError(f'{path} is no mcap file',
+                                     found=f'{stream.read(MAGIC_SIZE)!r}') from error
             wrong = 'cut off' if isinstance(error, _CUT) else f'damaged ({error})'
             damage.append(f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
                           'after it is read; save what is left with: '

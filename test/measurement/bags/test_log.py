@@ -72,18 +72,6 @@ def test_real_logs_come_back_bit_exact(tmp_path, log, urdf, samples):
     assert recording.robot_description == (DATA / urdf).read_text()
 
 
-@pytest.mark.parametrize('keys', [
-    ('stamp_s', 'q', 'v', 'tau'), ('time', 'position', 'velocity', 'effort'),
-    ('T', 'Pos', 'dQ', 'current'), ('timestamp', 'positions', 'qdot', 'torque')])
-def test_npz_keys_have_aliases(tmp_path, keys):
-    log = save(tmp_path / 'log.npz', **dict(zip(keys, (UNIX, Q, V, TAU))))
-    channel = imported(tmp_path, log)
-    assert channel.names == JOINTS
-    for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
-        np.testing.assert_array_equal(channel.fields[field], values)
-    np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(UNIX)), 2)  # [ns]
-
-
 def test_stamps_in_ns_stay_as_they_are(tmp_path):
     stamps = 1_700_000_000_000_000_001 + np.arange(N) * 999_999_937
     log = save(tmp_path / 'log.npz', stamp_ns=stamps, q=Q)
