@@ -294,15 +294,6 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
                          f'{100 * relative:.0f} % with any bodies')]
-    bad = tuple(n for n, r, t, m in zip(names, np.minimum(base.residual, rms), base.torque, moves)
-                if m and r > NOTHING * t)  # nor by the description
-    if bad:
-        own = np.isin(names, bad)
-        nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())
-        return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
-                        f'{", ".join(bad)} are predicted no better than by zero',
-                        'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,
-                        'look whether they are noise alone')]
     return []
 
 

@@ -14,7 +14,6 @@ from .samples import DELAYS, WIDTH
 LATE = 0.004        # [s] of a delay that is
 LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
 LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
-SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
 SLOW = 0.1          # [rad/s] in which friction falls from that of rest
 
@@ -73,32 +72,12 @@ def _fewest(evidence: Evidence, best: dict[tuple, Fitted], sign: tuple) -> tuple
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
-    """
-    Yield the efforts permuted: by ``evidence`` another order explains the joints best.
-
-    Of the orders in which every column explains its joint alone best; where the data as recorded
-    are explained badly, and those too, of the orders that exchanges of two columns reach.
-    """
+    """Yield the efforts permuted: by ``evidence`` every column explains another joint best."""
     targets, names = _assignments(evidence), evidence.samples.robot.joint_names
-    if evidence.base.relative > BADLY:
-        targets.append(np.arange(len(names)))
     if not targets:
         return
     best, fit = max(((t, evidence.fit(evidence.hypothesis(target=t))) for t in targets),
                     key=lambda one: one[1].evidence)
-    for _ in range(SWAPS if evidence.base.relative > BADLY else 0):
-        before = fit.evidence
-        if fit.relative < BADLY:
-            break
-        for j in range(len(best)):
-            for k in range(j):
-                other = best.copy()
-                other[[j, k]] = best[[k, j]]
-                there = evidence.fit(evidence.hypothesis(target=other))
-                if there.evidence > fit.evidence:
-                    best, fit = other, there
-        if fit.evidence <= before:
-            break
     target, fit = _needed(evidence, best, fit)
     moved = np.flatnonzero(target != np.arange(len(names)))
     if not moved.size or not _better_described(evidence, target, moved):

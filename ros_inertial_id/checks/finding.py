@@ -11,8 +11,9 @@ relative to its own torque (RMS over RMS):
   alone; or a finding is doubtful;
 - good: otherwise; not checked: no rule covers it, as there is no residual to judge.
 
-For the whole the same on all torques together; it is never better than usable while more than a
-fifth of a joint's torque remains, and names that joint: a wrist weighs nothing in the sum.
+For the whole the same on all torques together, where the residual lasts as that of the joint that
+leaves most; it is never better than usable while more than a fifth of a joint's torque remains,
+and names that joint: a wrist weighs nothing in the sum.
 """
 
 from collections.abc import Mapping, Sequence

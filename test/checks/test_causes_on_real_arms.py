@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
-from recording_faults import columns, gravity_torque, late, rebuilt
+from recording_faults import columns, late, load_torque, rebuilt
 
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import DOUBTFUL, NOTE, WRONG
@@ -53,7 +53,7 @@ def test_one_factor_that_makes_the_description_right_is_a_unit(arms):
 
 def test_a_load_is_no_unit_and_does_not_make_the_recording_doubtful(arms):
     for arm in arms.values():
-        names, torque = gravity_torque(arm, 10.0, False)
+        names, torque = load_torque(arm, 10.0)
         _, _, _, _, _, tau = columns(arm)
         tau[:, names] += torque
         found = check([rebuilt(arm, effort=tau)], OPTIONS).checks

@@ -33,11 +33,6 @@ def test_clean_joints_without_a_description_are_silent():
     assert channel_checks(_joints(*_motion())) == []
 
 
-def test_empty_and_short_recordings_have_nothing_to_show():
-    assert channel_checks(Recording({})) == []
-    assert channel_checks(_joints(*(x[:5] for x in _motion()))) == []
-
-
 def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
     rng = np.random.default_rng(1)  # pushed now and then: most samples repeat, others jump
     t, q, v, tau = _motion(rate=100.0)
@@ -70,13 +65,6 @@ def test_a_spike_is_found_where_it_is_at_any_rate(rate):
     (finding,) = channel_checks(_joints(t, q, v, tau))
     assert (finding.name, finding.joints) == ('velocity spikes', ('b',))
     np.testing.assert_allclose(finding.windows, [(t[k], t[k])])
-
-
-def test_noise_that_comes_and_goes_is_no_spike():
-    t, q, v, tau = _motion()
-    rng = np.random.default_rng(3)  # as of a gear that rattles when it is fast
-    tau += 0.5 * (np.abs(v) > 1.5) * rng.standard_normal(tau.shape)
-    assert _names(_joints(t, q, v, tau)) == []
 
 
 def test_clipped_stuck_and_broken_values_are_named():
@@ -144,12 +132,6 @@ def test_coarse_positions_are_no_wrong_stamps():
     assert {f.name for f in found} == {'position quantised'}
     found = channel_checks(_joints(1.3 * t, q, v, tau))
     assert 'wrong rate or stamps' in {f.name for f in found}
-
-
-def test_stamps_off_any_grid_jitter():
-    t, q, v, tau = _motion()
-    late = np.sort(t + np.random.default_rng(0).uniform(0.0, 0.02, len(t)))
-    assert _names(_joints(late, q, v, tau)) == ['stamps jitter']
 
 
 def test_messages_that_come_twice_are_no_stamps_that_repeat():
@@ -269,12 +251,3 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
     monkeypatch.setattr(signal_values, 'GAP', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]
-
-
-def test_time_that_runs_backwards_is_all_that_is_said():
-    urdf = mujoco_arm.description('arm3')
-    t, q, v, _ = mujoco_arm.motion(3, 6.0, 250, seed=6)
-    t[500:520] -= 1.0
-    recording = replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 10.0, q, v, q),
-                        robot_description=urdf)
-    assert [f.name for f in channel_checks(recording)] == ['stamps run backwards']

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ros_inertial_id.checks.efforts import _cycles, _needed
+from ros_inertial_id.checks.efforts import _needed
 
 
 def evidence_of(worth):
@@ -15,11 +15,6 @@ def evidence_of(worth):
     return SimpleNamespace(hypothesis=lambda target: target, fit=fit)
 
 
-def test_an_order_falls_into_its_cycles():
-    assert _cycles(np.array([1, 0, 2, 4, 5, 3])) == [[0, 1], [3, 4, 5]]
-    assert _cycles(np.arange(4)) == []
-
-
 def test_a_cycle_of_small_joints_needs_evidence_of_its_own():
     target = np.array([1, 0, 2, 4, 5, 3])
     for doubtful, kept in ((17.0, [1, 0, 2, 3, 4, 5]), (46.0, target)):
@@ -27,9 +22,3 @@ def test_a_cycle_of_small_joints_needs_evidence_of_its_own():
         found, fit = _needed(evidence, target, evidence.fit(target))
         np.testing.assert_array_equal(found, kept)
         assert fit.evidence == evidence.fit(found).evidence
-
-
-def test_one_cycle_alone_stays():
-    target = np.array([1, 0, 2])
-    evidence = evidence_of({0: 8.0})
-    assert _needed(evidence, target, evidence.fit(target))[0] is target

@@ -1,7 +1,5 @@
 """Test which velocities are used: those that predict best, and that the note says so."""
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 import pytest
@@ -13,16 +11,8 @@ import ros_inertial_id as rid
 DISAGREE = 'velocity_disagreement'
 
 
-def _recording(seed=2, noise=(1e-5, 1e-3)):
-    """Return 20 s of an arm near its description, noise of its positions and velocities."""
-    urdf = mujoco_arm.description('arm3')
-    t, q, v, a = mujoco_arm.motion(3, 20.0, 250.0, seed=seed, speed=1.0)
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a)
-    rng, size = np.random.default_rng(seed), tau.std(0)
-    tau += size * (0.15 * v + 0.003 * rng.standard_normal(tau.shape))
-    noisy = (x + s * rng.standard_normal(x.shape) for x, s in zip((q, v), noise))
-    out = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, *noisy, tau)
-    return replace(out, robot_description=urdf)
+def _recording(seed=2, **noise):
+    return mujoco_arm.recorded('arm3', seed, rate=250.0, **noise)
 
 
 def _filtered(recording, cutoff, joints):
@@ -76,10 +66,3 @@ def test_velocities_beside_coarse_positions_are_used_and_this_is_said():
     assert _used(result) == 'measured'
     assert 'velocity used' in {f.name for f in result.checkup.checks}
     assert _relative(result) < _relative(rid.identify(coarse, velocity='differentiated'))
-
-
-def test_a_note_on_velocities_that_were_asked_for_says_so():
-    result = rid.identify(_filtered(_recording(), 5.0, (0, 1, 2)), velocity='measured')
-    assert [f.do for f in result.checkup.checks if f.name == 'velocity delayed'] == [
-        'velocity: measured is set']
-    assert _used(result) == 'measured'

@@ -31,6 +31,14 @@ def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
                              'more than 20 % relative residual of c in cross-validation')
 
 
+@pytest.mark.parametrize('share, lasting, word', [
+    (0.15, 1.0, USABLE), (0.15, 0.1, GOOD), (0.05, 1.0, GOOD)])
+def test_a_systematic_residual_of_all_torques_is_not_good(share, lasting, word):
+    fit = Judged({'a': 10.0 * share, 'b': 0.01}, {'a': 10.0, 'b': 1.0})
+    joints = joint_verdicts(fit, {}, [], {'a': lasting})
+    assert whole_verdict(fit, joints, [], {'a': lasting, 'b': 2.0}).word == word
+
+
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
     finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
                       ('a',), DOUBTFUL, '')

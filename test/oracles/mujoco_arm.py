@@ -5,6 +5,7 @@ Exact inverse dynamics of a smooth motion, noise as of real sensors on top: MuJo
 with what is tested, and the truth is known.
 """
 
+from dataclasses import replace
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
@@ -72,6 +73,24 @@ def real(path, names):
     channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
                       {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}, names)
     return Recording({'/joint_states': channel}, provenance={'path': path})
+
+
+def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
+    """
+    Return 20 s of an arm that is not quite its description, with friction.
+
+    noise : standard deviations of positions and velocities; that of efforts is 0.3 %
+    """
+    urdf = description(name)
+    t, q, v, a = motion(len(joints_of(urdf)), 20.0, rate, seed=seed, speed=1.0)
+    if name == 'franka':  # in the middle of its limits
+        q = q - q.mean(0) + np.array([0.0, 0.0, 0.0, -1.57, 0.0, 1.87, 0.0])
+    gravity = (0.0, 0.0, -9.81) if mounting == 'upright' else (9.81, 0.0, 0.0)
+    tau = torque(true_urdf(urdf, seed), q, v, a, gravity)
+    rng, size = np.random.default_rng(seed), tau.std(0)
+    tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
+    noisy = (x + sd * rng.standard_normal(x.shape) for x, sd in zip((q, v), noise))
+    return replace(recording(joints_of(urdf), t, *noisy, tau, mounting), robot_description=urdf)
 
 
 def problem(urdf, options, t, q, v, a, tau, folds=1):

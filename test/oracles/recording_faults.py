@@ -212,36 +212,36 @@ def mounted_degrees(recording, options, level, rng):
     return recording, replace(options, mounting=f'rpy {(15, 45, 90)[level]} 0 0'), None
 
 
-def gravity_torque(recording, extra=0.0, compensated=True):
-    """Return (N, n) torques of gravity, or of a load of ``extra`` kg in the last body."""
+def described_robot(recording):
+    """Return the RobotModel of the recording's description, and its columns of the messages."""
     from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
-    _, channel, t, q, v, tau = columns(recording)
     robot = load_robot_model(recording.robot_description, gravity_base=gravity_from_mounting(
         recording.mounting or 'upright'))
-    names = [channel.names.index(j) for j in robot.joint_names]
-    model = robot.pin_model
-    if not compensated:
-        return names, _load_torque(model, robot, t, q[:, names], v[:, names], extra)
-    data = model.createData()
-    return names, np.array([pin.computeGeneralizedGravity(model, data, x).copy()
-                            for x in robot.pin_q(q[:, names])])
+    return robot, [columns(recording)[1].names.index(j) for j in robot.joint_names]
 
 
-def smooth(t, q, v):
-    """Return q, v and accelerations (N, n) without the noise of the sensors."""
+def gravity_torque(recording):
+    """Return (names, torque) with the (N, n) torques of gravity."""
+    robot, names = described_robot(recording)
+    data, q = robot.pin_model.createData(), columns(recording)[3][:, names]
+    return names, np.array([pin.computeGeneralizedGravity(robot.pin_model, data, x).copy()
+                            for x in robot.pin_q(q)])
+
+
+def load_torque(recording, mass):
+    """Return (names, torque) with the (N, n) torques of a load of ``mass`` kg in the last body."""
+    robot, names = described_robot(recording)
+    _, _, t, q, v, _ = columns(recording)
+    # A load does not feel the noise of the sensors: accelerations of smoothed velocities.
     size = max(1, int(0.1 / np.median(np.diff(t))))
-    q, v = (uniform_filter1d(x, size, axis=0) for x in (q, v))
-    return q, v, uniform_filter1d(np.gradient(v, t, axis=0), size, axis=0)
-
-
-def _load_torque(model, robot, t, q, v, mass):
-    loaded = pin.Model(model)
+    smooth = uniform_filter1d(v[:, names], size, axis=0)
+    a = uniform_filter1d(np.gradient(smooth, t, axis=0), size, axis=0)
+    model, loaded = robot.pin_model, pin.Model(robot.pin_model)
     body = pin.Inertia(mass, np.array([0.0, 0.02, 0.08]), 1e-3 * mass * np.eye(3))
     loaded.inertias[model.njoints - 1] = loaded.inertias[model.njoints - 1] + body
-    a = smooth(t, q, v)[2]  # a load does not feel the noise of the sensors
     one, two = model.createData(), loaded.createData()
-    return np.array([pin.rnea(loaded, two, *state) - pin.rnea(model, one, *state)
-                     for state in zip(robot.pin_q(q), v, a)])
+    return names, np.array([pin.rnea(loaded, two, *state) - pin.rnea(model, one, *state)
+                            for state in zip(robot.pin_q(q[:, names]), v[:, names], a)])
 
 
 def compensated(recording, options, level, rng):
@@ -253,7 +253,7 @@ def compensated(recording, options, level, rng):
 
 def undeclared(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
-    names, torque = gravity_torque(recording, (2.0, 4.0, 8.0)[level], False)
+    names, torque = load_torque(recording, (2.0, 4.0, 8.0)[level])
     tau[:, names] += as_efforts(torque, options)
     return rebuilt(recording, effort=tau), options, None
 
@@ -299,12 +299,10 @@ def velocity_alone(factor):
 
 
 def percent(recording, options, level, rng):
-    from ros_inertial_id.dynamics.robot_model import load_robot_model
-    _, channel, t, q, v, tau = columns(recording)
-    robot = load_robot_model(recording.robot_description)
+    robot, names = described_robot(recording)
     if not np.all(robot.effort > 0):
         return None, options, None
-    names = [channel.names.index(j) for j in robot.joint_names]
+    tau = columns(recording)[-1]
     tau[:, names] *= 100.0 / robot.effort
     return rebuilt(recording, effort=tau), options, None
 
