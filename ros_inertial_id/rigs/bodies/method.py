@@ -32,6 +32,7 @@ SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
 MATTERS = 0.05  # of the measured: a residual of less is no reason against a rig
 BEYOND = 'residual beyond noise'
+THROUGHOUT = 0.5  # share of the recording beyond which an impact is none
 MOST = 8192     # rows of each kind at most
 Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
 
@@ -88,7 +89,8 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
         if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
             more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
                              len(parameters), self.hypotheses(robot, options))
-        if more and more[0]['name'] != BEYOND:
+        lasted = sum(end - start for start, end in impacts)
+        if more and (more[0]['name'] != BEYOND or lasted > THROUGHOUT * out.summary['duration']):
             impacts = []  # what is wrong throughout is no burst
         elif impacts:
             more = []

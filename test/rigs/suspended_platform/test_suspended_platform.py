@@ -189,7 +189,7 @@ def test_spring_that_touches_a_stop_is_noticed(recordings):
     good, bad = (identify([r], OPTIONS, method='suspended_platform', urdf=text).model
                  .preprocessing[0] for r in (recordings[0][0], struck))
     assert good['impacts'] == [] and good['doubts'] == []
-    # In every swing of the recording: no burst, but springs that are stiffer than described.
+    # In every swing of the recording: no burst, but other springs than described.
     assert [entry['severity'] for entry in bad['doubts']] == ['wrong'], bad['doubts']
 
 
