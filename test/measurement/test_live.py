@@ -15,7 +15,6 @@ from ros_inertial_id.measurement.recording import Channel, joined  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
                                                        TRUE_TORQUE, TRUE_WRENCH)
-from ros_inertial_id.rigs.simulation.slider_crank import RigOptions  # noqa: E402
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']
@@ -32,9 +31,9 @@ DELAY = 5e-3  # [s] of the rig's camera
 FOUND = {'torque_clock_offset': -DELAY}
 
 
-def slider_crank(**options):
+def slider_crank(seed=0):
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
-    rig = LiveSliderCrank(urdf, options=RigOptions(**options))
+    rig = LiveSliderCrank(urdf, seed)
     return rig, urdf
 
 
