@@ -6,7 +6,7 @@ future is known as the filter needs (twice: once for the signals, once for colum
 which are filtered as the torque was), and a JointSpaceState on a uniform clock around them.
 """
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -120,6 +120,11 @@ class LiveMotion:
         """Return the topics whose samples are needed."""
         return tuple(self._takers)
 
+    @property
+    def standard_deviation(self) -> Mapping[str, np.ndarray]:
+        """Return nothing: how well the newest state is known is not known."""
+        return {}
+
     def listen(self, topic: str, take: Callable[[Channel], None]) -> None:
         """Hand the Channels of a ``topic`` to ``take``, which calls ``move`` or ``load``."""
         self._takers.setdefault(topic, []).append(take)
@@ -213,6 +218,16 @@ class LiveMotion:
         kernel = signals.zero_phase_kernel(self._period, self._cutoff,
                                            (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
+
+    @property
+    def newest(self) -> np.ndarray:
+        """Return the stamps (m,) [s] of the motion that is remembered."""
+        return self._motion.t
+
+    def begin_again(self, before: float) -> None:
+        """Drop what was measured ``before`` a time [s], and lay a new clock when next asked."""
+        self.forget(before)
+        self._clock, self._done = None, -np.inf
 
     def forget(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s]."""

@@ -28,7 +28,7 @@ UNITS = {
     'smoothed_deviation': 'rad or m, /s, /s²', 'sources': 'm RMS', 'bias': 'N and N m',
     'camera': 'm and rad', 'gyro_bias': 'rad/s', 'accelerometer_bias': 'm/s²',
     'turned_degrees': '°', 'misfit': 'rad/s and m/s²', 'variance': 'rad²/s² and m²/s⁴'}
-HIDDEN = {'cutoff_curve', 'torque_clock_gain'}
+HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 
 
 def uses_table(joints: Sequence[JointUse]) -> Table:

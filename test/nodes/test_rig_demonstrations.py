@@ -52,7 +52,10 @@ def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path)
     # Six numbers within three standard errors: missed by one of them in a run of fifty.
     assert told['within_3_standard_errors'] >= 5 / 6
     assert told['worst_error_percent'] < 2.0
-    assert told['prediction_relative_percent'] < 3.0  # 1.3, by markers at a lag of 0.2 s
+    # 0.6; where the middleware brings the IMU later than the lag allows to wait, it is said, and
+    # markers alone gave up to 16.
+    said = (tmp_path / 'demo' / 'torque_prediction.log').read_text()
+    assert told['prediction_relative_percent'] < (25.0 if 'is silent' in said else 2.0)
     assert nodes_of(tmp_path) == []
     rate = read_bag(tmp_path / 'demo' / 'recording').channels['/markers/crank_pin'].stamp_ns
     assert np.median(np.diff(rate)) == pytest.approx(1e9 / 800, abs=1)

@@ -1,9 +1,10 @@
 """
 A closed loop while it runs: crank angles or markers and torques as they come.
 
-Markers become z(t) by the same least squares on the mechanism as offline, frame by frame, and are
-waited for until every topic has gone on.  Encoders or markers are filtered and differentiated at a
-fixed lag, as an arm's joints are; IMUs take no part.
+Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
+IMUs the causal filter of imu.py gives the motion as soon as all sensors have shown it: markers are
+waited for until every topic has gone on, IMUs as long as the lag allows.  Without IMUs it is
+filtered and differentiated at a fixed lag.
 """
 
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from .camera import camera_of
+from .imu import CausalFilter, PATIENCE
 from .marker_fit import MarkerFit
 from .motion import torque_of
 from .state import close, MechanismState
@@ -21,22 +23,38 @@ from ..measurement.markers import common_frames, LINE, Marker, read_markers
 from ...errors import InertialIdError, RecordingError
 from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.joints.drives import effort_map
-from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
+from ...measurement.joints.kinematic_state import JointSpaceState
+from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion, WARM_UP
 from ...measurement.recording import Recording
 
 FEWEST = 3       # frames solved at once
 ROUNDING = 1e-9  # [s] by which equal stamps of two topics may differ
 HIDDEN = 5.0     # [s] without a topic of markers, after which what came on others is left out
+REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
 
 
 class LiveMechanism(LiveMotion):
-    """The motion and torques of a Mechanism; contract in methods/__init__.py."""
+    """
+    The motion and torques of a Mechanism; contract in methods/__init__.py.
+
+    covariance : with IMUs, (3 k, 3 k) of z, zdot, zddot of the newest state
+    """
+
+    covariance = None
 
     def __init__(self, robot: Mechanism, options: Any, lag: float,
                  metadata: Mapping[str, Any]):
         measured = options.velocity == 'measured' and not options.markers
-        super().__init__(options.cutoff, measured, lag, effort_map(options, len(robot.actuated)),
-                         metadata.get('torque_clock_offset', 0.0))
+        # A causal filter needs no time of its own: all of the lag is left to wait with.
+        patience = max(PATIENCE, lag) if options.imus else PATIENCE
+        self._filter = (CausalFilter(robot, options.imus, metadata, patience) if options.imus
+                        else None)
+        turn = effort_map(options, len(robot.actuated))
+        shift = metadata.get('torque_clock_offset', 0.0)
+        # What stands in while no IMU speaks: markers alone, filtered at a fixed lag.
+        self._alone = LiveMotion(options.cutoff, False, lag, turn, shift) if options.imus else None
+        self._shown = -np.inf  # [s] the newest stamp that was handed out
+        super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
         self._robot = robot
         self._continuation = Continuation(robot)
         self._camera = _Camera(robot, options, metadata) if options.markers else None
@@ -47,11 +65,32 @@ class LiveMechanism(LiveMotion):
                 self.listen(topic, self._marker_taker(self._camera))
         else:
             listen_to_joints(self, motion, robot.coordinates, options)
+        for number, topic in enumerate(self._filter.topics if self._filter else ()):
+            self.listen(topic, self._imu_taker(self._filter, number))
         for line in options.torques:
             joint, topic, *axis = line.split()
             self.listen(topic, self._torque_taker(actuated.index(joint), joint, ''.join(axis)))
         if not options.torques:
             listen_to_efforts(self, options.effort_topic or motion, actuated)
+
+    @property
+    def standard_deviation(self) -> dict[str, np.ndarray]:
+        """Return joint -> standard deviations of its newest z, zdot, zddot, where known."""
+        if self.covariance is None:
+            return {}
+        each = np.sqrt(np.diagonal(self.covariance)).reshape(3, -1).T
+        return dict(zip(self._robot.coordinates, each))
+
+    def _reset(self):
+        super()._reset()
+        if self._filter:
+            self._filter.restart()
+
+    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add torques, ``values`` (N, 1) at t (N,) [s]; several in order of ``place``."""
+        super().load(place, t, values)
+        if self._alone:
+            self._alone.load(place, t, values)
 
     def _torque_taker(self, place, joint, axis):
         def take(channel):
@@ -60,6 +99,9 @@ class LiveMechanism(LiveMotion):
 
         return take
 
+    def _imu_taker(self, imus, number):
+        return lambda channel: imus.receive(number, channel, self.seconds(channel.stamp_ns))
+
     def _marker_taker(self, camera):
         return lambda channel: camera.see(channel, self.seconds(channel.stamp_ns))
 
@@ -67,8 +109,12 @@ class LiveMechanism(LiveMotion):
         """Return (stamps, MechanismState); raise where the mechanism cannot be closed."""
         frames = self._camera.frames() if self._camera else None
         if self._camera and frames is not None:
-            self.move(*self._camera.follow(frames))
-        taken = super().take()
+            t, z, variance, q = self._camera.follow(frames)
+            self.move(t, np.hstack([z, variance, q]) if self._filter else z)
+            if self._alone:
+                self._alone.move(t, z)
+        taken = (self._fused_or_alone(self._filter, self._alone) if self._filter
+                 else super().take())
         if taken is None:
             return None
         stamps, state = taken
@@ -77,6 +123,45 @@ class LiveMechanism(LiveMotion):
         except InertialIdError:
             self._continuation.restart()
             raise
+
+    def _fused_or_alone(self, imus, alone):
+        """Return (stamps, JointSpaceState) with the IMUs, while none speaks by markers."""
+        taken = self._fused(imus)
+        if imus.all_silent:
+            taken, self.covariance = alone.take(), None
+        else:
+            # What the filter saw without IMUs is worth little.
+            self._shown = max(self._shown, imus.resumed)
+            if len(alone.newest):
+                alone.begin_again(alone.newest[-1] - REMEMBERED)
+        if taken is None:
+            return None
+        stamps = taken[0][taken[0] > self._shown]
+        if not len(stamps):
+            return None
+        self._shown = stamps[-1]
+        return stamps, taken[1]
+
+    def _fused(self, imus):
+        """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
+        t, count = self._motion.t, len(self._robot)
+        begun = self._done > -np.inf
+        if len(t) < (1 if begun else WARM_UP):
+            return None
+        until = min(self.known_until(), imus.known_until(t[-1]))
+        if not begun:
+            self._done = max(t[WARM_UP - 1], until)
+        z, variance, q = np.split(self._motion.rows, [count, 2 * count], axis=1)
+        ticks, x, covariance = imus.follow(t, z, variance, q, until)
+        self._period, tau = imus.period, self.loads_at(ticks)
+        stamps = t[(t > self._done) & (t <= ticks[-1])]
+        self.forget(t[max(0, np.searchsorted(t, ticks[-1], 'right') - 1)])  # keeps the last one
+        self.covariance = covariance[-1]
+        if not len(stamps):
+            return None
+        self._done = stamps[-1]
+        z, rate, second = np.split(x, 3, axis=1)
+        return stamps, JointSpaceState(ticks, 0, z, rate, second, tau, tau)
 
 
 class _Camera:
@@ -149,23 +234,25 @@ class _Camera:
                              do='let the camera see them')
 
     def follow(self, frames):
-        """Return t (M,) and z (M, k) of the Frames that fit the mechanism."""
+        """Return t (M,), z, variance (M, k) and q (M, n) of the Frames that fit the mechanism."""
         options, robot = self._options, self._robot
         if self._fit is None:
             self._fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
         fit = self._fit
         fit.frames = frames
-        z, q, _ = fit.search(np.arange(len(frames.t)))
+        z, q, covariance = fit.search(np.arange(len(frames.t)))
         good = fit.good(q)
         if not good.any():
             raise RecordingError('the markers do not fit the mechanism',
                                  found=f'none of {len(good)} frames')
-        z = z[good]  # Cauchy weights left next to nothing of what does not fit
+        # Cauchy weights left next to nothing of what does not fit.
+        z, q, variance = z[good], q[good], np.diagonal(covariance[good], axis1=1, axis2=2)
         turning = [i for i, j in enumerate(robot.independent) if not robot.prismatic[j]]
         whole = z if self._last is None else np.vstack([self._last, z])
         whole[:, turning] = np.unwrap(whole[:, turning], axis=0)
-        self._last = whole[-1]
-        return frames.t[good], whole[len(whole) - len(z):]
+        self._last, z = whole[-1], whole[len(whole) - len(z):]
+        q[:, list(robot.independent)] = z
+        return frames.t[good], z, variance, q
 
 
 def _joined(parts):

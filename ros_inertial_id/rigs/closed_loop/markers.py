@@ -344,5 +344,5 @@ def _smooth(t, nominal, readings):
     size = np.sqrt((nominal ** 2).mean(0)) + np.repeat(np.ptp(nominal[:, :count], axis=0), 3) * (
         np.tile([1.0, 0.1 / period, 0.01 / period ** 2], count).reshape(count, 3).T.ravel())
     start = WIDE * (size + 1e-9)
-    out = smoothed_by_white_jerk(nominal, period, readings, start, INTENSITIES, TRIED)
+    out, _ = smoothed_by_white_jerk(nominal, period, readings, start, INTENSITIES, TRIED)
     return out.x, np.diagonal(out.covariance, axis1=1, axis2=2)[:, :count]

@@ -2,8 +2,8 @@
 Error-state Kalman filter and smoother of smooth motions: position, velocity, acceleration.
 
 A nominal motion is known; the states are small deviations from it, driven by white jerk, so the
-filter is linear whatever the sensors are.  With the backward pass of Rauch, Tung and Striebel
-(1965) it is the best estimate from all the data; forward alone it says how likely these are.
+filter is linear whatever the sensors are.  Forward alone it is causal (live); with the backward
+pass of Rauch, Tung and Striebel (1965) it is the best estimate from all the data (offline).
 """
 
 from dataclasses import dataclass
@@ -94,9 +94,10 @@ def likeliest_intensity(process: Process, intensities: np.ndarray, nominal: np.n
 
 
 def smoothed_by_white_jerk(nominal: np.ndarray, period: float, readings: Readings,
-                           start: np.ndarray, intensities: np.ndarray, tried: int) -> Estimates:
+                           start: np.ndarray, intensities: np.ndarray,
+                           tried: int) -> tuple[Estimates, np.ndarray]:
     """
-    Return the smoothed Estimates under the intensity of the jerk that is likeliest.
+    Return the smoothed Estimates and the intensity (k,) of the jerk that is likeliest.
 
     nominal : (N, 3 k) positions, velocities, accelerations; period : [s] of its samples
     readings, start : see ``estimate``
@@ -107,7 +108,7 @@ def smoothed_by_white_jerk(nominal: np.ndarray, period: float, readings: Reading
     best = scale * likeliest_intensity(
         lambda tau: white_jerk(count, period, scale * tau), intensities, nominal[:tried],
         readings.first(tried), start)
-    return estimate(*white_jerk(count, period, best), nominal, readings, start)
+    return estimate(*white_jerk(count, period, best), nominal, readings, start), best
 
 
 def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readings,
@@ -117,7 +118,7 @@ def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readin
 
     F, Q : (s, s); nominal : (N, s) positions, velocities, accelerations
     start : (s,) standard deviation or (s, s) covariance of the first deviation
-    smooth : False leaves out the backward pass
+    smooth : False gives the causal filter
     """
     count, size = nominal.shape
     forced = nominal[:-1] @ F.T - nominal[1:]  # the nominal does not follow F by itself

@@ -82,6 +82,14 @@ def test_white_jerk_is_the_integral_of_what_every_instant_adds():
     np.testing.assert_allclose(F[:, 2], [0.5 * 0.3 ** 2, 0.3, 1.0], rtol=1e-12)
 
 
+def test_causal_filter_ends_where_the_smoother_does():
+    arguments = problem(seed=1)
+    causal, smooth = (estimate(*arguments, smooth=s) for s in (False, True))
+    np.testing.assert_allclose(causal.x[-1], smooth.x[-1], rtol=1e-12)
+    trace = [np.trace(e.covariance, axis1=1, axis2=2) for e in (causal, smooth)]
+    assert (trace[1] <= trace[0] * (1 + 1e-9)).all()
+
+
 def test_deviations_are_honest_for_a_sine():
     t = np.arange(0.0, 4.0, 0.005)
     w, noise = 6.0, 1e-3
