@@ -1,11 +1,13 @@
 """Rigs of the suspended platform with known truth: Table 1 of suspended_platform, and a leg."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from ros_inertial_id.rigs.simulation.platform import (PlatformOptions, PlatformRig, SimulatedLink,
-                                                      Springs)
+from ros_inertial_id.rigs.simulation import two_link_platform as shown
+from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig, SimulatedLink
 
 
 def turned(axis, degrees):
@@ -18,28 +20,14 @@ def cloud(prefix, places):
     return {f'{prefix}{k}': np.array(p, dtype=float) for k, p in enumerate(places)}
 
 
-STIFFNESS = np.diag([5000.0, 5500.0, 16000.0, 700.0, 800.0, 600.0])
-STIFFNESS[0, 4] = STIFFNESS[4, 0] = 150.0
-STIFFNESS[1, 3] = STIFFNESS[3, 1] = -120.0
-STIFFNESS[2, 3] = STIFFNESS[3, 2] = 80.0
-SPRINGS = Springs(STIFFNESS, np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
-                  np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]))
-PLATFORM = SimulatedLink(
-    'platform', 25.0, np.array([0.01, -0.005, -0.02]), np.diag([1.6, 1.5, 2.9]),
-    layout=cloud('p', [[0.5, 0, 0], [0.35, 0.35, 0.03], [0, 0.5, 0], [-0.35, 0.35, 0.03],
-                       [-0.5, 0, 0], [-0.35, -0.35, 0.03], [0, -0.5, 0], [0.35, -0.35, 0.03],
-                       [0.2, 0.1, 0.6], [-0.25, -0.1, 0.55], [0.1, -0.3, 0.5],
-                       [-0.1, 0.2, 0.62]]))
-LINK0 = SimulatedLink(
-    'link0', 65.921, np.array([0.0, -0.3072, -0.1152]),
-    np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659],
-              [-0.0024, -0.1659, 1.4157]]), position=np.array([0.0, 0.25, 0.25]))
-LINK1 = SimulatedLink(
-    'link1', 14.896, np.array([0.0, 0.0217, -0.1747]),
-    np.array([[0.0774, 0, 0], [0, 0.1020, 0.0041], [0, 0.0041, 0.0458]]), kind='spherical',
-    layout=cloud('q', [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.05], [0.1, -0.1, -0.05],
-                       [-0.1, -0.1, -0.05], [0.1, 0.08, -0.3], [-0.1, 0.08, -0.32],
-                       [0.09, -0.1, -0.35], [-0.1, -0.1, -0.3]]))
+def named(link, name, prefix):
+    """Return a SimulatedLink under another name, without an IMU, its markers as prefix0, ..."""
+    return replace(link, name=name, imu=None, layout=cloud(prefix, link.layout.values()))
+
+
+SPRINGS, STIFFNESS = shown.SPRINGS, shown.SPRINGS.stiffness
+PLATFORM = named(shown.PLATFORM, 'platform', 'p')
+LINK0, LINK1 = named(shown.TRUNK, 'link0', ''), named(shown.LIMB, 'link1', 'q')
 TWO_LINKS = (PLATFORM, LINK0, LINK1)
 POSTURES = ([turned('x', 0)], [turned('x', -35)], [turned('y', -90)],
             [turned('z', 90) @ turned('x', 30)])

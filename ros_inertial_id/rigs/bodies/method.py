@@ -18,9 +18,11 @@ from .description import with_inertials
 from .observation import BodiesObservation, BodiesState, doubt
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
+from ...dynamics.robot_model import RobotOptions
 from ...jackknife import deviations, left_out
 from ...measurement.recording import Recording
 from ...methods.contract import DescribesRobots, Method, OptionsT, RobotT, StateT
+from ...options import option
 
 STRETCHES = 16  # left out one by one
 SURE = 5.0      # standard errors of a number of a hypothesis
@@ -31,8 +33,22 @@ SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
 MATTERS = 0.05  # of the measured: a residual of less is no reason against a rig
 BEYOND = 'residual beyond noise'
+THROUGHOUT = 0.5  # share of the recording beyond which an impact is none
 MOST = 8192     # rows of each kind at most
 Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
+
+
+@dataclass(frozen=True)
+class BodiesOptions(RobotOptions):
+    """What both methods of bodies are asked for."""
+
+    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
+                           at_least=0.0)
+    largest_clock_offset: float = option(
+        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
+        at_least=0.0)
+    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
+                           'cutoff, more add no information', at_least=0)
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,8 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Des
         if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
             more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
                              len(parameters), self.hypotheses(robot, options))
-        if more and more[0]['name'] != BEYOND:
+        lasted = sum(end - start for start, end in impacts)
+        if more and (more[0]['name'] != BEYOND or lasted > THROUGHOUT * out.summary['duration']):
             impacts = []  # what is wrong throughout is no burst
         elif impacts:
             more = []
@@ -119,7 +136,8 @@ def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
         return [doubt(BEYOND, f'the residual of {worst} is {excess:.1f} times '
                       'what the noise of the channels makes', 'the residual against noise drawn '
                       'once more', (excess, 'times the noise'), 'look for what moves or pushes '
-                      'besides, and whether lengths, layouts and loads are as described')]
+                      'besides, and whether springs, lengths, layouts, masses and loads are as '
+                      'described')]
     return []
 
 

@@ -137,28 +137,17 @@ def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str
 
 
 def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the notes of clusters of markers contradict, as the fields of Findings."""
+    """Return where clusters of markers contradict their layout, as the fields of Findings."""
     out = []
     for name, note in sources.items():
-        refined = bool(note.get('refined'))
-        severity, do = ('note', 'this was taken into account') if refined else (
-            'wrong', 'correct it, or set refine_markers: true')
-        off = {k: 1e3 * float(np.linalg.norm(x)) for k, x in note.get('layout_off', {}).items()}
+        off = {k: 1e3 * np.array(x) for k, x in note.get('layout_off', {}).items()}
         if off:
-            listed = ', '.join(f'{k} {x:.1f} mm' for k, x in off.items())
-            says = f'markers of {name} do not sit where the layout says: {listed}'
-            out.append(doubt('marker off its place', says, f'mean residuals of {name}',
-                             (max(off.values()), 'mm'), do, severity))
-        late = note.get('seen_late')
-        if late:
-            apart = 1e3 * (max(late.values()) - min(late.values()))
-            says = (f'markers of {name} are not seen at one time: {max(late, key=late.get)} '
-                    f'{apart:.1f} ms later than {min(late, key=late.get)}')
-            if 'shutter' in note:
-                slope = np.array(note['shutter'])
-                says += (f', by {1e3 * np.linalg.norm(slope):.1f} ms per metre along '
-                         f'{np.round(slope / np.linalg.norm(slope), 2).tolist()}, as a rolling '
-                         'shutter does')
-            out.append(doubt('markers seen apart', says, f'residuals against speeds of {name}',
-                             (apart, 'ms'), do, severity))
+            listed = ', '.join(f'{k} {np.linalg.norm(x):.1f} mm {np.round(x, 1).tolist()}'
+                               for k, x in off.items())
+            out.append(doubt(
+                'marker off its place',
+                f'markers of {name} do not sit where the layout says: {listed}',
+                f'mean residuals of {name}',
+                (max(float(np.linalg.norm(x)) for x in off.values()), 'mm'),
+                'correct the layout, or fasten them'))
     return out

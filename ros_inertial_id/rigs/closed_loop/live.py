@@ -28,6 +28,7 @@ from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion,
 from ...measurement.recording import Recording
 
 FEWEST = 3       # frames solved at once
+ROUNDING = 1e-9  # [s] by which equal stamps of two topics may differ
 HIDDEN = 5.0     # [s] without a topic of markers, after which what came on others is left out
 REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
 
@@ -219,7 +220,7 @@ class _Camera:
                 self._forget(f'nothing of {"; ".join(unseen)}', 'it was seen once')
             return None
         whole = [_joined(parts) for parts in self._seen.values()]
-        ripe = [m.t <= until for m in whole]
+        ripe = [m.t <= until + ROUNDING for m in whole]
         if max(int(r.sum()) for r in ripe) < FEWEST:
             return None
         for line, marker, r in zip(self._seen, whole, ripe):

@@ -6,13 +6,13 @@ markers seen, by singular value decomposition (Arun, Huang, Blostein 1987; Umeya
 sign of the determinant).  Markers that are missing (NaN) are left out; two that were exchanged
 by the camera system show as residuals that an exchange removes.
 
-What is left shows more: its mean along the body's axes that a marker sits elsewhere than the
-layout says, its slope with the marker's speed that it was seen at another time than the others.
+What is left shows more: its mean along the body's axes says that a marker sits elsewhere than in
+the layout.
 """
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Mapping, Sequence
+from typing import Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -23,10 +23,7 @@ from ...errors import RecordingError
 FLAT = 1e-3  # [m]: second singular value of the markers seen, below which they are on a line
 WRONG = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
 ASIDE = 1e-3, 3.0  # [m] and standard deviations of a reading: a marker sits elsewhere
-LATE = 5e-4, 5.0  # [s] and standard errors: a marker is seen at another time
-ENOUGH = 50  # frames that show all markers, to say either
-STEP = 10e-3  # [s] to both sides, or one frame: readings whose difference is a velocity
-ALONG = 0.9  # share of the variance of times that a direction explains: a rolling shutter
+ENOUGH = 50  # frames that show all markers, to say so
 MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
 
 
@@ -162,116 +159,35 @@ def _exchanges(markers, layout, labels, error, wrong):
     return tuple(out)
 
 
-def refined_layout(markers: np.ndarray, layout: np.ndarray, found: Registration) -> np.ndarray:
+def off_layout(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],
+               found: Registration) -> dict[str, list[float]]:
     """
-    Return the layout (k, 3) [m] that the ``markers`` (N, k, 3) show, in the frame of most of it.
+    Return {label: [x, y, z]} of markers that sit elsewhere beyond doubt, from their place [m].
 
-    found : their Registration onto the ``layout``, whose frame most markers agree on: the sum of
-    distances is least, so that a single marker that sits elsewhere does not move it.
+    markers : (N, k, 3) [m]; found : their Registration onto the layout (k, 3)
     """
-    turn = Rotation.from_quat(np.where(np.isfinite(found.quaternion_xyzw), found.quaternion_xyzw,
-                                       [0.0, 0.0, 0.0, 1.0])).inv()
-    in_body = np.stack([turn.apply(markers[:, k] - found.position)
-                        for k in range(len(layout))], axis=1)
-    shape, weight = np.nanmean(in_body, axis=0), np.ones(len(layout))
+    good = np.isfinite(found.position).all(1) & np.isfinite(markers).all((1, 2))
+    if good.sum() < ENOUGH:
+        return {}
+    noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
+    aside = _shown_layout(markers[good], layout, found.position[good],
+                          Rotation.from_quat(found.quaternion_xyzw[good])) - layout
+    far = np.linalg.norm(aside, axis=1) > max(ASIDE[0], ASIDE[1] * noise)
+    return {label: x.tolist() for label, x, off in zip(labels, aside, far) if off}
+
+
+def _shown_layout(markers, layout, position, turn):
+    """
+    Return the layout (k, 3) [m] that markers (N, k, 3) show, in the frame of most of it.
+
+    The sum of distances is least, so that a single marker that sits elsewhere does not move it.
+    """
+    shape = np.stack([turn.inv().apply(markers[:, k] - position).mean(0)
+                      for k in range(len(layout))])
+    weight = np.ones(len(layout))
     for _ in range(50):  # weights of the last distances: least sum (Weiszfeld 1937)
         centres = [np.average(x, axis=0, weights=weight) for x in (layout, shape)]
         R, _ = Rotation.align_vectors(layout - centres[0], shape - centres[1], weights=weight)
         placed = R.apply(shape - centres[1]) + centres[0]
         weight = 1.0 / np.maximum(np.linalg.norm(placed - layout, axis=1), 1e-5)
     return placed
-
-
-def cluster_faults(t: np.ndarray, markers: np.ndarray, layout: np.ndarray,
-                   labels: Sequence[str], found: Registration) -> dict[str, Any]:
-    """
-    Return what contradicts the layout, or one time for all markers, beyond doubt.
-
-    t : (N,) stamps [s] of markers (N, k, 3) [m], found : their Registration onto layout (k, 3)
-    layout_off : {label: [x, y, z]} from its place [m]; seen_late : {label: seconds}, against the
-    mean; shutter : [x, y, z] [s/m] in the world, by which direction that goes, if by one
-    """
-    good = np.isfinite(found.position).all(1) & np.isfinite(markers).all((1, 2))
-    if good.sum() < ENOUGH:
-        return {}
-    out: dict[str, Any] = {}
-    noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
-    aside = refined_layout(markers[good], layout, _rows(found, good)) - layout
-    far = np.linalg.norm(aside, axis=1) > max(ASIDE[0], ASIDE[1] * noise)
-    if far.any():
-        out['layout_off'] = {label: x.tolist() for label, x, off in zip(labels, aside, far) if off}
-    late, error = _times_apart(t[good], markers[good], layout, _rows(found, good))
-    if (np.abs(late) > np.maximum(LATE[0], LATE[1] * error)).any():
-        out['seen_late'] = dict(zip(labels, late.tolist()))
-        place = markers[good].mean(0)
-        slope, *_ = np.linalg.lstsq(place - place.mean(0), late - late.mean(), rcond=1e-6)
-        left = late - late.mean() - (place - place.mean(0)) @ slope
-        if len(labels) > 4 and left.var() < (1.0 - ALONG) * late.var():
-            out['shutter'] = slope.tolist()
-    return out
-
-
-def seen_at_once(t: np.ndarray, markers: np.ndarray, layout: np.ndarray, found: Registration,
-                 faults: Mapping[str, Any]) -> np.ndarray:
-    """
-    Return markers (N, k, 3) [m] as they were at t (N,) [s], where some were seen later.
-
-    found : their Registration onto layout (k, 3); faults : of ``cluster_faults``
-    """
-    placed = _placed(layout, found)
-    if 'shutter' in faults:  # one for all clusters that the camera sees
-        late = placed @ np.array(faults['shutter'])
-    elif 'seen_late' in faults:
-        late = np.array(list(faults['seen_late'].values()))
-    else:
-        return markers
-    velocity, inner, _ = _velocity(t, placed)
-    whole = np.zeros_like(placed)
-    whole[inner] = velocity
-    whole[:inner.start], whole[inner.stop:] = velocity[0], velocity[-1]
-    return markers - whole * late[..., None]
-
-
-def _placed(layout, found):
-    """Return where markers (N, k, 3) [m] of a layout are by a Registration."""
-    quaternion = np.where(np.isfinite(found.quaternion_xyzw), found.quaternion_xyzw, [0, 0, 0, 1.])
-    turn = Rotation.from_quat(quaternion)
-    return np.stack([turn.apply(p) for p in layout], axis=1) + found.position[:, None]
-
-
-def _velocity(t, placed):
-    """Return velocities (M, k, 3) of markers at t (N,), their rows, (M,) where none is gone."""
-    step = max(1, int(round(STEP / float(np.median(np.diff(t))))))
-    span = t[2 * step:] - t[:-2 * step]
-    return ((placed[2 * step:] - placed[:-2 * step]) / span[:, None, None],
-            slice(step, len(t) - step), span < 1.5 * np.median(span))
-
-
-def _rows(found, chosen):
-    return Registration(found.position[chosen], found.quaternion_xyzw[chosen],
-                        found.residual[chosen])
-
-
-def _times_apart(t, markers, layout, found):
-    """
-    Return by how much later than the mean every marker was seen (k,) [s], and standard errors.
-
-    By least squares on the residuals in the body, which are without what a rigid motion of the
-    cluster makes of them.
-    """
-    count = len(layout)
-    placed = _placed(layout, found)
-    velocity, inner, usable = _velocity(t, placed)
-    velocity, residual = velocity[usable], (markers - placed)[inner][usable]
-    back = Rotation.from_quat(found.quaternion_xyzw[inner][usable]).inv()
-    v, r = (np.stack([back.apply(x[:, k]) for k in range(count)], axis=1)
-            for x in (velocity, residual))
-    v, r = v - v.mean(0), r - r.mean(0)
-    J = np.concatenate([np.hstack([np.eye(3), np.cross(np.eye(3), p)]) for p in layout])
-    Q = (np.eye(3 * count) - J @ np.linalg.pinv(J)).reshape(count, 3, count, 3)
-    N = np.einsum('nka,kalb,nlb->kl', v, Q, v, optimize=True)
-    inverse = np.linalg.pinv(N, 1e-6, hermitian=True)
-    late = inverse @ np.einsum('nka,nka->k', v, r)
-    left = (r ** 2).sum() - late @ N @ late
-    variance = left / max(1, len(r) * (3 * count - 6))
-    return late, np.sqrt(variance * np.diag(inverse))

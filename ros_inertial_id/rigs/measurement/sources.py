@@ -6,7 +6,7 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from .body_state import continuous, on_clock
-from .marker_cluster import cluster_faults, refined_layout, register_cluster, seen_at_once
+from .marker_cluster import off_layout, register_cluster
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
@@ -90,8 +90,7 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
                          do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:')
 
 
-def read_pose(recording: Recording, source: BodySource, origin_ns: int,
-              refine: bool = False) -> Series:
+def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
     """
     Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
 
@@ -99,7 +98,7 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int,
     """
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
-        return _registered(channel, source, origin_ns, refine)
+        return _registered(channel, source, origin_ns)
     if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
                              expected='PoseStamped, PoseArray, TransformStamped or tf')
@@ -215,7 +214,7 @@ def gaps_between(clock: signals.Clock) -> list[list[float]]:
     return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
 
 
-def _registered(channel, source, origin_ns, refine):
+def _registered(channel, source, origin_ns):
     labels = tuple(source.layout)
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
@@ -224,16 +223,9 @@ def _registered(channel, source, origin_ns, refine):
     layout = np.array([source.layout[label] for label in labels], dtype=float)
     found = register_cluster(markers, layout, labels, channel.topic)
     t = (channel.stamp_ns - origin_ns) * 1e-9
-    faults = cluster_faults(t, markers, layout, labels, found)
-    if refine and faults:
-        markers = seen_at_once(t, markers, layout, found, faults)
-        found = register_cluster(markers, layout, labels, channel.topic)
-        if 'layout_off' in faults:
-            layout = refined_layout(markers, layout, found)
-            found = register_cluster(markers, layout, labels, channel.topic)
-        faults['refined'] = True
     seen = np.isfinite(markers).all(-1)
-    note = {**faults,
+    off = off_layout(markers, layout, labels, found)
+    note = {**({'layout_off': off} if off else {}),
             'markers_rms': dict(zip(labels, found.rms().tolist())),
             'markers_missing': {label: _absence(t, gone)
                                 for label, gone in zip(labels, ~seen.T) if gone.any()},

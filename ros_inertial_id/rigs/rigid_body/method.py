@@ -16,12 +16,11 @@ from .observation import LiveWrench, observe_wrenches
 from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
 from ..bodies.joints import random_bodies
-from ..bodies.method import BodiesMethod, Hypothesis
+from ..bodies.method import BodiesMethod, BodiesOptions, Hypothesis
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...dynamics.robot_model import RobotOptions
 from ...errors import ConfigError
 from ...measurement.recording import Recording
 from ...options import option
@@ -33,7 +32,7 @@ PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
 @dataclass(frozen=True)
-class RigidBodyOptions(RobotOptions):
+class RigidBodyOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is')
@@ -55,15 +54,6 @@ class RigidBodyOptions(RobotOptions):
     size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
     velocity: str = option('auto', 'use measured joint velocities, differentiated positions, or '
                            'decide by agreement', choices=('auto', 'measured', 'differentiated'))
-    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
-                           at_least=0.0)
-    largest_clock_offset: float = option(
-        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
-        at_least=0.0)
-    refine_markers: bool = option(False, 'let the motion refine where markers sit on their body, '
-                                  'and when each was seen')
-    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more add no information', at_least=0)
     estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
                             'instrumental: for several bodies seen by markers, whose noisy '
                             'accelerations shrink what least squares finds',

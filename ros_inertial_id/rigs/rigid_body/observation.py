@@ -167,7 +167,7 @@ def _motion(recording, robot, options, wrenches, origin):
         raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
                           'where there are several', found=imu[0].name)
     series = [read_imu(recording, source, origin) if imu else
-              read_pose(recording, source, origin, options.refine_markers)
+              read_pose(recording, source, origin)
               for source in robot.sources]
 
     def raw(clock):

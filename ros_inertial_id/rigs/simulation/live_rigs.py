@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from . import two_link_platform as two_links
 from .platform import channels_of, MARKERS, PlatformOptions, PlatformRig
 from .sensors import channel, IMU, JOINT_STATE, POSES, stamps, WRENCH, wrench_channel
-from .slider_crank import RigOptions, SliderCrankRig, TOPICS
+from .slider_crank import SliderCrankRig, TOPICS
 from .wrist_sensor import BIAS, RATE, WristOptions, WristRig
 from ...measurement.recording import Channel
 from ...simulation.rigid_bodies import ten_parameters
@@ -40,9 +40,8 @@ class LiveSliderCrank:
     ends = np.inf
     topics = {**TOPICS, TRUE_TORQUE: JOINT_STATE}
 
-    def __init__(self, urdf, seed=0, options=None):
-        self.description = urdf
-        self._rig = SliderCrankRig(urdf, options or RigOptions(seed=seed))
+    def __init__(self, urdf, seed=0):
+        self.description, self._rig = urdf, SliderCrankRig(urdf, seed)
 
     @property
     def time(self) -> float:

@@ -6,7 +6,6 @@ its own rate, noise and clock; the camera loses frames.  The rig advances by any
 same code feeds a node and a test.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,9 @@ STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are who
 RAMP = 0.5                     # [s] from rest to the full motion
 GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
 START = 0.5                    # [rad] crank angle
-MARKER_RATE = 800.0            # [Hz] camera frames
-DROPPED = 0.01                 # share of them
+MARKER_RATE, IMU_RATE, TORQUE_RATE = 800.0, 800.0, 1000.0  # [Hz], that of the encoder too
+DROPPED = 0.01                 # share of the camera's frames
+ENCODER_NOISE, TORQUE_NOISE = 1e-3, 1e-2  # [rad], [N m]
 MARKER_NOISE, TAG_NOISE = 1e-4, 2e-3  # [m], [rad]
 GYRO_NOISE, ACCELEROMETER_NOISE = 5e-3, 0.05  # [rad/s], [m/s^2]
 GYRO_BIAS = 0.01               # [rad/s] of every axis
@@ -37,53 +37,27 @@ TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE), IM
           TORQUE: WRENCH, JOINTS: JOINT_STATE}
 
 
-@dataclass(frozen=True)
-class RigOptions:
-    """
-    What is drawn at random, and how the bodies differ from the description.
-
-    seed : of everything random; mass_change : largest relative change of a link's mass
-    imu_rate, torque_rate : samples per second, the encoder's too [Hz]
-    encoder_noise [rad], torque_noise [N m] : standard deviations
-    slider_friction [N], slider_spring [N/m], spring_rest [m] : of the slider
-    """
-
-    seed: int = 0
-    mass_change: float = 0.25
-    imu_rate: float = 800.0
-    torque_rate: float = 1000.0
-    encoder_noise: float = 1e-3
-    torque_noise: float = 1e-2
-    slider_friction: float = 0.0
-    slider_spring: float = 0.0
-    spring_rest: float = 0.25
-
-
 class SliderCrankRig:
     """
     The rig, from rest.
 
-    urdf : text of urdf/slider_crank.urdf
+    urdf : text of urdf/slider_crank.urdf; seed : of everything random
+    mass_change : largest relative change of a link's mass against the description
     true_urdf : what it really is; mechanism : the ClosedMechanism, an oracle for tests
     true_torques : [(time [s], crank torque [N m]), ...] of the last advance, without noise
     """
 
-    def __init__(self, urdf, options=None):
-        self.options = options = options or RigOptions()
+    def __init__(self, urdf, seed=0, mass_change=0.25):
         self.urdf = urdf
-        self._rng = np.random.default_rng(options.seed)
+        self._rng = np.random.default_rng(seed)
         robot = true_robot.parse(urdf)
-        self.true_urdf = true_robot.perturbed_urdf(
-            robot, self._rng, options.mass_change, 0.0, 0.0)
-        self.mechanism = ClosedMechanism(
-            self.true_urdf, CLOSURES, step=STEP, dry={'slider': options.slider_friction},
-            spring={'slider': options.slider_spring}, rest={'slider': options.spring_rest})
+        self.true_urdf = true_robot.perturbed_urdf(robot, self._rng, mass_change, 0.0, 0.0)
+        self.mechanism = ClosedMechanism(self.true_urdf, CLOSURES, step=STEP)
         rod = -START - np.arcsin(0.08 / 0.25 * np.sin(START))
         self.mechanism.place({'crank': START, 'rod': rod,
                               'slider': 0.08 * np.cos(START) + 0.25 * np.cos(START + rod)})
         self._count = 0
-        rates = {'camera': MARKER_RATE, IMU: options.imu_rate,
-                 TORQUE: options.torque_rate}
+        rates = {'camera': MARKER_RATE, IMU: IMU_RATE, TORQUE: TORQUE_RATE}
         self._every = {sensor: 1.0 / rate for sensor, rate in rates.items()}
         self._next = dict.fromkeys(rates, 0)
 
@@ -115,16 +89,16 @@ class SliderCrankRig:
         return GAINS[0] * (START + z - q) + GAINS[1] * (rate - v)
 
     def _sense(self, sensor, torque, said):
-        o, noise, t = self.options, self._noise, self.time
+        noise, t = self._noise, self.time
 
         def say(topic, delay=0.0, **fields):
             said.setdefault(topic, []).append((t + delay, fields))
 
         if sensor == TORQUE:
-            value = torque + noise(o.torque_noise)
+            value = torque + noise(TORQUE_NOISE)
             self.true_torques.append((t, torque))
             say(TORQUE, force=[0.0, 0.0, 0.0], torque=[0.0, 0.0, value])
-            angle = self.mechanism.data.qpos[0] + noise(o.encoder_noise)
+            angle = self.mechanism.data.qpos[0] + noise(ENCODER_NOISE)
             say(JOINTS, position=[angle], effort=[value])
         elif sensor == IMU:
             rate, acceleration = self.mechanism.motion('rod_imu')

@@ -14,14 +14,13 @@ import numpy as np
 
 from .calibration import calibration_blocks
 from .observation import observe_platform
-from .rig import check_calibrated, platform_rig, PlatformRig, rig_errors, spring_wrench
+from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.joints import random_bodies
-from ..bodies.method import BodiesMethod, Hypothesis
+from ..bodies.method import BodiesMethod, BodiesOptions
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...dynamics.robot_model import RobotOptions
 from ...measurement.recording import Recording
 from ...options import option
 
@@ -29,7 +28,7 @@ DAMPING_UNITS = ('N s/m',) * 3 + ('N m s/rad',) * 3
 
 
 @dataclass(frozen=True)
-class SuspendedPlatformOptions(RobotOptions):
+class SuspendedPlatformOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     damping: str = option('identified', 'damping of the springs beyond the given one: '
@@ -43,15 +42,6 @@ class SuspendedPlatformOptions(RobotOptions):
                               'determined"', unit='kg', at_least=1e-3)
     velocity: str = option('differentiated', 'poses are differentiated',
                            choices=('differentiated',))
-    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
-                           at_least=0.0)
-    largest_clock_offset: float = option(
-        0.1, 'between the stamps of markers and IMUs; 0: they share a clock', unit='s',
-        at_least=0.0)
-    refine_markers: bool = option(False, 'let the motion refine where markers sit on their body, '
-                                  'and when each was seen')
-    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more add no information', at_least=0)
     estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
                             'accelerations are noisy, which shrinks what least squares finds',
                             choices=('ordinary', 'weighted', 'instrumental'))
@@ -96,11 +86,6 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
                  options: SuspendedPlatformOptions) -> BodiesObservation:
         """Return the BodiesObservation of platform and links in a Recording."""
         return observe_platform(recording, robot, options)
-
-    def hypotheses(self, robot: PlatformRig,
-                   options: SuspendedPlatformOptions) -> Sequence[Hypothesis]:
-        """Return the errors of springs, mass and platform that a PlatformRig may have."""
-        return rig_errors(robot)
 
     def regress(self, state: BodiesState, robot: PlatformRig,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:

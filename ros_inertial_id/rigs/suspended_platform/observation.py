@@ -37,8 +37,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     markers were lost, and where something hit it.
     """
     origin = recording.origin_ns()
-    series = [read_pose(recording, source, origin, options.refine_markers) if source else None
-              for source in robot.sources]
+    series = [read_pose(recording, source, origin) if source else None for source in robot.sources]
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
     cutoff, valley = options.cutoff, None

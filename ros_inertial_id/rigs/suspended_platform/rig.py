@@ -14,8 +14,6 @@ from scipy.spatial.transform import Rotation
 from ..bodies.description import (mapping, read_description, read_inertial, read_source,
                                   rotation_of, vector)
 from ..bodies.joints import free_joint, Joint, read_joint
-from ..bodies.method import Hypothesis
-from ..dynamics.rigid_bodies import AXES, composite_rows
 from ..measurement.body_state import BodyState
 from ...dynamics.robot_model import world_alone
 from ...errors import ConfigError
@@ -23,9 +21,6 @@ from ...errors import ConfigError
 Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
 UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
-FREEDOMS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-CALIBRATE = 'calibrate the platform, and write what comes out into the description'
-GUESSED = 2e-3  # relative error of what is described that nobody notices
 CALIBRATED = 43  # numbers that step zero finds ...
 EXTRINSICS = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
 
@@ -190,61 +185,3 @@ def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
     if symmetric and not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
         raise ConfigError(what, expected='a symmetric matrix', found=repr(value))
     return out
-
-
-def rig_errors(robot: PlatformRig) -> list[Hypothesis]:
-    """Return the errors that the description of a PlatformRig may have."""
-    C = np.zeros((CALIBRATED,) * 2) if robot.covariance is None else robot.covariance
-    sd = np.sqrt(np.diag(C)[:CALIBRATED])
-    K, rest = np.diag(robot.stiffness), (robot.rest_position, robot.rest_rotation)
-
-    def springs(state, y, values):
-        x, _ = displacement(state.bodies[0], rest)
-        return np.eye(6) * (x * K)[:, :, None]
-
-    def all_springs(state, y, values):
-        x, _ = displacement(state.bodies[0], rest)
-        return (x @ robot.stiffness.T)[:, :, None]
-
-    def mass_of(body):
-        def columns(state, y, values):
-            rows = composite_rows(state.bodies[body:body + 1], state.bodies[0].position)
-            return rows.transpose(2, 0, 1)[:, :, :1]
-        return columns
-
-    def pushes(state, y, values):
-        return np.broadcast_to(np.eye(6), (len(state.t), 6, 6))
-
-    diagonal = np.cumsum([0, 6, 5, 4, 3, 2]) + 10  # of the stiffness among the calibrated numbers
-    stiff = np.hypot(sd[diagonal] / K, GUESSED)
-    links = robot.mass if np.isfinite(robot.mass) else 0.0
-    weight = 9.81 * (links + robot.platform[0])
-    out = [Hypothesis('springs', all_springs, stiff.max(keepdims=True), _spring_words, CALIBRATE),
-           Hypothesis('springs', springs, stiff, _spring_words, CALIBRATE),
-           Hypothesis('platform', mass_of(0), np.hypot(sd[:1], GUESSED * robot.platform[0]),
-                      _mass_words('the platform weighs', robot.platform[0]), CALIBRATE),
-           Hypothesis('preload', pushes, np.hypot(sd[37:43], GUESSED * weight * np.array(
-               [1.0, 1.0, 1.0, 0.1, 0.1, 0.1])), _preload_words, CALIBRATE)]
-    if links:
-        out.append(Hypothesis('mass', mass_of(1), np.hypot([sd[39] / 9.81], GUESSED * links),
-                              _mass_words('the links together weigh', links),
-                              'weigh the links and write mass: into the description'))
-    return out
-
-
-def _spring_words(numbers, errors, sure):
-    axes = ('of all axes',) if len(numbers) == 1 else FREEDOMS
-    listed = ', '.join(f'{axis} {1.0 + x:.3f} +- {e:.3f}'
-                       for axis, x, e, s in zip(axes, numbers, errors, sure) if s)
-    return f'the springs are not as described (stiffness found over described: {listed})'
-
-
-def _mass_words(what, described):
-    return lambda numbers, errors, sure: (f'{what} {described + numbers[0]:.2f} +- '
-                                          f'{errors[0]:.2f} kg, not {described:.2f}')
-
-
-def _preload_words(numbers, errors, sure):
-    listed = ', '.join(f'{axis} {x:+.2f} +- {e:.2f}' for axis, x, e, s in
-                       zip(AXES, numbers, errors, sure) if s)
-    return f'something pushes the platform all the time (N, N m): {listed}'

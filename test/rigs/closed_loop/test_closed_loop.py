@@ -10,7 +10,7 @@ import slider_crank_lagrangian as oracle
 from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
 
 from ros_inertial_id.api.model import model_of
-from ros_inertial_id.errors import ConfigError, RecordingError
+from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.base_parameters import CHOICES, find_base_parameters
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
@@ -179,11 +179,6 @@ def test_force_on_the_slider_serves_as_well_as_torque_on_the_crank():
                          actuated=('slider',))
     assert model.statistics['training']['raw']['relative_percent'] < 0.5
     assert values(model)['mcxR1'] == pytest.approx(oracle.BASE['mcxR1'], rel=0.02)
-
-
-def test_reversed_torque_is_said():
-    with pytest.raises(RecordingError, match='wrong sign'):
-        slider_crank([recording(seed=0, sign=-1.0)], cutoff=10.0)
 
 
 @pytest.mark.parametrize('choice', CHOICES)

@@ -14,8 +14,7 @@ from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
-from ros_inertial_id.rigs.simulation.closed_mechanism import ClosedMechanism
-from ros_inertial_id.rigs.simulation.slider_crank import record, RigOptions, SliderCrankRig
+from ros_inertial_id.rigs.simulation.slider_crank import record, SliderCrankRig
 
 closed_loop = METHODS['closed_loop']
 
@@ -31,7 +30,7 @@ WITH_IMU = replace(OPTIONS, imus=('/rod/imu rod_imu',))
 @pytest.fixture(scope='module')
 def rig_recording():
     """Five seconds: 0.1 mm markers at 800 Hz, 1 % dropped, camera 5 ms and IMU 2 ms late."""
-    return record(SliderCrankRig(URDF, RigOptions(mass_change=0.0)), 5.0)
+    return record(SliderCrankRig(URDF, mass_change=0.0), 5.0)
 
 
 @pytest.fixture(scope='module')
@@ -194,60 +193,3 @@ def test_wrong_set_up_is_refused(short_recording, mechanism, changes):
     with pytest.raises((ConfigError, RecordingError, Exception)) as caught:
         reconstruct(short_recording, mechanism, replace(OPTIONS, **changes))
     assert type(caught.value).__module__ == 'ros_inertial_id.errors'
-
-
-def test_slider_friction_of_the_rig_is_recovered():
-    rig = SliderCrankRig(URDF, RigOptions(mass_change=0.0, slider_friction=2.0,
-                                          slider_spring=80.0, spring_rest=0.27))
-    model = identify([record(rig, 5.0)], replace(
-        OPTIONS, friction=('slider coulomb',), springs=('joint slider 0.27',)),
-        method='closed_loop').model
-    found = {entry['name']: entry['value'] for entry in model.base}
-    assert found['fc3'] == pytest.approx(2.0, rel=0.03)
-    assert found['k1'] == pytest.approx(80.0, rel=0.03)
-
-
-def put_bodies(mechanism, model):
-    """Give the bodies of a ClosedMechanism the standard parameters of an identified model."""
-    import mujoco
-    pi = dict(zip([p.name for p in model.parameters], model.values))
-    for number, link in enumerate(model.robot['links'], 1):
-        m, x, y, z, xx, xy, yy, xz, yz, zz = (pi[f'{s}{number}'] for s in (
-            'm', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))
-        c = np.array([x, y, z]) / m
-        about = (np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-                 - m * (c @ c * np.eye(3) - np.outer(c, c)))
-        moments, axes = np.linalg.eigh(about)
-        assert moments[0] > 0 and m > 0  # simulable
-        axes[:, 0] *= np.linalg.det(axes)
-        body = mechanism.model.body(link)
-        body.mass, body.ipos, body.inertia = m, c, moments
-        body.iquat = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
-    mujoco.mj_setConst(mechanism.model, mechanism.data)
-
-
-def test_simulation_with_the_identified_bodies_follows_the_recording():
-    """Open loop, the recorded torque alone turns the identified mechanism as it turned the rig."""
-    quiet = RigOptions(seed=4, mass_change=0.25, torque_noise=0.0, torque_rate=4000.0)
-    rig = SliderCrankRig(URDF, quiet)
-    told = record(rig, 4.0)
-    model = identify([told], replace(OPTIONS, markers=(), torques=(), estimator='ridge',
-                                     consistent=True),
-                     method='closed_loop').model
-    channel = told.channels['/joint_states']
-    twin = ClosedMechanism(URDF, oracle.CLOSURES, step=1.25e-4)
-    put_bodies(twin, model)
-    start = dict(zip(rig.mechanism.joint_names, closed_loop.build(
-        URDF, OPTIONS, (0.0, 0.0, -9.81)).start))
-    twin.place({name: float(x) for name, x in start.items()})
-    angle, torque = channel.fields['position'][:, 0], channel.fields['effort'][:, 0]
-    t = channel.stamp_ns * 1e-9
-    error = []
-    for k in range(int(1.0 / 1.25e-4)):
-        now = k * 1.25e-4
-        twin.apply({0: float(np.interp(now, t, torque))})
-        error.append(twin.data.qpos[0] - np.interp(now, t, angle))
-        twin.step()
-    travel = np.ptp(angle[t < 1.0])
-    # One percent of a parameter is some percent of the path after a second without feedback.
-    assert np.abs(error).max() < 0.05 * travel

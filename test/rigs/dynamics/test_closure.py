@@ -171,19 +171,6 @@ def test_opposite_sides_of_a_parallelogram_stay_parallel():
     np.testing.assert_allclose(elbow, elbow[0], atol=1e-12)
 
 
-def test_coupling_that_repeats_the_parallelogram_changes_nothing():
-    points = machine('parallelogram_arm')
-    names = points.joint_names
-    total = points.start[names.index('rod')] + points.start[names.index('elbow')]
-    both = machine('parallelogram_arm', closures=(
-        'point forearm_pin rod_end', f'coupling rod elbow -1 {float(total)!r}'))
-    z = np.linspace(0.0, 0.4, 40)[:, None] + points.start[list(points.independent)]
-    q, R = Continuation(points).follow(z)
-    again, again_R = Continuation(both).follow(z)
-    np.testing.assert_allclose(again, q, atol=1e-11)
-    np.testing.assert_allclose(again_R, R, atol=1e-10)
-
-
 def test_weld_and_axis_close_like_a_point_in_a_plane():
     """A revolute cut is axis, point or planar_point: in a planar loop all are the same."""
     q = {}
@@ -230,23 +217,6 @@ def test_jump_to_another_branch_is_said_with_its_time():
     R, dexterity = right.transformation(q)
     with pytest.raises(RobotModelError, match='jumps to another branch at 0.5000 s'):
         guard(right, q, R, dexterity, np.arange(10) * 0.1)
-
-
-def test_wide_steps_are_followed_without_a_jump():
-    """Samples far apart are bridged in small steps, so the branch is kept."""
-    mechanism = machine('four_bar')
-    z = np.linspace(1.0, 40.0, 2000)[:, None]
-    fine, _ = Continuation(mechanism).follow(z)
-    coarse, _ = Continuation(mechanism).follow(z[::50])
-    np.testing.assert_allclose(np.cos(coarse), np.cos(fine[::50]), atol=1e-10)
-
-
-def test_rocker_beyond_its_limit_is_said_with_its_time():
-    """A rocker that swings past its limit would leave the assembly it started in."""
-    mechanism = machine('four_bar', independent=('rocker',))
-    z = np.linspace(mechanism.start[2], mechanism.start[2] + 1.5, 100)[:, None]
-    with pytest.raises(RobotModelError, match=r' at \d'):
-        Continuation(mechanism).follow(z, np.arange(100) * 0.01)
 
 
 @pytest.mark.parametrize('changes', [

@@ -189,7 +189,7 @@ def test_spring_that_touches_a_stop_is_noticed(recordings):
     good, bad = (identify([r], OPTIONS, method='suspended_platform', urdf=text).model
                  .preprocessing[0] for r in (recordings[0][0], struck))
     assert good['impacts'] == [] and good['doubts'] == []
-    # In every swing of the recording: no burst, but springs that are stiffer than described.
+    # In every swing of the recording: no burst, but other springs than described.
     assert [entry['severity'] for entry in bad['doubts']] == ['wrong'], bad['doubts']
 
 
@@ -278,14 +278,13 @@ def test_a_stiffness_that_grows_with_three_masses_is_refused_by_its_slope(slope,
         check_stiffness(loads)
 
 
-def _doubts(recording, change=None, **options):
+def _doubts(recording, change=None):
     """Return {name: what it says} that a recording doubts of a changed description."""
     text = yaml.safe_load(rig.description(rig.TWO_LINKS))
     if change:
         change(text)
-    options = replace(OPTIONS, **options)
-    robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), options, [0.0, 0.0, -9.81])
-    summary = METHODS['suspended_platform'].observe(recording, robot, options).summary
+    robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, [0.0, 0.0, -9.81])
+    summary = METHODS['suspended_platform'].observe(recording, robot, OPTIONS).summary
     assert not summary['impacts']
     return {d['name']: d['says'] for d in summary['doubts'] if d['severity'] == 'wrong'}
 
@@ -294,37 +293,22 @@ def _stiffer(text):
     text['platform']['stiffness'] = (1.1 * np.array(text['platform']['stiffness'])).tolist()
 
 
+def _heavier(text):
+    text['mass'] *= 1.05
+
+
 def _misplaced(text):
     text['platform']['layout']['p3'][1] += 0.015
 
 
 @pytest.mark.parametrize('change, words', [
-    (_stiffer, 'stiffness found over described: of all axes 0.90'),
-    (lambda text: text.update(mass=1.05 * text['mass']), 'links together weigh 80.'),
-    (_misplaced, 'p3 15.0 mm')])
-def test_what_is_wrong_with_the_description_is_named(recordings, change, words):
+    (_stiffer, 'times what the noise'), (_heavier, 'times what the noise'),
+    (_misplaced, 'p3 15.0 mm [-0.0, -15.0, ')])
+def test_a_description_that_is_wrong_is_contradicted(recordings, change, words):
     loose = recordings[1][0]
     assert _doubts(loose) == {}
     said, = _doubts(loose, change).values()
-    assert words in said  # 1 / 1.1, 80.82 kg, as it is off
-
-
-def test_a_marker_off_its_place_is_refined_when_asked(recordings):
-    assert _doubts(recordings[1][0], _misplaced, refine_markers=True) == {}
-
-
-def test_markers_that_are_seen_row_by_row_are_named(recordings):
-    """Straight lines between frames are within 40 um of the motion, an eighth of the noise."""
-    channel = recordings[1][0].channels['/markers']
-    t, position = channel.stamp_ns * 1e-9, np.array(channel.fields['position'])
-    late = 8e-3 * (0.9 - position.mean(0)[:, 2])  # [s], 8 ms per metre downwards
-    for k in range(position.shape[1]):
-        for axis in range(3):
-            position[:, k, axis] = np.interp(t + late[k], t, position[:, k, axis])
-    shuttered = replace(recordings[1][0], channels={'/markers': replace(
-        channel, fields={**channel.fields, 'position': position})})
-    said = _doubts(shuttered)['markers seen apart']
-    assert 'ms per metre along' in said and '-1.0], as a rolling shutter does' in said
+    assert words in said
 
 
 def test_a_load_that_is_not_what_was_told_is_named(calibration, loaded):

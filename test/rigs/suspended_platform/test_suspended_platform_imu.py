@@ -166,7 +166,7 @@ def test_a_stop_that_is_touched_and_a_lost_marker_are_said_in_words():
         heights.append(float(twin.data.qpos[2]))
         twin.step()
     stop = min(heights) + 0.2 * (np.mean(heights) - min(heights))
-    struck = _record(rig.LINKS, rig.HELD[2], True, 2, stop, 4.0)
+    struck = _record(rig.LINKS, rig.HELD[2], True, 2, stop, 12.0)
     markers = struck.channels['/markers']
     position = np.array(markers.fields['position'])
     position[120:240, 3] = np.nan
