@@ -25,7 +25,6 @@ from ..identification.model.identified_description import (description_of, large
                                                            tree_of)
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.inverse_dynamics import InverseDynamics
-from ..identification.model.symbolic_groupings import symbolic_groupings, SymbolicGroupings
 from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
@@ -92,11 +91,6 @@ class Model:
     def base_parameters(self) -> ParameterTable:
         """Return the base parameters with standard errors and units."""
         return parameter_table(self.identified.base)
-
-    @cached_property
-    def symbolic_groupings(self) -> SymbolicGroupings:
-        """Return what base parameters are in lengths of the description; print it to read it."""
-        return symbolic_groupings(self.identified)
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """

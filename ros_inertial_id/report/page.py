@@ -23,9 +23,7 @@ from .uses import Uses, uses_of
 from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
-from ..identification.judge.prediction import drifting
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
 
 
@@ -97,9 +95,6 @@ def _prediction(identification: Identification, drawings: Drawings,
         note += (f" Shaded: the band that holds {100 * band['level']:.0f} % of the residuals of "
                  'motion like the training (by cross-validation); it widens outside the validity '
                  'range.')
-        if joints := drifting(model):
-            note += (f" {', '.join(joints)} drifted in the training: what went on changing since "
-                     'is not in the band.')
     digest = ', '.join(f"{significant(fit['filtered']['relative_percent'])} % in {part}"
                        for part, fit in residuals.items())
     unit = force_unit(robot_of_model(model))
@@ -155,7 +150,7 @@ def _parameters(model: IdentifiedModel, drawings: Drawings, words: Sequence[str]
         f"determined, condition number {ratio(s['condition_number'])}", [
             *words, f'{rank}.'],
         [tables.parameter_table(known, 'consistent' in s), tables.names_table(model),
-         *_consistency(s), *_symbols(model)], [correlation], opened=False)
+         *_consistency(s)], [correlation], opened=False)
 
 
 def _consistency(statistics: Mapping[str, Any]) -> list[Table]:
@@ -164,16 +159,3 @@ def _consistency(statistics: Mapping[str, Any]) -> list[Table]:
     return [Table(('link', 'smallest eigenvalue of its pseudo-inertia'),
                   [(link, significant(x, 2)) for link, x in smallest.items()],
                   title='Physical consistency')]
-
-
-def _symbols(model: IdentifiedModel) -> list[Table]:
-    """Return the base parameters once more, in lengths of the description."""
-    symbolic = symbolic_groupings(model)
-    lengths = [(symbol, f'{value:.6g}', where)
-               for symbol, (value, where) in symbolic.lengths.items()]
-    return [Table(('length', '[m]', "coordinate of the joint's origin"), lengths, (2,),
-                  title='Lengths of the robot description'),
-            Table(('name', 'expression'), [*symbolic.expressions.items()], (1,),
-                  title='Expressions in these lengths', note='Each was confirmed with lengths '
-                  'changed at random; coefficients that are no simple products or sums of lengths '
-                  'are numbers.')]

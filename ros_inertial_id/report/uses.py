@@ -24,7 +24,7 @@ from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
-from ..identification.judge.prediction import alarm_ratios, drifting
+from ..identification.judge.prediction import alarm_ratios
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..measurement.joints.kinematic_state import AT_REST
@@ -74,7 +74,6 @@ class Uses:
 
     where : what the residuals are of; payload [kg]; consistent : the links are
     stopped : whether the verdict is "do not use", and nothing else is said
-    drifting : joints that drifted in the training
     """
 
     joints: tuple[JointUse, ...]
@@ -82,7 +81,6 @@ class Uses:
     payload: float | None
     consistent: bool
     stopped: bool = False
-    drifting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -111,8 +109,7 @@ class Uses:
                      (contacts[0], contacts[-1])]
             out.append(f"Contact: smallest detectable torque {' to '.join(dict.fromkeys(words))}, "
                        f'at {PER_HOUR:g} false alarm per hour; noise of the live signals adds to '
-                       'it.' + (f" {', '.join(self.drifting)} drifted in the training: where that "
-                                'goes on, alarms are false.' if self.drifting else ''))
+                       'it.')
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
@@ -184,7 +181,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
             name, units[name], residual, torque,
             None if share is None else 100.0 * share, holding, error, dry, contact, uses,
             bool(moved), name in wrong))
-    return Uses(tuple(joints), where, payload, consistent, stopped, drifting(model))
+    return Uses(tuple(joints), where, payload, consistent, stopped)
 
 
 def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:

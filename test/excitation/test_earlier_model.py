@@ -79,8 +79,6 @@ def test_the_error_of_a_feedforward_is_said_of_the_motion_that_is_designed(tmp_p
     # Of the motion that it was identified from: 0.1 N m of noise is what the residual has.
     np.testing.assert_allclose(error.rms, 0.1, rtol=0.35)
     assert (error.peak > 2.5 * error.rms).all() and error.outside == 0.0
-    assert 'drifting' not in error.words()
-    assert 'joint1 went on drifting' in replace(error, drifting=('joint1',)).words()
     faster = feedforward_error(model, ARM.joint_names, t / 2.0, (q, 2.0 * v, 4.0 * a))
     assert (faster.rms > 1.5 * error.rms).all() and faster.outside > 0.9
     (tmp_path / 'model.yaml').write_text(model.to_yaml())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .prediction import alarm_ratios, band_for, drifting, TWO_SIGMA
+from .prediction import alarm_ratios, band_for, TWO_SIGMA
 from ..model.identified_model import IdentifiedModel
 
 CHANCE = 0.05  # that the largest error of a joint on the motion exceeds the peak
@@ -20,14 +20,12 @@ class FeedforwardError:
     rms, peak : (n,) of the error of the torque [N m], [N] of sliders; one motion in twenty has a
         larger peak; not a number where the model has no band
     outside : share of the motion beyond the validity range, where both are by rule, not by data
-    drifting : joints that drifted in the training, whose errors may have grown since
     """
 
     names: tuple[str, ...]
     rms: np.ndarray
     peak: np.ndarray
     outside: float
-    drifting: tuple[str, ...] = ()
 
     def words(self) -> str:
         """Return the errors in words, joint by joint."""
@@ -37,8 +35,6 @@ class FeedforwardError:
                     f"{', '.join(unknown)}; identify this robot again")
         beyond = (f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
                   if self.outside else '')
-        if self.drifting:
-            beyond += f"; more where {', '.join(self.drifting)} went on drifting"
         return ('feedforward error of the model, rms and peak [N m, N]: ' + ', '.join(
             f'{name} {rms:.2g} and {peak:.2g}' for name, rms, peak in zip(
                 self.names, self.rms, self.peak)) + beyond)
@@ -65,5 +61,4 @@ def feedforward_error(model: IdentifiedModel, joints: Sequence[str], t: np.ndarr
     ratios = alarm_ratios(model.statistics.get('prediction_band') or {}, joints, per_hour)
     return FeedforwardError(
         tuple(joints), np.sqrt(np.mean(half ** 2, axis=0)) / TWO_SIGMA,
-        ratios * half.max(axis=0), float((outside > 0.0).any(axis=1).mean()),
-        tuple(joint for joint in drifting(model) if joint in joints))
+        ratios * half.max(axis=0), float((outside > 0.0).any(axis=1).mean()))

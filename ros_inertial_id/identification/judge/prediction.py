@@ -180,17 +180,6 @@ def band_for(model: IdentifiedModel, names: Sequence[str]) -> Band:
     return Band(model.statistics.get('prediction_band') or {}, names, model.validity_range)
 
 
-def drifting(model: IdentifiedModel) -> tuple[str, ...]:
-    """
-    Return the joints whose offset or friction the checks of the training found to drift.
-
-    What goes on changing after the training no band of it holds.
-    """
-    return tuple(dict.fromkeys(
-        joint for finding in model.statistics.get('checks') or ()
-        if finding['name'] == 'drift' for joint in finding['joints']))
-
-
 @dataclass(frozen=True, repr=False)
 class Prediction:
     """
