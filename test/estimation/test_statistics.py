@@ -6,11 +6,7 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.estimators import ordinary, Problem
-from ros_inertial_id.estimation.r_factors import GroupFactor, RFactors, triangle
 from ros_inertial_id.estimation.statistics import dependence
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.judge.mounting import structural_base
@@ -20,16 +16,6 @@ from ros_inertial_id.methods import METHODS
 serial_arm = METHODS['serial_arm']
 
 FV, FC, FS, VS = 0.5, 0.8, 0.5, 0.15  # viscous, Coulomb, Stribeck torque and speed
-
-
-def linear(W, y, correlation=None):
-    """Return the Problem of plain rows W (N, k), y (N,) in one group."""
-    k = W.shape[1]
-    parameters = tuple(Parameter(f'x{i}', '', 1.0, 0.0, 10.0, 'rows') for i in range(k))
-    base = find_base_parameters(np.random.default_rng(0).normal(size=(3 * k, k)), parameters)
-    R = triangle(np.asfortranarray(np.column_stack([W, y, y])))
-    group = GroupFactor('', np.arange(k), R, len(y))
-    return Problem(RFactors(k, {'rows': group}), base, correlation or {})
 
 
 def test_intervals_cover_between_90_and_98_percent_on_a_realistic_arm():
@@ -62,14 +48,6 @@ def test_intervals_cover_between_90_and_98_percent_on_a_realistic_arm():
     assert len(hits) > 16 * 20
     assert 0.90 <= np.mean(hits) <= 0.98
     assert np.mean(np.abs(speeds) < 1.96) > 0.8  # 48 of them
-
-
-def test_standard_errors_grow_with_the_root_of_the_correlation():
-    rng = np.random.default_rng(1)
-    W = rng.normal(size=(400, 2))
-    y = W @ [1.0, 2.0] + rng.normal(size=400)
-    alone, alike = ordinary(linear(W, y)), ordinary(linear(W, y, {'rows': 4.0}))
-    assert alike.bse == pytest.approx(2 * alone.bse, rel=1e-9)
 
 
 def test_what_is_known_together_is_named_with_its_inflation():

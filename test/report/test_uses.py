@@ -159,11 +159,3 @@ def test_a_verdict_against_the_recording_stops_every_use(result):
     assert not any(use for joint in uses.joints for use in joint.uses.values())
     assert uses.sentences() == ['Uses: none, the verdict is "do not use"; correct what it names, '
                                 'then identify again.']
-
-
-def test_a_drift_of_the_training_is_said_beside_contact(result):
-    assert 'drift' not in ' '.join(uses_of(result.model).sentences())
-    checks = [{'name': 'drift', 'joints': ['joint2'], 'severity': 'doubtful'}]
-    model = replace(result.model, statistics={**result.model.statistics, 'checks': checks})
-    said = next(text for text in uses_of(model).sentences() if text.startswith('Contact'))
-    assert 'joint2 drifted in the training' in said
