@@ -26,7 +26,8 @@ METHODS_GROUP = 'ros_inertial_id.methods'
 VERBS_GROUP = 'ros_inertial_id.verbs'
 RIGS_GROUP = 'ros_inertial_id.simulated_rigs'
 PLACES = '*.dist-info/entry_points.txt', '*.egg-info/entry_points.txt'  # of pip, of colcon
-NOT_INSTALLED = 'this copy of ros_inertial_id is not installed: pip install it, which registers it'
+NOT_INSTALLED = ('ros_inertial_id is not installed, or from before it registered its rigs: pip '
+                 'install it again')
 
 Plugin = TypeVar('Plugin')
 
@@ -38,6 +39,11 @@ def registered(group: str) -> dict[str, str]:
         if own == group:
             found.setdefault(name, place)
     return found
+
+
+def missing(group: str) -> str | None:
+    """Return what to do where not even this package registers anything in a ``group``."""
+    return None if registered(group) else NOT_INSTALLED
 
 
 @cache
@@ -76,7 +82,7 @@ class Plugins(Mapping[str, Plugin], Generic[Plugin]):
         """Return what is called ``name``; ConfigError where nothing is or it does not import."""
         if name not in self:
             raise ConfigError(self._what, found=repr(name), exists=tuple(self),
-                              do=None if registered(self._group) else NOT_INSTALLED)
+                              do=missing(self._group))
         if name not in self._made:
             place = self._own.get(name) or registered(self._group)[name]
             module, _, attribute = place.partition(':')

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import ConfigError
-from ..plugins import METHODS_GROUP, Plugins, registered, RIGS_GROUP, VERBS_GROUP
+from ..plugins import METHODS_GROUP, missing, Plugins, registered, RIGS_GROUP, VERBS_GROUP
 from ..share import config_file
 
 ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
@@ -305,7 +305,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     if not words[0].startswith('-') and words[0] not in verbs:
         from ..options import nearest
         raise ConfigError(f'there is no verb {words[0]!r}', exists=tuple(verbs),
-                          do=nearest(words[0], verbs))
+                          do=nearest(words[0], verbs) or missing(VERBS_GROUP))
     options = whole.parse_args(words)
     if 'verb' not in options:
         whole.error('a verb is missing')

@@ -10,7 +10,7 @@ frames and units (Lee, Wensing and Park, Geometric robot dynamic identification,
 decides what the data leave open and, as it grows beyond all bounds where P ceases to be positive
 definite, it is the barrier that keeps P so (P > 0 exactly when a body with these moments exists:
 Wensing, Kim and Slotine 2018).  All terms are convex and the barriers self-concordant: see
-feasible.py.
+newton.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import null_space, solve_triangular
 
-from .feasible import log_det, newton
+from .newton import log_det, newton
 from .problem import effective_standard_deviation, Estimate, Problem
 from .r_factors import RFactors
 from ..dynamics.friction import passive_rows

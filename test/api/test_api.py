@@ -187,22 +187,6 @@ def test_a_motion_remembers_its_reversals_and_a_state_does_not(bags):
             model.predict(wrong)
 
 
-def test_a_recording_that_nothing_masks_is_observed_once(bags, monkeypatch):
-    observed, observe = [], SerialArm.observe
-    monkeypatch.setattr(SerialArm, 'observe', lambda method, recording, *rest: (
-        observed.append(recording), observe(method, recording, *rest))[1])
-    recording = rid.read_bag(bags[0])
-    rid.identify(recording)
-    assert len(observed) == 1 and observed[0] is recording
-    joints = recording.channels['/joint_states']
-    effort = joints.fields['effort'].copy()
-    effort[len(effort) // 2, 0] += 1e3  # a broken message, which takes no part
-    broken = replace(recording, channels={
-        '/joint_states': replace(joints, fields={**joints.fields, 'effort': effort})})
-    rid.identify(broken)
-    assert len(observed) > 1 and not any(one is broken for one in observed)
-
-
 def test_a_mounting_that_was_not_identified_is_refused(result):
     q = random_motion()[0]
     assert np.allclose(result.model.mounted('upright').gravity(q), result.model.gravity(q))
@@ -223,13 +207,6 @@ def test_a_description_is_parsed_once_and_so_is_every_recording_prepared(bags, m
     robot_model._described.cache_clear()
     rid.identify(bags[0], validate=bags[1])
     assert counts == {'_parse': 1, 'observe_joints': 2}
-
-
-def test_a_saved_model_predicts_the_same(result, tmp_path):
-    q, v, a = random_motion()
-    result.model.save(tmp_path / 'model.yaml')
-    again = rid.load_model(tmp_path / 'model.yaml')
-    assert np.array_equal(again.torque(q, v, a), result.model.torque(q, v, a))
 
 
 def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys):

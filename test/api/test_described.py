@@ -68,10 +68,3 @@ def test_a_result_is_pickled_after_it_was_used(result):
     model = result.model
     model.torque(q, v, a)  # what is cached needs no pickle
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).torque(q, v, a), tau)
-
-
-def test_paths_serve_where_recordings_do(result, bags):
-    model = result.model
-    assert model.validate(bags[1]) == model.validate(rid.read_bag(bags[1]))
-    prediction = model.predict(bags[1])
-    assert 'relative residual' in repr(prediction) and len(repr(prediction)) < 200

@@ -110,23 +110,6 @@ def test_expressions_say_what_is_computed():
         assert total == pytest.approx(value, rel=1e-4, abs=1e-4)  # six digits are printed
 
 
-def test_names_mark_what_others_are_grouped_into():
-    base = base_of(load_robot_model(mujoco_arm.description('arm3')))
-    for name, text in zip(base.names(), base.expressions()):
-        lead = text.split()[0]
-        assert name == (lead if text == lead else f'{lead[:-1]}R{lead[-1]}')
-
-
-def test_spread_is_the_covariance_of_sums():
-    base = base_of(load_robot_model(ROBOTS['arm3']))
-    rng = np.random.default_rng(0)
-    pi = np.array([p.prior_sd for p in base.parameters]) * rng.normal(size=(20000, 30))
-    sampled = np.cov(np.array([base.reduce(x) for x in pi]).T)
-    size = np.sqrt(np.diag(base.prior_covariance()))
-    # Standard error of a sampled correlation: 1 / sqrt(20000) = 0.7 %, of a variance 1 %.
-    assert np.abs((sampled - base.prior_covariance()) / np.outer(size, size)).max() < 0.05
-
-
 def test_the_widest_gap_decides_and_noise_below_it_does_not():
     structure = np.logspace(0, -3, 10)
     assert decide_rank(np.concatenate([structure, 1e-15 * np.ones(5)]))[0] == 10
@@ -151,13 +134,6 @@ def test_groupings_survive_rows_that_are_not_exact(noise):
     np.testing.assert_array_equal(found.independent, exact.independent)
     # Columns are of order 1, those of grouped parameters down to a hundredth: error 100 noise.
     np.testing.assert_allclose(found.X, exact.X, atol=1e3 * noise + 1e-8)
-
-
-def test_units_are_those_of_the_leading_parameter():
-    base = base_of(load_robot_model(ROBOTS['prismatic']))
-    for name, unit in zip(base.names(), base.units()):
-        assert unit == {'m': 'kg', 'mc': 'kg m', 'I': 'kg m^2'}[
-            'I' if name[0] == 'I' else 'mc' if name[:2] == 'mc' else 'm']
 
 
 def test_rows_without_effect_are_refused():

@@ -6,10 +6,8 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.estimators import ordinary, Problem, ridge, weighted
-from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.estimation.estimators import ordinary, ridge, weighted
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']
@@ -130,40 +128,8 @@ def test_least_squares_invents_nothing_where_the_data_are_silent():
     assert not estimate.determined[unseen].any() and estimate.data_bse[unseen].min() > 1e3
 
 
-@pytest.mark.parametrize('estimator', [ordinary, weighted, ridge])
-def test_predictions_of_silent_data_stay_sane(estimator):
-    problem = standing_still()
-    moving = arm(noise=0.0 * NOISE)
-    W, y, _ = stacked(moving)
-    error = W @ estimator(problem).params - y
-    # No better than the nominal description can be expected, hundreds of times worse is insane.
-    nominal = W @ problem.base.nominal() - y
-    assert np.linalg.norm(error) < 3.0 * np.linalg.norm(nominal)
-
-
 def test_fewer_rows_than_parameters_are_refused():
     problem = arm(duration=0.1)
     with pytest.raises(EstimationError, match='too short: joint1; expected more than 7 samples; '
                                               'found 5'):
         weighted(problem)
-
-
-def test_information_of_two_halves_estimates_like_the_whole(problem):
-    first, second = (RFactors(len(problem.base)) for _ in range(2))
-    keep = np.full(len(problem.base.parameters), -1)
-    keep[problem.base.independent] = np.arange(len(problem.base))
-    for k, block in enumerate(problem.read(problem.base.parameters)):
-        half = len(block.t) // 2
-        first.accumulate(block.rows(slice(None, half)), keep)
-        second.accumulate(block.rows(slice(half, None)), keep)
-    merged = weighted(Problem(second.merge(first), problem.base, {}))
-    whole = weighted(problem)
-    assert np.all(np.abs(merged.params - whole.params) < 1e-8 * whole.bse)
-    np.testing.assert_allclose(merged.bse, whole.bse, rtol=1e-9)
-
-
-def test_problem_of_the_description_has_nominal_values_of_the_urdf(problem):
-    robot = load_robot_model(mujoco_arm.description('arm3'))
-    friction = len(problem.base.parameters) - 30
-    pi = np.concatenate([robot.inertias.ravel(), np.zeros(friction)])
-    np.testing.assert_allclose(problem.base.nominal(), problem.base.reduce(pi), rtol=1e-12)

@@ -70,36 +70,11 @@ def test_merged_triangles_are_those_of_all_rows(blocks):
                                    atol=1e-10)
 
 
-def test_merging_changes_neither_part(blocks):
-    one, other = accumulated(blocks[:2]), accumulated(blocks[2:])
-    before = [[g.R.copy() for g in part.groups.values()] for part in (one, other)]
-    one.merge(other)
-    for part, kept in zip((one, other), before):
-        for group, R in zip(part.groups.values(), kept):
-            np.testing.assert_array_equal(group.R, R)
-
-
-def test_folding_changes_no_block(blocks):
-    kept = [g.W.copy() for b in blocks for g in b.groups]
-    accumulated(blocks)
-    for W, group in zip(kept, (g for b in blocks for g in b.groups)):
-        np.testing.assert_array_equal(group.W, W)
-
-
 def test_a_part_that_lacks_a_group_merges(blocks):
     only = [RegressorBlock(b.t, 0, b.groups[:1]) for b in blocks[:2]]
     merged = accumulated(only).merge(accumulated(blocks[2:]))
     assert set(merged.groups) == {'a', 'b', 'c'}
     assert merged.groups['a'].rows == 161 and merged.groups['b'].rows == 118
-
-
-def test_columns_left_out_are_as_if_they_never_were(blocks):
-    keep = np.array([0, -1, 1, 2, -1, 3])
-    factors = accumulated(blocks, keep, 4)
-    W, y = rows_of(blocks)
-    solution = np.linalg.lstsq(W[:, keep >= 0], y, rcond=None)[0]
-    A, b, _ = factors.system()
-    np.testing.assert_allclose(np.linalg.solve(A, b), solution, rtol=1e-10)
 
 
 def test_selection_is_folding_the_selected_columns_in_their_order(blocks):
@@ -122,24 +97,6 @@ def test_selected_and_combined_columns_leave_what_they_leave_of_the_rows(blocks,
             expected = np.linalg.norm(
                 y - np.vstack([g.W for g in groups]) @ (columns @ x)[own])
             assert factors.groups[name].residual(x, raw) == pytest.approx(expected, rel=1e-10)
-
-
-def test_residuals_of_any_candidate_against_both_targets(blocks):
-    factors, x = accumulated(blocks), np.linspace(-1, 1, SIZE)
-    for k, name in enumerate(COLUMNS):
-        groups = [b.groups[k] for b in blocks]
-        W = np.vstack([g.W for g in groups])
-        for raw in (False, True):
-            y = np.concatenate([g.y_raw if raw else g.y for g in groups])
-            group = factors.groups[name]
-            assert group.target(raw) == pytest.approx(np.linalg.norm(y), rel=1e-10)
-            assert group.residual(x, raw) == pytest.approx(
-                np.linalg.norm(y - W @ x[COLUMNS[name]]), rel=1e-10)
-
-
-def test_order_of_blocks_does_not_matter(blocks):
-    one, other = accumulated(blocks).system(), accumulated(blocks[::-1]).system()
-    np.testing.assert_allclose(np.linalg.solve(*one[:2]), np.linalg.solve(*other[:2]), rtol=1e-10)
 
 
 def test_keeps_the_accuracy_of_qr_where_normal_equations_lose_it():

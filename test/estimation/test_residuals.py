@@ -52,19 +52,6 @@ def test_summary_is_that_of_all_samples(raw):
         100.0 * np.linalg.norm(error) / np.linalg.norm(target))
 
 
-def test_what_fades_counts_less_in_every_figure():
-    rng = np.random.default_rng(1)
-    old, new = blocks(rng, (300,)), blocks(rng, (300,))
-    residuals = added(old)
-    residuals.fade(0.25)
-    found = added(new, residuals).summary()['filtered']
-    assert found['samples'] == 375.0
-    for joint in JOINTS:
-        (before, _), (after, _) = series(old, joint), series(new, joint)
-        assert found['rms'][joint] == pytest.approx(
-            np.sqrt((0.25 * before @ before + after @ after) / 375.0))
-
-
 def test_correlation_fades_with_what_showed_it():
     rng = np.random.default_rng(2)
     slow = [np.convolve(rng.normal(size=5019), np.ones(20), 'valid') / np.sqrt(20.0)

@@ -12,7 +12,6 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
-from ros_inertial_id.estimation.feasible import feasible_interval
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.fit.fitting import consistent_links
 from ros_inertial_id.identification.identify import identify
@@ -22,6 +21,7 @@ from ros_inertial_id.identification.settings import options_class, robot_of_mode
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
+from ros_inertial_id.rigs.calibration.feasible import feasible_interval
 from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
 
 rigid_body = METHODS['rigid_body']

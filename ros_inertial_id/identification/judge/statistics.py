@@ -11,7 +11,7 @@ from ..fit.fitting import cross_validate_consistent
 from ..fit.solution import Solution
 from ..passes import Passes
 from ...estimation.cross_validation import FOLDS
-from ...estimation.statistics import condition_causes, dependence, essential_parameters, whiteness
+from ...estimation.statistics import dependence
 
 LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
 
@@ -44,8 +44,6 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
     """Return what the estimate says of itself and of the training data."""
     reduced, fitted = solution.choice.reduced, solution.fitted
     base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
-    names = base.names()
-    essential = essential_parameters(problem, estimate)['essential']
     by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
     return {
         'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
@@ -55,7 +53,4 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'correlation_samples': estimate.correlation,
         'training': fits(problem.factors, solution.estimate.params),
         **reduced.notes,
-        'essential': [names[k] for k in essential],
-        'condition_causes': condition_causes(problem, estimate),
-        'dependence': dependence(names, by_rows, estimate.determined),
-        'whiteness': whiteness(fitted.residuals)}
+        'dependence': dependence(base.names(), by_rows, estimate.determined)}

@@ -56,7 +56,7 @@ SCHEMA: dict[str, Any] = {
         'training': FIT, 'samples': NUMBER, 'rank': NUMBER, 'rank_in_data': NUMBER,
         'condition_number': NUMBER_OR_NONE, 'correlation_samples': {str: POSITIVE},
         'validation?': FIT, 'standard_deviation?': NUMBERS,
-        'prediction_band?': {'joints': {str: NUMBERS}}, 'essential?': [TEXT],
+        'prediction_band?': {'joints': {str: NUMBERS}},
         'nonlinear_parameters?': {str: {'value': NUMBER}}, 'masked_share?': [NUMBER_OR_NONE],
         'checks?': [{str: ANYTHING}], 'choices?': [{'what': TEXT}],
         'verdict?': {'word': TEXT, 'reasons': [TEXT], 'joints?': {str: {'word': TEXT}}},

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import null_space
 import yaml
 
+from .feasible import diagonal_interval, feasible_interval
 from ..suspended_platform.method import SuspendedPlatform
 from ..suspended_platform.postures import (joined, link_parameters, posture_block, Postures,
                                            postures_of, random_postures)
@@ -23,7 +24,6 @@ from ...dynamics.inertial_parameters import SYMBOLS
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
-from ...estimation.feasible import diagonal_interval, feasible_interval
 from ...estimation.r_factors import RFactors
 from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress

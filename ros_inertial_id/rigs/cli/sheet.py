@@ -3,11 +3,11 @@
 import numpy as np
 
 from ..calibration.calibrate import Calibration
-from ..suspended_platform.rig import FREEDOMS
 from ...report.knowledge import significant, with_error
 from ...report.sheet import Card, Section, Sheet, Table
 
 AXES = ('x', 'y', 'z')
+FREEDOMS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
 
 

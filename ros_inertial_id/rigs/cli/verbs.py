@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .sheet import calibration_sheet, STIFFNESS_UNITS
+from .sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..calibration.calibrate import calibrate_platform
 from ..calibration.postures import identify_held, identify_postures, suggest_posture
 from ..suspended_platform.method import SuspendedPlatform
 from ..suspended_platform.postures import joined, read_postures, relative_turns
-from ..suspended_platform.rig import FREEDOMS
 from ...cli.console import changed, page, Progress, read_recording, show
 from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting

@@ -7,7 +7,7 @@ import two_link_postures as paper
 from two_link_postures import combination, MASS, TABLE_3, tensor, TEXT, with_table_3
 
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.feasible import feasible_interval
+from ros_inertial_id.rigs.calibration.feasible import feasible_interval
 from ros_inertial_id.rigs.calibration.postures import identify_postures, suggest_posture
 
 
