@@ -132,12 +132,13 @@ def adjusted(robots: Sequence[RobotDrift]) -> list[RobotDrift]:
     """
     Return ``robots`` with p-values adjusted for all of their changes together.
 
-    Of changes whose adjusted p-value is below a rate, at most that share is expected to be none,
-    however they depend on each other (Benjamini and Yekutieli 2001).
+    Of changes whose adjusted p-value is below a rate, at most that share is expected to be none
+    (Benjamini and Hochberg 1995), also where they depend on each other as errors of one fit do
+    (Reiner-Benaim 2007).
     """
     from scipy.stats import false_discovery_control  # takes long to import: when needed
     p = [change.p_value for robot in robots for change in robot.changes]
-    rest = iter(false_discovery_control(p, method='by').tolist() if p else ())
+    rest = iter(false_discovery_control(p).tolist() if p else ())
     return [replace(robot, changes=tuple(replace(change, adjusted=next(rest))
                                          for change in robot.changes)) for robot in robots]
 

@@ -27,7 +27,6 @@ from ..estimation.gravity_search import (across_gravity, GravitySearch, heavy_co
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
-from ..estimation.residuals import Residuals
 from ..identification.choose.choice import choose_model, LARGEST
 from ..identification.judge.mounting import any_mounting, structural_base
 from ..identification.passes import Passes
@@ -209,7 +208,4 @@ def _correlation(data, base, found):
     robot = data.method.build(data.robot.urdf, data.options, gravity)
     values = base.expand(found.params, np.zeros(len(base.parameters)))
     tilted = replace(data, robots=(robot,) * len(data.robots))
-    residuals = Residuals()
-    for block in tilted.blocks(base.parameters):
-        residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-    return residuals.correlation()
+    return Passes().residuals(tilted, base.parameters, values).correlation()

@@ -125,8 +125,8 @@ def test_another_description_is_another_key(serial):
     assert other.key != serial.plan.key
 
 
-def test_a_second_call_reads_no_bag_and_nothing_lies_beside_them(arm3, options, tmp_path,
-                                                                 monkeypatch):
+def test_a_second_call_accumulates_no_bag_and_nothing_lies_beside_them(arm3, options, tmp_path,
+                                                                       monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
     bags = [str(tmp_path / 'bags' / f'day{k}') for k in range(2)]
     for k, bag in enumerate(bags):

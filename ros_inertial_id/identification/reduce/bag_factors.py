@@ -21,7 +21,6 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-import platformdirs
 
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning
@@ -148,6 +147,7 @@ def key_of(content: str, window: tuple[float | None, float | None], plan: str) -
 
 def cache_folder(cache: str = '') -> Path:
     """Return the folder of what is kept: ``cache``, also a URL, by default the user's cache."""
+    import platformdirs  # nodes, which keep nothing, do without where there is no key for rosdep
     return path_of(cache or platformdirs.user_cache_dir('ros_inertial_id'))
 
 
