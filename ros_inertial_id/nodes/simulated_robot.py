@@ -2,7 +2,7 @@
 Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
 
 Owns the time, which it publishes on ``/clock``: run all other nodes with use_sim_time.  Publishes
-``joint_states`` (uniform stamps, effort = motor torque on the link side), one in TRUTH_EVERY of
+``joint_states`` (uniform stamps, effort = motor torque on the link side), one in ten of
 them without noise as ``~/true_joint_states`` while somebody listens, and the latched
 ``robot_description`` (the nominal one).  Follows
 ``joint_trajectory_controller/joint_trajectory`` as that controller would that goes on from its
@@ -30,7 +30,6 @@ from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
 STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
-TRUTH_EVERY = 10  # of how many samples one goes to ~/true_joint_states
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 
 
@@ -50,7 +49,7 @@ class SimulatedRobot(Simulator):
     """Publishes one joint state for every tick of its clock."""
 
     goes_on = True  # from its command, to a first point ahead
-    truth_every = TRUTH_EVERY
+    truth_every = 10  # of how many samples one goes to ~/true_joint_states
 
     def __init__(self, **node_options):
         super().__init__('simulated_robot', **node_options)

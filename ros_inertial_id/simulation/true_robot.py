@@ -13,6 +13,7 @@ Linear matrix inequalities for physically consistent inertial parameter identifi
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 import xml.etree.ElementTree as ET
 
@@ -63,10 +64,9 @@ class JointFriction:
 
 
 def parse(urdf: str) -> ET.Element:
-    """Return the root element of ``urdf``, comments kept; RobotModelError if it is none."""
-    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    """Return the root element of a ``urdf`` text; RobotModelError if it is none."""
     try:
-        robot = ET.fromstring(urdf, parser=parser)
+        robot = ET.fromstring(urdf)
     except ET.ParseError as error:
         raise RobotModelError('the robot description is not XML', found=error) from error
     if robot.tag != 'robot':
@@ -112,7 +112,7 @@ def perturbed_urdf(robot: ET.Element, rng: np.random.Generator, mass_change: flo
     center_shift : of each centre of mass along each axis, at most, in radii of gyration
     shape_change : stretch and shear of each mass distribution, at most
     """
-    robot = parse(ET.tostring(robot, encoding='unicode'))
+    robot = deepcopy(robot)
     for link in robot.findall('link'):
         inertial = link.find('inertial')
         if inertial is None:

@@ -3,12 +3,13 @@ Publishes the messages of a bag again, with their stamps: bag_player.py BAG RATE
 
 Publishes what is latched, then waits for a line on standard input: how many readers /joint_states
 has.  Keeps all messages for them, however late they are.  With ``clock`` every message is preceded
-by its time on /clock.  With ``PART`` it waits for a line before each further so many messages.
-Stays until its standard input is closed.
+by its time on /clock, which stands at the begin of the bag until the line comes.  With ``PART`` it
+waits for a line before each further so many messages.  Stays until its standard input is closed.
 """
 
 import importlib
 from pathlib import Path
+import select
 import sys
 import time
 
@@ -29,6 +30,8 @@ def main(path, rate, clock='', part='0'):
         for connection, _, data in reader.messages(latched) if latched else ():
             publishers[connection.topic].publish(bytes(data))
         others = [c for c in reader.connections if c not in latched]
+        while clocks and not select.select([sys.stdin], [], [], 0.1)[0]:
+            say_time(clocks, reader.start_time)
         readers = int(sys.stdin.readline())
         while publishers['/joint_states'].get_subscription_count() < readers:
             time.sleep(0.01)
@@ -40,14 +43,19 @@ def main(path, rate, clock='', part='0'):
             while k > (time.monotonic() - began) * rate:
                 time.sleep(0.5 / rate)
             if clocks:
-                message = Clock()
-                message.clock.sec, message.clock.nanosec = divmod(received_ns, 10 ** 9)
-                clocks.publish(message)
+                say_time(clocks, received_ns)
             publishers[connection.topic].publish(bytes(data))
     print('played', flush=True)
     sys.stdin.read()
     node.destroy_node()
     rclpy.shutdown()
+
+
+def say_time(clocks, now_ns):
+    """Publish the time of the bag [ns]."""
+    message = Clock()
+    message.clock.sec, message.clock.nanosec = divmod(now_ns, 10 ** 9)
+    clocks.publish(message)
 
 
 def _publisher(node, connection):

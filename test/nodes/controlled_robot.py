@@ -8,10 +8,9 @@ UR's driver does.  Every sample goes to ``~/true_joint_states``.
 
 from dataclasses import dataclass
 import json
+from pathlib import Path
 import sys
 
-from controlled_arm import ControlledArm, ControlledArmOptions
-from joint_trajectory_controller import DESIRED
 import numpy as np
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64
@@ -21,6 +20,10 @@ from ros_inertial_id.nodes.parameters import declare_options
 from ros_inertial_id.nodes.running import run
 from ros_inertial_id.nodes.simulated_robot import COMMANDS, SimulatedRobot
 from ros_inertial_id.options import option
+
+sys.path.append(str(Path(__file__).parents[1] / 'oracles'))
+from controlled_arm import ControlledArm, ControlledArmOptions  # noqa: E402
+from joint_trajectory_controller import DESIRED  # noqa: E402
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
           'controller_gone')  # which holds the arm when it comes back

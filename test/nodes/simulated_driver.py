@@ -13,8 +13,7 @@ from pathlib import Path
 import sys
 import tempfile
 
-from controlled_arm import ControlledArmOptions
-from controlled_robot import ControlledRobot
+from controlled_robot import ControlledArmOptions, ControlledRobot
 from driver_profiles import descriptions, FINGERS, PROFILES
 import numpy as np
 from rclpy.time import Time

@@ -56,7 +56,7 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
             None, 'waiting: robot_description'), 'the description')
     expected = 1 if clock else 3
     graph.until(lambda: graph.node.count_subscribers('joint_states') == expected, 'the readers')
-    assert graph.call('recorder/start').success
+    graph.until(lambda: graph.call('recorder/start').success, 'the clock')
     player.say(expected)
     first = read_bag(path).channels['/joint_states']
     graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == str(len(first)),
