@@ -13,7 +13,7 @@ from .drawings import Drawings
 from .knowledge import evaluate, fits, ratio, significant, WHERE
 from .links import Link, links_of
 from .recording_words import force_unit
-from .sheet import Card, Section, Sheet, Table
+from .sheet import Card, Section, Sheet
 from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
@@ -21,7 +21,6 @@ from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
 
 
@@ -130,18 +129,4 @@ def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
         'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
         f"determined, condition number {ratio(s['condition_number'])}", [
             *words, f'{rank}.'],
-        [tables.parameter_table(known), tables.names_table(model),
-         *_symbols(model)], opened=False)
-
-
-def _symbols(model: IdentifiedModel) -> list[Table]:
-    """Return the base parameters once more, in lengths of the description."""
-    symbolic = symbolic_groupings(model)
-    lengths = [(symbol, f'{value:.6g}', where)
-               for symbol, (value, where) in symbolic.lengths.items()]
-    return [Table(('length', '[m]', "coordinate of the joint's origin"), lengths, (2,),
-                  title='Lengths of the robot description'),
-            Table(('name', 'expression'), [*symbolic.expressions.items()], (1,),
-                  title='Expressions in these lengths', note='Each was confirmed with lengths '
-                  'changed at random; coefficients that are no simple products or sums of lengths '
-                  'are numbers.')]
+        [tables.parameter_table(known), tables.names_table(model)], opened=False)

@@ -1,9 +1,11 @@
-"""A model file that fits no robot, or is no model, is refused with words."""
+"""Every change of one leaf of a good model file is refused with words, or predicts in peace."""
 
 import copy
 from dataclasses import replace
+import warnings
 
 import numpy as np
+from one_leaf import changes
 import pytest
 from ros_inertial_id.api.model import model_of
 from ros_inertial_id.errors import InertialIdError
@@ -17,6 +19,8 @@ from ros_inertial_id.nodes.prediction_health import PredictionHealth
 from ros_inertial_id.report import outline
 from ros_inertial_id.report.knowledge import evaluate
 import yaml
+
+CASES = 600
 
 
 @pytest.fixture
@@ -46,6 +50,24 @@ def used(data, recording):
     evaluate(model)
     still = np.zeros(len(robot))
     assert np.isfinite(model_of(model).torque(still, still, still)).all()
+
+
+def test_one_leaf_changes_are_refused_with_words_or_work(model, arm3_recording):
+    recording = arm3_recording.window(0.0, 1.0)
+    data = yaml.load(model, Loader=yaml.CSafeLoader)
+    used(copy.deepcopy(data), recording)
+    broken, refused = [], 0
+    warnings.simplefilter('error')
+    for path, value, content in changes(data, CASES):
+        try:
+            used(content, recording)
+        except InertialIdError as error:
+            refused += 1
+            assert '\n' not in str(error)
+        except Exception as error:
+            broken.append((path, value, error))
+    assert not broken
+    assert refused > CASES / 2
 
 
 def test_a_model_of_other_columns_than_its_robot_is_refused(model, arm3_recording):
