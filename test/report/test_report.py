@@ -298,7 +298,7 @@ def test_package_and_verdict_work_without_jinja_and_pages_say_what_is_missing():
     assert 'a page needs jinja2; install jinja2' in out.stdout
 
 
-def test_a_closed_loop_shows_its_whole_turn_and_its_lengths(tmp_path):
+def test_a_closed_loop_shows_its_whole_turn(tmp_path):
     t = np.arange(0.0, 2.0, 1e-3)
     z, rate, second = crank.lively(t)
     noise = np.random.default_rng(0).standard_normal((2, t.size))
