@@ -32,9 +32,13 @@ from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, plan_course
 from ros_inertial_id.excitation.rehearsal import stopping_of
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
-URDF = pathlib.Path(__file__).parents[1] / 'urdf'
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / 'test' / 'oracles'))
+
+from controlled_arm import ControlledArm, ControlledArmOptions  # noqa: E402
+
+URDF = ROOT / 'urdf'
 RATE, PIECE = 1000.0, 0.04  # [Hz], [s]
 ON_ITS_WAY = 0.002, 0.03    # [s] of a message
 SETTLED = 0.15              # [s] until the arm rests below its command
@@ -55,8 +59,9 @@ class Run:
 
 
 def resting(urdf, **options):
-    """Return a SimulatedArm that has come to rest below its command."""
-    arm = SimulatedArm(urdf, options=ArmOptions(rate=RATE, seed=1, bandwidth=60.0, **options))
+    """Return a ControlledArm that has come to rest below its command."""
+    arm = ControlledArm(urdf, options=ControlledArmOptions(
+        rate=RATE, seed=1, bandwidth=60.0, **options))
     for _ in range(round(SETTLED * RATE)):
         arm.step()
     return arm
