@@ -12,7 +12,6 @@ from ..errors import ConfigError
 from ..estimation.payload import Payload
 from ..excitation.design import Design, load_design, Progress
 from ..excitation.design import design as design_motion
-from ..excitation.sweep_design import SweepDesign
 from ..identification.identify import validation
 from ..report.comparison import compare_models, Comparison
 from ..report.design_files import write_design
@@ -51,8 +50,7 @@ def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Compari
 
 
 def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
-           progress: Callable[[Progress], None] | None = None, **options: Any
-           ) -> Design | SweepDesign:
+           progress: Callable[[Progress], None] | None = None, **options: Any) -> Design:
     """
     Return the Design of a motion that reveals the parameters of a robot and keeps its limits.
 

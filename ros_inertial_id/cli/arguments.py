@@ -110,7 +110,6 @@ VERBS = {
         RECORD, 'design a motion that excites the parameters',
         'robot.urdf --config franka --out motion', '.verbs:design_', (
             argument('urdf', 'robot description'), config('design'), MOUNTING,
-            argument('--kind', 'excitation (default) or friction_sweep: low speeds'),
             argument('--model', 'model.yaml of a first identification: a motion for what is not '
                      'significant yet; --period makes it short'),
             argument('--period', 'duration of the motion [s]', type=float),

@@ -16,12 +16,10 @@ import numpy as np
 from .assessment import assess, torque_errors, Use
 from .criteria import reported_value
 from .fourier import FourierMotion
-from .friction_sweep import KIND
 from .limits import Limits
 from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem, RATE
 from .search import search
-from .sweep_design import design_sweep, SweepDesign
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -127,9 +125,9 @@ class Design:
 
 def design(robot: RobotModel, options: DesignOptions,
            progress: Callable[[Progress], None] | None = None,
-           stop: Callable[[], bool] | None = None) -> Design | SweepDesign:
+           stop: Callable[[], bool] | None = None) -> Design:
     """
-    Return the best Design found, or the SweepDesign where ``options.kind`` is friction_sweep.
+    Return the best Design found.
 
     progress : called a few times per second; stop : called as often, true ends the search, as
     Ctrl-C does.  The best feasible motion so far is kept.
@@ -138,11 +136,8 @@ def design(robot: RobotModel, options: DesignOptions,
     check_ranges(options)
     model = (IdentifiedModel.from_yaml(read_text(options.model), options.model)
              if options.model else None)
-    if options.kind == KIND:
-        found: Design | SweepDesign = design_sweep(robot, options, stop)
-    else:
-        known = information_of(model, design_parameters(robot, options)) if model else None
-        found = _searched(robot, options, progress, stop, known)
+    known = information_of(model, design_parameters(robot, options)) if model else None
+    found = _searched(robot, options, progress, stop, known)
     if not model:
         return found
     t = np.linspace(0.0, found.motion.period, round(found.motion.period * RATE) + 1)

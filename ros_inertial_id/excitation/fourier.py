@@ -65,38 +65,23 @@ class FourierMotion:
             for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)}}
 
 
-def read_joints(content: Mapping[str, Any], keys: tuple[str, ...], scalars: tuple[str, ...],
-                source: str) -> tuple[tuple[str, ...], list[float], list[np.ndarray]]:
-    """
-    Return joint names, ``scalars`` and arrays of ``keys``, first axis joints, of a motion's dict.
-
-    source : names it in errors
-    Raises MotionError where one is missing, is no finite number or, of the scalars, not above 0.
-    """
-    try:
-        joints = content['joints']
-        arrays = [np.array([joints[n][key] for n in joints], dtype=float) for key in keys]
-        numbers = [float(content[name]) for name in scalars]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MotionError(f'{source} is not a motion',
-                          expected=f'{", ".join(scalars)}, '
-                          f'joints: {{name: {{{", ".join(keys)}}}}}',
-                          found=f'{type(error).__name__}: {error}') from None
-    if not (all(x.size and (np.abs(x) < LARGEST).all() for x in arrays)
-            and all(1.0 / LARGEST < x < LARGEST for x in numbers)):
-        raise MotionError(f'{source} has unequal or non-finite numbers', expected=(
-            f'a {" and a ".join(scalars)} above 0, as many of {", ".join(keys)} everywhere'))
-    return tuple(joints), numbers, arrays
-
-
 def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
     """Return the FourierMotion of what ``to_dict`` made; MotionError when it is none."""
-    names, (period,), (offset, sine, cosine) = read_joints(
-        content, ('offset', 'sine', 'cosine'), ('period',), source)
+    try:
+        period, joints = float(content['period']), content['joints']
+        offset, sine, cosine = (np.array([joints[n][key] for n in joints], dtype=float)
+                                for key in ('offset', 'sine', 'cosine'))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MotionError(f'{source} is not a motion', expected='period, joints: {name: {offset, '
+                          'sine, cosine}}', found=f'{type(error).__name__}: {error}') from None
+    if not (1.0 / LARGEST < period < LARGEST and all(
+            x.size and (np.abs(x) < LARGEST).all() for x in (offset, sine, cosine))):
+        raise MotionError(f'{source} has unequal or non-finite numbers', expected=(
+            'a period above 0, as many of offset, sine, cosine everywhere'))
     if offset.ndim != 1 or sine.ndim != 2 or sine.shape != cosine.shape:
         raise MotionError(f'{source} has unequal coefficients',
                           expected='as many sines as cosines everywhere')
-    return FourierMotion(names, period, offset, sine, cosine)
+    return FourierMotion(tuple(joints), period, offset, sine, cosine)
 
 
 def basis(harmonics: int, period: float,

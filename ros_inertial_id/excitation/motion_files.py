@@ -1,22 +1,17 @@
-"""Motions in files, of whatever kind."""
+"""Motions in files."""
 
 from pathlib import Path
 
 from .fourier import FourierMotion, motion_from_dict
-from .friction_sweep import KIND, sweep_from_dict, SweepMotion
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError, MotionError
 from ..options import read_yaml
 
-Motion = FourierMotion | SweepMotion
 
-
-def read_motion(path: str | Path) -> Motion:
+def read_motion(path: str | Path) -> FourierMotion:
     """Return the motion in a design's YAML file ``path``; MotionError if there is none."""
     content = _content(path)
     content = content.get('motion', content) if isinstance(content, dict) else content
-    if isinstance(content, dict) and content.get('kind') == KIND:
-        return sweep_from_dict(content, str(path))
     return motion_from_dict(content, str(path))
 
 

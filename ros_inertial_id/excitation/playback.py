@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .braking import Brakes
+from .fourier import FourierMotion
 from .limits import Limits
-from .motion_files import Motion
 from .path_clock import LEAST, PathClock, STEP
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -47,7 +47,7 @@ class Course:
     speed : share of the designed speed; approach : [s] to the start of the motion
     """
 
-    motion: Motion
+    motion: FourierMotion
     start: np.ndarray
     periods: int
     speed: float
@@ -110,7 +110,7 @@ class Course:
         return self.approach + np.arange(self.periods + 1) * self.motion.period / self.speed
 
 
-def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
+def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
                 speed: float = 1.0, approach_speed: float = 0.2) -> Course:
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.

@@ -14,7 +14,6 @@ from .collision import wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
-from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
@@ -39,13 +38,8 @@ POSTURES = 2000  # tried before a box is called infeasible
 class DesignOptions(RobotOptions):
     """All options of the design of a motion."""
 
-    kind: str = option(
-        'excitation', 'excitation: a Fourier series that shows all parameters; friction_sweep: '
-        'constant low speeds, every joint both ways', choices=('excitation', KIND))
     model: str = option('', 'model.yaml of a first identification: the motion is made for what is '
                         'still open, and the error of its feedforward on it is said')
-    sweep_speeds: tuple[float, ...] = option(
-        (0.02, 0.05, 0.1, 0.2, 0.4), 'speeds of a friction sweep', unit='rad/s', at_least=1e-4)
     criterion: str = option(
         'v_optimality', 'what is made small: v_optimality the error of predicted torques over the '
         "workspace, d_optimality the volume of the parameters' covariance, condition_number that "

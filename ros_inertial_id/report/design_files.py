@@ -17,24 +17,23 @@ from .sheet import Card, Section, Sheet, sheet_text, Table
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.design import Design
+from ..excitation.fourier import FourierMotion
 from ..excitation.limits import GIVEN
-from ..excitation.motion_files import Motion
 from ..excitation.problem import RATE
 from ..excitation.regressor_adjoint import Chain, TreePass
-from ..excitation.sweep_design import SweepDesign
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 FRAMES = 401  # of one period
 HUES = 8  # joints that differ by colour; those beyond are dashed
 
 
-def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Path, ...]:
+def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     """
     Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
     motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
     each limit is; motion.csv and joint_trajectory.json are one period at 100 Hz;
-    motion.html, of all but friction sweeps, needs no network.
+    motion.html needs no network.
     """
     out = Path(out_dir)
     samples = sampled(design.motion, RATE)
@@ -45,14 +44,13 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
         _write_csv(out / FILES[1], design.motion.joint_names, samples)
         with open(out / FILES[2], 'w', encoding='utf-8') as file:
             json.dump(_trajectory(design.motion.joint_names, samples), file)
-        if isinstance(design, Design):
-            (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
+        (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
-    return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
+    return tuple(out / name for name in FILES)
 
 
-def sampled(motion: Motion, rate: float) -> tuple[np.ndarray, ...]:
+def sampled(motion: FourierMotion, rate: float) -> tuple[np.ndarray, ...]:
     """Return t (N,) [s], q, v, a (N, n) of one period of ``motion`` at ``rate`` [Hz]."""
     t = np.linspace(0.0, motion.period, round(motion.period * rate) + 1)
     return (t, *motion.at(t))
@@ -69,18 +67,11 @@ def _content(design):
         'motion': design.motion.to_dict(),
         'start': {n: float(x) for n, x in zip(names, design.motion.start)},
         'result': design.summary(),
-        **_columns(design),
+        'singular_values': [float(s) for s in design.singular_values],
+        'base_parameters': list(design.base_names),
+        'gravities_base': design.gravities.tolist(),
         'limits': by_joint,
         'options': {key: _plain(value) for key, value in asdict(design.options).items()}}
-
-
-def _columns(design):
-    """Return what a Design says of the columns it was made for; a sweep is made for none."""
-    if not isinstance(design, Design):
-        return {}
-    return {'singular_values': [float(s) for s in design.singular_values],
-            'base_parameters': list(design.base_names),
-            'gravities_base': design.gravities.tolist()}
 
 
 def _plain(value):
