@@ -288,10 +288,10 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
                         'look whether these efforts are of this robot and this motion')]
     if relative > FOREIGN:
         return [_foreign(nats, names, f'{100 * relative:.0f} % relative residual')]
-    rms = evidence.nominal
-    alone = float(np.linalg.norm(rms[moves]) / np.linalg.norm(base.torque[moves]))
+    nominal = evidence.nominal
+    alone = float(np.linalg.norm(nominal[moves]) / np.linalg.norm(base.torque[moves]))
     if described and evidence.samples.described and relative > 2 * VISIBLE and alone > HALF:
-        nats = float((evidence.effective * np.log(rms / base.residual)).sum())
+        nats = float((evidence.effective * np.log(nominal / base.residual)).sum())
         return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
                          f'{100 * relative:.0f} % with any bodies')]
     return []
