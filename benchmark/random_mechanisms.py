@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 import pinocchio_loops  # noqa: E402
 
 from ros_inertial_id.errors import InertialIdError  # noqa: E402
-from ros_inertial_id.identification.judge.mounting import structural_base  # noqa: E402
+from ros_inertial_id.identification.prepare.mounting import structural_base  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
 

@@ -11,7 +11,7 @@ from ..rigid_body.method import RigidBody
 from ..rigid_body.rig import body_groups
 from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters
-from ...identification.judge.mounting import structural_base
+from ...identification.prepare.mounting import structural_base
 
 rigid_body = RigidBody()
 
