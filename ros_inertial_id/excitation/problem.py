@@ -22,7 +22,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
 from ..estimation.base_parameters import BaseParameters
-from ..identification.judge.mounting import structural_base
+from ..identification.prepare.mounting import structural_base
 from ..methods.serial_arm import SerialArm
 from ..options import option
 

@@ -13,8 +13,8 @@ from ..estimation.drive_gains import DriveGains, solve_drive_gains
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.judge.mounting import structural_base
 from ..identification.prepare.dataset import read_dataset
+from ..identification.prepare.mounting import structural_base
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 

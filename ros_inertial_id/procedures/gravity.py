@@ -28,9 +28,9 @@ from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose_model, LARGEST
-from ..identification.judge.mounting import any_mounting, structural_base
 from ..identification.passes import Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.prepare.mounting import any_mounting, structural_base
 from ..identification.prepare.time_offset import aligned
 from ..identification.reduce.reduction import reduce_data
 from ..identification.reduce.structure import structure_of

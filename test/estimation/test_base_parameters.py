@@ -12,7 +12,7 @@ from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.base_parameters import decide_rank, find_base_parameters
-from ros_inertial_id.identification.judge.mounting import structural_base
+from ros_inertial_id.identification.prepare.mounting import structural_base
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']

@@ -9,7 +9,7 @@ import pytest
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.estimation.statistics import dependence
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.judge.mounting import structural_base
+from ros_inertial_id.identification.prepare.mounting import structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 

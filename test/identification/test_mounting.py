@@ -10,7 +10,7 @@ from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.judge.mounting import any_mounting, structural_base, unknown
+from ros_inertial_id.identification.prepare.mounting import any_mounting, structural_base, unknown
 from ros_inertial_id.identification.prepare.robot import robot_of
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState

@@ -103,7 +103,7 @@ def problem(urdf, options, t, q, v, a, tau, folds=1):
     from ros_inertial_id.estimation.estimators import Problem
     from ros_inertial_id.estimation.nonlinear_parameters import alternatives
     from ros_inertial_id.estimation.r_factors import RFactors
-    from ros_inertial_id.identification.judge.mounting import structural_base
+    from ros_inertial_id.identification.prepare.mounting import structural_base
     from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
     from ros_inertial_id.methods import METHODS
     serial_arm = METHODS['serial_arm']

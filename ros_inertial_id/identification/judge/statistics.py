@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .mounting import rank_of_bodies
 from .prediction import band_of
 from .validation import fits
 from ..fit.fitting import cross_validate_consistent
 from ..fit.solution import Solution
 from ..passes import Passes
+from ..prepare.mounting import rank_of_bodies
 from ...estimation.cross_validation import FOLDS
 from ...estimation.statistics import dependence
 

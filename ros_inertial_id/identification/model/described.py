@@ -7,7 +7,7 @@ import numpy as np
 
 from .identified_model import IdentifiedModel
 from .outcome import base_entries, provenance, robot_entry
-from ..judge.mounting import structural_base
+from ..prepare.mounting import structural_base
 from ..settings import load_options
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...dynamics.robot_model import gravity_from_mounting, RobotModel

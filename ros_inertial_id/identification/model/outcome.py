@@ -10,8 +10,8 @@ import numpy as np
 
 from .identified_model import IdentifiedModel, plain
 from ..fit.solution import Solution
-from ..judge.mounting import mounting_parameters
 from ..prepare.dataset import Dataset
+from ..prepare.mounting import mounting_parameters
 from ... import __version__
 from ...estimation.base_parameters import BaseParameters, is_known
 from ...estimation.estimators import Estimate

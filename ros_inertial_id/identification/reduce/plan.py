@@ -16,8 +16,8 @@ import json
 from typing import Any
 
 from .structure import Structure, structure_of
-from ..judge.mounting import any_mounting
 from ..model.identified_model import IdentifiedModel, plain
+from ..prepare.mounting import any_mounting
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge.mounting import structural_base
+from ..prepare.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters

@@ -8,7 +8,7 @@ import pytest
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.judge.mounting import structural_base
+from ros_inertial_id.identification.prepare.mounting import structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 
