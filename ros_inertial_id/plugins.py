@@ -15,8 +15,7 @@ import and to look through two hundred packages, a third of ``inertial-id --help
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 import importlib
-from itertools import product
-from pathlib import Path
+import os
 import sys
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +24,7 @@ from .errors import ConfigError
 METHODS_GROUP = 'ros_inertial_id.methods'
 VERBS_GROUP = 'ros_inertial_id.verbs'
 RIGS_GROUP = 'ros_inertial_id.simulated_rigs'
-PLACES = '*.dist-info/entry_points.txt', '*.egg-info/entry_points.txt'  # of pip, of colcon
+METADATA = '.dist-info', '.egg-info'  # folders of pip, of colcon
 NOT_INSTALLED = ('ros_inertial_id is not installed, or from before it registered its rigs: pip '
                  'install it again')
 
@@ -50,19 +49,31 @@ def missing(group: str) -> str | None:
 def _entries() -> tuple[tuple[str, str, str], ...]:
     """Return (group, name, module:attribute) of what all packages on the path register here."""
     found, groups = [], (METHODS_GROUP, VERBS_GROUP, RIGS_GROUP)
-    for folder, pattern in product(map(Path, sys.path), PLACES):
-        for file in sorted(folder.glob(pattern)):
-            try:
-                text, group = file.read_text(encoding='utf-8'), ''
-            except (OSError, UnicodeDecodeError):  # of a package that is being removed
-                continue
-            for line in map(str.strip, text.splitlines() if '[ros_inertial_id.' in text else ()):
-                if line.startswith('['):
-                    group = line.strip('[]')
-                elif group in groups and '=' in line and line[0] not in '#;':
-                    name, place = line.split('=', 1)
-                    found.append((group, name.strip(), place.split('[')[0].strip()))
+    for text in _texts():
+        group = ''
+        for line in map(str.strip, text.splitlines() if '[ros_inertial_id.' in text else ()):
+            if line.startswith('['):
+                group = line.strip('[]')
+            elif group in groups and '=' in line and line[0] not in '#;':
+                name, place = line.split('=', 1)
+                found.append((group, name.strip(), place.split('[')[0].strip()))
     return tuple(found)
+
+
+def _texts() -> Iterator[str]:
+    """Yield the texts of all entry_points.txt on the path."""
+    for folder in sys.path:
+        try:
+            packages = [n for n in sorted(os.listdir(folder or '.')) if n.endswith(METADATA)]
+        except OSError:  # a zip file, or a folder that is gone
+            continue
+        for package in packages:
+            try:
+                with open(os.path.join(folder, package, 'entry_points.txt'),
+                          encoding='utf-8') as file:
+                    yield file.read()
+            except (OSError, UnicodeDecodeError):  # most have none
+                continue
 
 
 class Plugins(Mapping[str, Plugin], Generic[Plugin]):
