@@ -87,7 +87,8 @@ def test_without_metadata_arms_are_known_and_the_cause_is_named(tmp_path):
             'from ros_inertial_id.plugins import METHODS_GROUP, Plugins\n'
             'known = Plugins(METHODS_GROUP, "method", {"serial_arm": "a:b"})\n'
             'print(list(known))\nknown["closed_loop"]\n')
-    told = subprocess.run([sys.executable, '-S', '-c', code], capture_output=True, text=True)
+    told = subprocess.run([sys.executable, '-S', '-c', code], cwd=tmp_path, capture_output=True,
+                          text=True)
     assert told.stdout == "['serial_arm']\n" and 'is not installed' in told.stderr
 
 
