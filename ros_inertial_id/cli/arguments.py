@@ -144,7 +144,7 @@ VERBS = {
                      'direction "X Y Z", or by nothing (none)', nargs='?', const='nominal',
                      metavar='PRIOR'),
             config('named as the method'), METHOD,
-            argument('--estimator', 'ridge (default), weighted, ordinary, robust, ...'),
+            argument('--estimator', 'ridge (default), weighted, ordinary'),
             argument('--consistent', 'physically consistent links (positive definite '
                      'pseudo-inertia): full parameters', action='store_const', const=True), LOCK,
             argument('--urdf-out', 'write the description with the identified inertias there: a '

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .instrumental import instrumental
 from .problem import (effective_standard_deviation, Estimate, finish, group_standard_deviation,
                       least_squares, prior_rows, Problem, solve, two_step)
-from .robust import instrumental, robust
 
 ROUNDS = 10      # of the ridge's weights
 SETTLED = 0.02   # relative change of them that is no reason for another round
@@ -82,6 +82,5 @@ ESTIMATORS = {
     'ordinary': ordinary,
     'weighted': weighted,
     'ridge': ridge,
-    'robust': robust,
     'instrumental': instrumental,
 }

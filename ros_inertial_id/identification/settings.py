@@ -20,7 +20,7 @@ class EstimationOptions:
     """How numbers are estimated."""
 
     estimator: str = option('ridge', 'estimator, see estimation/estimators.py',
-                            choices=('ridge', 'weighted', 'ordinary', 'robust'))
+                            choices=('ridge', 'weighted', 'ordinary'))
     consistent: bool = option(False, 'physically consistent bodies and friction that brakes: '
                               'full parameters, from which a URDF can be written')
     unconstrained: bool = option(False, 'predict with the base parameters as estimated, where '

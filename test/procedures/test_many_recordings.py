@@ -178,11 +178,6 @@ def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, optio
     assert 'inertial-id drift' in contradiction(both)[0]
 
 
-def test_estimators_that_read_again_are_refused(paths):
-    with pytest.raises(rid.ConfigError, match='reads the data again'):
-        identify_many(paths, load_options(changes={'estimator': 'robust'})[1])
-
-
 def process(shared, task):
     """Return where a task is done, and the most threads that a library of BLAS uses there."""
     return os.getpid(), max(pool['num_threads'] for pool in threadpool_info()

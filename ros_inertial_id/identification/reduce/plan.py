@@ -25,7 +25,6 @@ from ...estimation.base_parameters import with_known
 from ...methods import METHODS
 
 FORMAT = 8  # of what is cached: counts up when rows, preparation or files change their meaning
-READ_AGAIN = ('robust', 'instrumental')  # estimators that need more than R factors
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,6 @@ def check_options(method: str, options: Any) -> None:
         raise ConfigError('many recordings', found=f'method {method}',
                           exists=[n for n, m in METHODS.items() if m.joints_alone],
                           do='identify these bags without --jobs and --scheduler')
-    if options.estimator in READ_AGAIN:
-        raise ConfigError('many recordings', found=f'estimator {options.estimator}, which reads '
-                          'the data again', expected='ridge, weighted or ordinary',
-                          do='set estimator: to one of these, or give fewer bags without --jobs '
-                             'and --scheduler')
     if options.given and options.estimator != 'ridge':
         raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
                           found=options.estimator)
