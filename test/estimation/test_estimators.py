@@ -8,7 +8,7 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem, ridge, weighted
+from ros_inertial_id.estimation.estimators import ESTIMATORS, ridge, weighted
 from ros_inertial_id.estimation.instrumental import instrumental
 from ros_inertial_id.methods import METHODS
 
