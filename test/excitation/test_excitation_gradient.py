@@ -1,6 +1,5 @@
 """The regressor's adjoint and the search's gradient against pinocchio and finite differences."""
 
-from dataclasses import replace
 import pathlib
 import re
 
@@ -139,15 +138,3 @@ def test_shapes_that_come_too_near_push_each_other_apart():
         slope = (penalty(x + step * way)[0] - penalty(x - step * way)[0]) / (2.0 * step)
         ratios.append(slope / (gradient @ way))
     assert value > 0.0 and np.median(np.abs(np.array(ratios) - 1.0)) < 0.01
-
-
-def test_information_of_earlier_recordings_adds_up():
-    robot = robot_of('arm3')
-    problem = motion_problem(robot, DesignOptions())[0]
-    size = len(problem.columns)
-    known = replace(problem, known=np.diag(np.arange(1.0, size + 1)))
-    times = np.arange(50) * 0.2
-    q = np.random.default_rng(0).normal(size=(3, 3, 50))
-    G, both = (Objective(p, times).factors(Objective(p, times).evaluate(*q)[2])
-               for p in (problem, known))
-    assert np.abs(both - G - known.known).max() < 1e-12 * np.abs(G).max()
