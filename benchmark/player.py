@@ -181,7 +181,7 @@ def braking(*urdfs, seeds=(0, 1, 2)):
           'along the path   median      way   player dies      way   largest use of a limit')
     for urdf, seed in itertools.product(urdfs, seeds):
         robot = load_robot_model(pathlib.Path(urdf).read_text())
-        options = DesignOptions(seed=seed, restarts=1, processes=1, seconds=3600.0)
+        options = DesignOptions(seed=seed, restarts=1, seconds=3600.0)
         designed = design(robot, options)
         limits = kinematic_limits(robot, options)
         course = plan_course(designed.motion, designed.motion.start + 0.05, robot)
@@ -205,7 +205,7 @@ def late_brakes(*urdfs, begins=(0.0, 0.01, 0.02), delays=(0.005, 0.01, 0.02, 0.0
     """
     for urdf, begin in itertools.product(urdfs, begins):
         robot = load_robot_model(pathlib.Path(urdf).read_text())
-        options = DesignOptions(restarts=1, processes=1)
+        options = DesignOptions(restarts=1)
         motion = design(robot, options).motion
         course = plan_course(motion, motion.start + 0.05, robot)
         brakes = course.brakes(robot, kinematic_limits(robot, options))

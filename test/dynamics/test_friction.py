@@ -8,14 +8,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               nonlinear_unit, passive_rows, presliding_step,
-                                               SPEEDS)
-from ros_inertial_id.errors import ConfigError
+                                               nonlinear_unit, passive_rows, presliding_step)
 from ros_inertial_id.estimation.estimators import weighted
 from ros_inertial_id.estimation.nonlinear_parameters import Grid, refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']
@@ -137,16 +133,6 @@ def test_passive_rows_refuse_friction_that_drives():
     assert (C @ [-0.1, 1.0, 0.0, *any_of_them]).min() < 0
 
 
-def test_passive_rows_are_the_friction_against_the_motion_of_each_joint_alone():
-    columns = [p for k, joint in enumerate('ab', 1) for p in friction_parameters(
-        k, joint, ('viscous', 'power'), 10.0)]
-    rows, v = passive_rows(columns)[2:], np.array(SPEEDS)  # after those of the viscous ones
-    curve = np.column_stack([v, v ** (2.0 / 3.0)])
-    expected = np.vstack([curve, curve])  # forwards and backwards alike
-    np.testing.assert_allclose(rows, np.block([[expected, 0.0 * expected],
-                                               [0.0 * expected, expected]]), rtol=1e-12)
-
-
 def test_paper_delta_is_recovered_within_its_stated_error():
     z = []
     for seed in range(6):
@@ -191,31 +177,6 @@ def test_not_knowing_delta_widens_the_other_errors_as_the_joint_covariance_does(
     assert (expected > 1.2 * known.bse).any()  # what leaving it out would miss
     np.testing.assert_allclose(unknown.bse, expected, rtol=0.02)  # steps, and the last weights
     np.testing.assert_allclose(unknown.data_bse, expected, rtol=0.02)
-
-
-def test_identification_chooses_laws_and_tells_why():
-    urdf, t, q, v, a, _ = paper_data(5)
-    names = mujoco_arm.joints_of(urdf)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
-    tau += 0.1 * np.random.default_rng(5).normal(size=v.shape)
-    for spring in (0.0, 5.0):
-        recording = mujoco_arm.recording(names, t, q, v, tau + spring * q)
-        model = identify([recording], options_class('serial_arm')(), urdf=urdf).model
-        laws = {p.law for p in model.parameters if p.law}
-        assert {'viscous', 'offset', 'armature'} <= laws
-        assert ('spring' in laws) == (spring > 0.0)
-        (chosen,) = [c['candidate'] for c in model.statistics['choices']
-                     if c['what'] == 'model' and c['chosen']]
-        assert ('spring' in chosen) == (spring > 0.0) and 'power' not in chosen
-
-
-def test_a_law_that_does_not_exist_names_those_that_do():
-    options = replace(options_class('serial_arm')(), friction=('viscous', 'glue'))
-    urdf = mujoco_arm.description('arm2')
-    names = mujoco_arm.joints_of(urdf)
-    t, q, v, a = mujoco_arm.motion(2, 5, 100)
-    with pytest.raises(ConfigError, match="'glue'.*viscous, presliding, coulomb"):
-        identify([mujoco_arm.recording(names, t, q, v, v)], options, urdf=urdf)
 
 
 def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():

@@ -70,11 +70,6 @@ def test_hexapod_in_yaml_is_the_one_drawn_joint_by_joint():
     assert not numbers & {p.name for p in closed.parameters(short, options)}
 
 
-def test_ball_joint_is_three_hinges_that_turn_any_way():
-    text = 'mechanism: m\nbodies:\n  a: {joint: ball hip, at: [0, 0, 1], mass: 1.0}'
-    assert load_robot_model(mechanism_description(text)).joint_names == ('hip_1', 'hip_2', 'hip_3')
-
-
 @pytest.mark.parametrize('text, words', [
     ('mechanism: m\nbodies:\n  a: {joint: univeral}', 'universal'),
     ('mechanism: m\nbodies:\n  a: {joint: hinge, parent: b}', 'on no body before it'),

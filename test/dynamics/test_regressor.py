@@ -1,18 +1,14 @@
 """The rows of a tree against pinocchio's rnea, MuJoCo, and Newton and Euler by hand."""
 
-from dataclasses import replace
-import re
 
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
 import pytest
 from random_tree import BRANCHES, KINDS, tree_urdf
-from scipy.spatial.transform import Rotation
 
-from ros_inertial_id.dynamics.body_motion import rotation_about
 from ros_inertial_id.dynamics.friction import friction_column
-from ros_inertial_id.dynamics.regressor import BLOCK, body_rows, nominal_torques, tree_rows
+from ros_inertial_id.dynamics.regressor import BLOCK, tree_rows
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
@@ -50,14 +46,6 @@ def random_motion(robot, count=50, seed=0):
 @pytest.mark.parametrize('kinds', KINDS.values(), ids=KINDS)
 def test_rows_of_a_chain_are_rnea(kinds, gravity):
     robot = load_robot_model(tree_urdf(kinds), gravity_base=gravity)
-    motion = random_motion(robot)
-    assert_same(torques(robot, *motion), rnea(robot, *motion))
-
-
-@pytest.mark.parametrize('axis', ['1 0 0', '0 -1 0', '0 0 1', '0 0 -1', '0.6 0 -0.8'])
-def test_rows_are_rnea_whatever_the_axes(axis):
-    urdf = re.sub('axis xyz="[^"]*"', f'axis xyz="{axis}"', tree_urdf(KINDS['mixed']))
-    robot = load_robot_model(urdf, gravity_base=TILTED)
     motion = random_motion(robot)
     assert_same(torques(robot, *motion), rnea(robot, *motion))
 
@@ -101,36 +89,6 @@ def test_locked_joints_are_joints_of_the_whole_robot_that_stand_still():
     assert_same(torques(robot, *motion), rnea(whole, *full)[:, place])
 
 
-def test_body_rows_are_newton_and_euler_about_the_centre_of_mass():
-    rng = np.random.default_rng(0)
-    mass, c = 1.7, rng.normal(size=3)
-    half = rng.normal(size=(3, 3))
-    central = half @ half.T
-    acc, alpha, omega, u, w = rng.normal(size=(5, 3))
-    force = mass * (acc + np.cross(alpha, c) + np.cross(omega, np.cross(omega, c)))
-    torque = central @ alpha + np.cross(omega, central @ omega) + np.cross(c, force)
-    inertia = central + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
-    pi = [mass, *(mass * c), *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]]
-    row = body_rows(*(x[:, None] for x in (u, w, acc, alpha, omega)))
-    assert pi @ row[:, 0] == pytest.approx(u @ force + w @ torque, rel=1e-12)
-
-
-@pytest.mark.parametrize('kind', KINDS)
-def test_torques_of_bodies_are_those_of_rnea_under_the_gravity_of_the_robot(kind):
-    urdf = tree_urdf(KINDS[kind])
-    upright, tilted = load_robot_model(urdf), load_robot_model(urdf, gravity_base=TILTED)
-    motion = random_motion(upright, BLOCK + 3)
-    turned = replace(upright, gravity_base=tilted.gravity_base)
-    assert_same(nominal_torques(turned, *motion), rnea(tilted, *motion))
-
-
-def test_rotations_are_those_of_scipy():
-    axis = np.array([0.36, -0.48, 0.8])
-    q = np.linspace(-7, 7, 9)
-    theirs = Rotation.from_rotvec(q[:, None] * axis).as_matrix()
-    np.testing.assert_allclose(rotation_about(axis, q), np.moveaxis(theirs, 0, -1), atol=1e-14)
-
-
 def test_regress_adds_each_joints_friction_to_its_own_rows():
     robot = load_robot_model(mujoco_arm.description('arm3'))
     options = serial_arm.Options(friction=('viscous', 'coulomb', 'offset'), coulomb_width=0.05)
@@ -158,20 +116,6 @@ def test_regress_adds_each_joints_friction_to_its_own_rows():
     chosen = blocks[0].rows(np.array([4, 2]))
     np.testing.assert_array_equal(chosen.t, [4.0, 2.0])
     np.testing.assert_array_equal(chosen.groups[1].W, blocks[0].groups[1].W[[4, 2]])
-
-
-def test_wanted_columns_are_those_of_all_rows():
-    robot = load_robot_model(tree_urdf(('revolute',) * len(BRANCHES), BRANCHES))
-    parameters = serial_arm.parameters(robot, serial_arm.Options())
-    state = serial_arm.random_state(robot, 9, np.random.default_rng(0))
-    wanted = np.random.default_rng(1).random(len(parameters)) < 0.4
-    whole, = serial_arm.regress(state, robot, parameters)
-    block, = serial_arm.regress_wanted(state, robot, parameters, wanted)
-    for every, some in zip(whole.groups, block.groups):
-        chosen = wanted[every.columns]
-        np.testing.assert_array_equal(some.columns, every.columns[chosen])
-        # The kernel of BLAS may differ with the size of a product.
-        np.testing.assert_allclose(some.W, every.W[:, chosen], rtol=1e-12, atol=1e-12)
 
 
 def test_a_slider_measures_force_and_a_hinge_torque():

@@ -2,9 +2,8 @@
 
 import mujoco_arm
 import numpy as np
-import pinocchio as pin
 import pytest
-from random_tree import BRANCHES, KINDS, tree_urdf
+from random_tree import tree_urdf
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
@@ -14,21 +13,6 @@ from ros_inertial_id.dynamics.robot_model import (gravity_from_mounting, load_ro
 from ros_inertial_id.errors import ConfigError, RobotModelError
 
 ARM3 = mujoco_arm.description('arm3')
-
-
-def test_branches_know_what_they_move_and_what_moves_them():
-    robot = load_robot_model(tree_urdf(('revolute',) * len(BRANCHES), BRANCHES))
-    parent = {f'j{i}': p for i, p in enumerate(BRANCHES)}
-    for i, joint in enumerate(robot.joint_names):
-        chain, number = [joint], parent[joint]
-        while number >= 0:
-            chain.insert(0, f'j{number}')
-            number = parent[f'j{number}']
-        assert [robot.joint_names[k] for k in robot.ancestors(i)] == chain
-        assert robot.link_names[i] == f'l{joint[1:]}'
-    for j in range(len(robot)):
-        moved = [i for i in range(len(robot)) if j in robot.ancestors(i)]
-        assert list(robot.subtree(j)) == moved
 
 
 def test_limits_are_read_and_absent_ones_are_nan():
@@ -58,18 +42,6 @@ def test_meshes_need_not_exist():
     mesh = '<visual><geometry><mesh filename="package://nowhere/a.dae"/></geometry></visual>'
     robot = load_robot_model(ARM3.replace('<link name="link1">', f'<link name="link1">{mesh}'))
     assert len(robot) == 3
-
-
-def test_configurations_of_pinocchio_place_continuous_joints_alike():
-    robot = load_robot_model(tree_urdf(KINDS['mixed']))
-    turning = load_robot_model(tree_urdf(KINDS['mixed']).replace('continuous', 'revolute'))
-    q = np.array([0.4, -0.3, 2.5, 0.2, -1.1])
-    ends = []
-    for model in (robot, turning):
-        data = model.pin_model.createData()
-        pin.forwardKinematics(model.pin_model, data, model.pin_q(q))
-        ends.append(data.oMi[-1].homogeneous)
-    np.testing.assert_allclose(*ends, atol=1e-14)
 
 
 def test_kinematics_decide_whether_robots_move_alike():
@@ -151,12 +123,6 @@ def test_joints_are_locked_by_patterns_that_spare_those_that_are_named():
     by_name = load_robot_model(ARM3, ('joint1',), locked={'joint2': 0.4, 'joint3': -0.2})
     by_pattern = load_robot_model(ARM3, ('joint1',), locked={'joint3': -0.2, 'joint*': 0.4})
     np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
-
-
-def test_arrays_of_a_robot_cannot_be_changed_by_accident():
-    robot = load_robot_model(ARM3)
-    with pytest.raises(ValueError, match='read-only'):
-        robot.inertias[0] = 0.0
 
 
 def test_a_pattern_that_names_no_joint_locks_none():

@@ -11,7 +11,7 @@ from random_tree import KINDS, tree_urdf
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.base_parameters import decide_rank, find_base_parameters
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.identification.prepare.mounting import structural_base
 from ros_inertial_id.methods import METHODS
 
@@ -82,16 +82,6 @@ def test_friction_of_every_joint_is_a_base_parameter_and_armature_joins_the_iner
     assert any(e.startswith('Izz1 ') and e.endswith('Ia1') for e in base.expressions())
 
 
-def test_reduce_and_expand_are_inverse():
-    base = base_of(load_robot_model(ROBOTS['mixed']))
-    rng = np.random.default_rng(0)
-    pi, other = rng.normal(size=(2, len(base.parameters)))
-    np.testing.assert_allclose(base.reduce(base.expand(base.reduce(pi), other)), base.reduce(pi),
-                               rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(base.expand(base.reduce(pi), pi), pi, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(base.matrix() @ pi, base.reduce(pi), rtol=1e-12, atol=1e-12)
-
-
 def test_expressions_say_what_is_computed():
     robot = load_robot_model(mujoco_arm.description('arm3'))
     base = base_of(robot)
@@ -108,18 +98,6 @@ def test_expressions_say_what_is_computed():
             else:
                 factor = float(word)
         assert total == pytest.approx(value, rel=1e-4, abs=1e-4)  # six digits are printed
-
-
-def test_the_widest_gap_decides_and_noise_below_it_does_not():
-    structure = np.logspace(0, -3, 10)
-    assert decide_rank(np.concatenate([structure, 1e-15 * np.ones(5)]))[0] == 10
-    # Noise of 1e-7 (rounded placements) that itself decays smoothly.
-    assert decide_rank(np.concatenate([structure, np.logspace(-8, -9, 4)]))[0] == 10
-    assert decide_rank(structure) == (10, np.inf)
-    assert decide_rank(np.array([1.0, 5e-6, 4e-6]))[0] == 3  # weak, but above all noise
-    assert decide_rank(np.array([1.0, 1.0, 1e-10]))[0] == 2
-    assert decide_rank(np.zeros(3))[0] == 0
-    assert decide_rank(np.array([2.0]))[0] == 1 and decide_rank(np.array([0.0]))[0] == 0
 
 
 @pytest.mark.parametrize('noise', [1e-12, 1e-9, 1e-7])

@@ -5,7 +5,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.residuals import (Residuals, score_covariance,
-                                                  tapered_autocovariances, whiten)
+                                                  tapered_autocovariances)
 
 RATE, SAMPLES = 100.0, 1000
 
@@ -48,21 +48,3 @@ def test_stated_errors_are_those_of_many_repetitions():
     assert np.all(stated > 0.85 * actual)
     # What size and correlation time alone would say is several times as much.
     assert np.all(stated < 0.6 * plain) and stated[1] < 2.2 * actual[1]
-
-
-def test_covariance_is_positive_and_whitens_rows():
-    rng, W = np.random.default_rng(1), _columns()
-    W = np.column_stack([W, W[:, 0] + 1e-3 * W[:, 1]])
-    y = _noise(rng)
-    block = RegressorBlock(np.arange(SAMPLES) / RATE, 0,
-                           (RowGroup('x', 'N', np.arange(3), W, y, y),))
-    residuals = Residuals()
-    residuals.add(block, {'x': np.zeros(SAMPLES)})
-    gamma = tapered_autocovariances(residuals)
-    scores = score_covariance([(block, block)], gamma, {'x': 1.0},
-                              np.array([0, 1, -1]))
-    assert scores.shape == (2, 2)
-    L = np.linalg.cholesky(scores)
-    np.testing.assert_allclose(whiten(scores, L) @ whiten(scores, L).T, np.eye(2), atol=1e-9)
-    full = score_covariance([(block, block)], gamma, {'x': 1.0}, np.arange(3))
-    assert np.linalg.eigvalsh(full).min() > -1e-9 * np.linalg.eigvalsh(full).max()

@@ -14,8 +14,7 @@ from ros_inertial_id.dynamics.inertial_parameters import body_parameters, pseudo
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model.corrected_urdf import (corrected_urdf,
-                                                                 damping_and_friction)
+from ros_inertial_id.identification.model.corrected_urdf import corrected_urdf
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
@@ -175,16 +174,6 @@ def test_friction_is_written_where_the_urdf_has_it():
     parameters = parameters_of(robot) + laws
     text = corrected_urdf(robot, parameters, np.r_[robot.inertias.ravel(), 0.7, 0.3, 5.0])
     assert '<dynamics damping="0.7"/>' in text  # it has no friction attribute
-
-
-def test_a_bent_friction_curve_becomes_the_closest_straight_one():
-    laws = friction_parameters(1, 'turn', ('viscous', 'coulomb', 'power'), 10.0, {'coulomb': 0.0})
-    found = damping_and_friction(laws, [5.0, 1.0, -2.0], 'turn', 2.0)
-    v = np.linspace(0.1, 2.0, 20)
-    curve = 5.0 * v + 1.0 - 2.0 * v ** (2 / 3)
-    straight = found['damping'] * v + found['friction']
-    fit = np.polyval(np.polyfit(v, curve, 1), v)
-    assert np.abs(straight - curve).max() <= np.abs(fit - curve).max() + 1e-6
 
 
 @pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')

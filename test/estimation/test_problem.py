@@ -120,14 +120,6 @@ def test_ridge_stays_at_nominal_where_the_data_are_silent():
     assert 0 < estimate.rank < len(problem.base)
 
 
-def test_least_squares_invents_nothing_where_the_data_are_silent():
-    problem = standing_still()
-    estimate = weighted(problem)
-    unseen = [problem.base.names().index(n) for n in ('fv2', 'fc3', 'fv3')]
-    np.testing.assert_allclose(estimate.params[unseen], problem.base.nominal()[unseen], atol=1e-6)
-    assert not estimate.determined[unseen].any() and estimate.data_bse[unseen].min() > 1e3
-
-
 def test_fewer_rows_than_parameters_are_refused():
     problem = arm(duration=0.1)
     with pytest.raises(EstimationError, match='too short: joint1; expected more than 7 samples; '

@@ -70,22 +70,6 @@ def test_merged_triangles_are_those_of_all_rows(blocks):
                                    atol=1e-10)
 
 
-def test_a_part_that_lacks_a_group_merges(blocks):
-    only = [RegressorBlock(b.t, 0, b.groups[:1]) for b in blocks[:2]]
-    merged = accumulated(only).merge(accumulated(blocks[2:]))
-    assert set(merged.groups) == {'a', 'b', 'c'}
-    assert merged.groups['a'].rows == 161 and merged.groups['b'].rows == 118
-
-
-def test_selection_is_folding_the_selected_columns_in_their_order(blocks):
-    chosen = np.array([5, 1, 0])
-    selected = accumulated(blocks).select(chosen)
-    W, y = rows_of(blocks)
-    solution = np.linalg.lstsq(W[:, chosen], y, rcond=None)[0]
-    A, b, _ = selected.system()
-    np.testing.assert_allclose(np.linalg.solve(A, b), solution, rtol=1e-10)
-
-
 @pytest.mark.parametrize('raw', [False, True])
 def test_selected_and_combined_columns_leave_what_they_leave_of_the_rows(blocks, raw):
     T, x = np.random.default_rng(4).normal(size=(SIZE, 3)), np.array([0.5, -1.0, 2.0])

@@ -67,9 +67,3 @@ def test_correlation_fades_with_what_showed_it():
     residuals.fade(1e-4)
     # A 500th of it is left beside the white one.
     assert added([block(white)], residuals).correlation()['a'] < 1.5
-
-
-def test_exact_predictions_have_no_correlation():
-    assert added([(b, {g.name: g.y for g in b.groups})
-                  for b, _ in blocks(np.random.default_rng(3), (50,))]).correlation() == {
-                      'a': 1.0, 'b': 1.0}

@@ -1,6 +1,5 @@
-"""The regressor's adjoint and the search's gradient against pinocchio and finite differences."""
+"""Rows and gradient of the search against pinocchio and finite differences."""
 
-from dataclasses import replace
 import pathlib
 import re
 
@@ -60,30 +59,6 @@ def robot_moves(robot):
                      for j in range(len(robot))])
 
 
-@pytest.mark.parametrize('name', ['franka', 'branched'])
-def test_adjoint_is_the_derivative(name):
-    robot, rng = robot_of(name), np.random.default_rng(1)
-    chain, x = Chain.of(robot), list(rng.normal(size=(3, len(robot), 2)))
-
-    def value(motion):
-        tree = TreePass(chain, *motion, robot.gravity_base)
-        return ((tree.Y * weights[0]).sum() + (tree.s * weights[1]).sum()
-                + (tree.p * weights[2]).sum())
-
-    tree = TreePass(chain, *x, robot.gravity_base)
-    weights = [rng.normal(size=y.shape) for y in (tree.Y, tree.s, tree.p)]
-    for k, bar in enumerate(tree.back(*weights)):
-        numeric = np.zeros_like(bar)
-        for place in np.ndindex(bar.shape):
-            step = np.zeros_like(bar)
-            step[place] = 1e-5
-            up, down = list(x), list(x)
-            up[k], down[k] = x[k] + step, x[k] - step
-            numeric[place] = (value(up) - value(down)) / 2e-5
-        # central differences: h^2 = 1e-10 and eps/h = 1e-11, relative
-        assert np.abs(numeric - bar).max() < 1e-8 * np.abs(bar).max()
-
-
 # Distances have kinks, and coal finds them within 1e-6 m: collisions have a test of their own.
 CASES = {
     'plain': ('franka', {}),
@@ -97,8 +72,9 @@ CASES = {
     'branched with sliders': ('branched', {'acceleration': (3.0,)})}
 
 
-@pytest.mark.parametrize('case', CASES)
-def test_gradient_of_the_objective_is_its_derivative(case):
+@pytest.mark.parametrize('case, penalty', [
+    *((case, 100.0) for case in CASES), ('friction and weights', 0.0)])  # the criterion alone
+def test_gradient_of_the_objective_is_its_derivative(case, penalty):
     name, settings = CASES[case]
     robot = robot_of(name)
     problem = motion_problem(robot, DesignOptions(**settings))[0]
@@ -107,47 +83,11 @@ def test_gradient_of_the_objective_is_its_derivative(case):
     rng = np.random.default_rng(2)
     # large enough to break every kind of limit, so that every penalty takes part
     x = rng.normal(size=len(robot) * problem.space.shape[1])
-    value, gradient = objective(x, 8.0, 100.0)
+    value, gradient = objective(x, 8.0, penalty)
     numeric = np.empty_like(gradient)
     for k, step in enumerate(1e-6 * np.eye(len(x))):
-        numeric[k] = (objective(x + step, 8.0, 100.0)[0]
-                      - objective(x - step, 8.0, 100.0)[0]) / 2e-6
+        numeric[k] = (objective(x + step, 8.0, penalty)[0]
+                      - objective(x - step, 8.0, penalty)[0]) / 2e-6
     assert np.isfinite(value)
     # the bar of the issue; penalties have kinks in their second derivative
     assert np.abs(numeric - gradient).max() < 1e-5 * np.abs(gradient).max()
-
-
-def test_shapes_that_come_too_near_push_each_other_apart():
-    """Most directional derivatives are those of finite differences: kinks are met by few."""
-    robot = robot_of('franka', shapes=True)
-    problem = motion_problem(robot, DesignOptions(mountings=('upright', 'gravity 9.81 0 0')))[0]
-    objective = Objective(problem, np.arange(40) * (problem.period / 40))
-    rng, step = np.random.default_rng(2), 1e-4  # [m], well above coal's 1e-6
-    x = 0.3 * rng.normal(size=len(robot) * problem.space.shape[1])
-
-    def penalty(x):
-        tree = objective.evaluate(*objective.motion(x))[0]
-        return objective._gaps_broken(tree, 1.0)
-
-    value, p_bar, R_turn = penalty(x)
-    tree = objective.evaluate(*objective.motion(x))[0]
-    q_bar = tree.back(np.zeros_like(tree.Y), np.zeros_like(tree.s), p_bar, R_turn)[0]
-    q_bar = q_bar.reshape(len(robot), 2, -1).sum(1) @ objective.phases[0].T
-    gradient = (q_bar @ problem.space).ravel()
-    ratios = []
-    for way in rng.normal(size=(20, len(x))):
-        slope = (penalty(x + step * way)[0] - penalty(x - step * way)[0]) / (2.0 * step)
-        ratios.append(slope / (gradient @ way))
-    assert value > 0.0 and np.median(np.abs(np.array(ratios) - 1.0)) < 0.01
-
-
-def test_information_of_earlier_recordings_adds_up():
-    robot = robot_of('arm3')
-    problem = motion_problem(robot, DesignOptions())[0]
-    size = len(problem.columns)
-    known = replace(problem, known=np.diag(np.arange(1.0, size + 1)))
-    times = np.arange(50) * 0.2
-    q = np.random.default_rng(0).normal(size=(3, 3, 50))
-    G, both = (Objective(p, times).factors(Objective(p, times).evaluate(*q)[2])
-               for p in (problem, known))
-    assert np.abs(both - G - known.known).max() < 1e-12 * np.abs(G).max()

@@ -5,8 +5,8 @@ import pytest
 from sampled_arm import scores
 
 
-@pytest.mark.parametrize('velocity', ['measured', 'differentiated'])
-@pytest.mark.parametrize('rate, band', [(100.0, 2.5), (500.0, 0.5)])
+@pytest.mark.parametrize('rate, band, velocity', [
+    (100.0, 2.5, 'differentiated'), (500.0, 0.5, 'measured')])
 def test_the_corners_are_covered_with_the_laws_that_the_data_choose(rate, band, velocity):
     z = np.concatenate([scores(rate, band, velocity, seed) for seed in range(6)])
     # 190 parameters of six recordings, which are not independent: 95 % to some three percent.

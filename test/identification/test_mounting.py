@@ -10,7 +10,7 @@ from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.prepare.mounting import any_mounting, structural_base, unknown
+from ros_inertial_id.identification.prepare.mounting import any_mounting, structural_base
 from ros_inertial_id.identification.prepare.robot import robot_of
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
@@ -75,24 +75,6 @@ def test_seven_joints_have_57_parameters_upright_and_59_otherwise():
                              ([mujoco_arm.UPRIGHT, WALL], 45), (9.81 * np.eye(3), 45)):
         base = base_of(urdf, gravities, options)
         assert (bodies_in(base), len(base)) == (count, count + 14)
-
-
-def test_upright_hides_two_first_moments():
-    urdf = mujoco_arm.description('franka')
-    upright, general = (base_of(urdf, g) for g in ([mujoco_arm.UPRIGHT], 9.81 * np.eye(3)))
-    words = general.expressions()
-    assert [words[k] for k in unknown(upright, general)] == ['mcx1', 'mcy1 + mcz2']
-    assert not unknown(general, upright).size
-
-
-@pytest.mark.parametrize('gravity, count', [(mujoco_arm.UPRIGHT, 15), (WALL, 17)])
-def test_vertical_three_joint_arm(gravity, count):
-    options = serial_arm.Options(friction=('stiction', 'stribeck_atan', 'viscous'))
-    robot = load_robot_model(mujoco_arm.description('arm3'), gravity_base=gravity)
-    columns = serial_arm.parameters(robot, options)
-    one = [p for p in columns if p.law != 'stribeck_atan' or p.nonlinear == 4.0]
-    base = structural_base(serial_arm, [robot], one)
-    assert (bodies_in(base), len(base)) == (count, count + 9)
 
 
 @pytest.mark.parametrize('gravity, count', [(WALL, 10), (mujoco_arm.UPRIGHT, 8)])

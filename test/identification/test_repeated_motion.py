@@ -1,15 +1,13 @@
 """Model error repeats with the motion: stretches are of distinct motion, errors are moderated."""
 
 import numpy as np
-import pytest
 from scipy.signal import lfilter
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import Problem, ridge
 from ros_inertial_id.estimation.r_factors import GroupFactor, merge, RFactors, triangle
-from ros_inertial_id.identification.reduce.stretches import (distinct_stretches, moderation,
-                                                             robust_errors)
+from ros_inertial_id.identification.reduce.stretches import distinct_stretches, robust_errors
 
 
 def _motion(t):
@@ -42,28 +40,6 @@ def test_periods_share_their_stretches():
     # But for where the period begins anew with a leap, and a sample at the borders.
     same = numbers[20:980] == numbers[1020:1980]
     assert same.mean() > 0.97 and set(numbers) == set(range(8))
-
-
-def _moderated(ratios):
-    common, own = moderation(ratios, 15)
-    return np.sqrt(common + own * ratios ** 2)
-
-
-def test_errors_that_differ_by_chance_alone_become_one():
-    ratios = np.sqrt(np.random.default_rng(1).chisquare(15, 80) / 15)
-    out = _moderated(ratios)
-    assert np.ptp(out) < 0.5 * np.ptp(ratios)
-    # Eighty of fifteen degrees of freedom know their common size to 2 %.
-    assert out.mean() == pytest.approx(1.0, abs=0.06)
-
-
-def test_errors_that_differ_more_stay_and_are_as_wide_as_few_stretches_ask_for():
-    rng = np.random.default_rng(2)
-    true = np.exp(rng.normal(size=80))
-    ratios = true * np.sqrt(rng.chisquare(15, 80) / 15)
-    out = _moderated(ratios)
-    np.testing.assert_allclose(out[ratios > 0.5], ratios[ratios > 0.5], rtol=0.2)
-    assert np.median(out / ratios) > 1.03
 
 
 def test_errors_hold_the_truth_where_each_stretch_shows_something_else():

@@ -21,15 +21,6 @@ def test_a_motion_between_jittering_stamps_is_followed():
     assert abs(linear - _sine(wanted)[:, 0]).max() > 1e-3
 
 
-def test_a_piece_is_what_the_whole_is():
-    rng = np.random.default_rng(1)
-    t = np.cumsum(rng.uniform(0.5, 1.5, 3000)) * 0.002
-    x = rng.standard_normal((3000, 1))
-    wanted = np.linspace(2.0, 4.0, 800)
-    whole, piece = interpolate(t, x, wanted), interpolate(t, x, wanted[300:310])
-    np.testing.assert_allclose(piece, whole[300:310], atol=1e-9)
-
-
 def test_what_lies_beyond_a_gap_does_not_count():
     t = np.concatenate([np.arange(100) * 0.01, 2.0 + np.arange(100) * 0.01])
     x = np.where(t < 1.5, t, 1000.0 - t)[:, None]

@@ -10,7 +10,6 @@ import sys
 import mujoco_arm
 import numpy as np
 import pytest
-import slider_crank_lagrangian as crank
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.identification.identify import identify
@@ -296,19 +295,3 @@ def test_package_and_verdict_work_without_jinja_and_pages_say_what_is_missing():
             '    print(error)\n')
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert 'a page needs jinja2; install jinja2' in out.stdout
-
-
-def test_a_closed_loop_shows_its_whole_turn(tmp_path):
-    t = np.arange(0.0, 2.0, 1e-3)
-    z, rate, second = crank.lively(t)
-    noise = np.random.default_rng(0).standard_normal((2, t.size))
-    recording = crank.encoder_recording(
-        t, z + 1e-3 * noise[0], crank.torque(z, rate, second) + 1e-2 * noise[1],
-        mujoco_arm.description('slider_crank'))
-    options = options_class('closed_loop')(closures=crank.CLOSURES, independent=('crank',),
-                                           start=crank.START, estimator='ordinary')
-    found = identify([recording], options, method='closed_loop')
-    shown = page(found, tmp_path)
-    # Numbers nobody reads are in no table.
-    assert not any('cutoff curve' in row[0] for row in shown.rows)
-    assert 'Wider motion' not in str(verdict(found.model))

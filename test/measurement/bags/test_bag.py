@@ -17,6 +17,7 @@ import textwrap
 import tracemalloc
 
 import mcap.reader
+from mcap.writer import Writer as McapWriter
 import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
@@ -161,11 +162,9 @@ def test_messages_keep_the_order_of_the_file_when_stamps_run_backwards(tmp_path)
             read_bag(tmp_path / storage).channels['/joint_states'].stamp_ns, stamps)
 
 
-def test_an_unindexed_mcap_without_chunks_is_read(tmp_path):
-    """The writer's ``fastwrite`` preset: messages lie bare in the file, topics take turns."""
-    from mcap.writer import Writer as McapWriter
-    channels = [joint_states(30), joint_states(20, topic='/other')]
-    with (tmp_path / 'fast.mcap').open('wb') as stream:
+def write_without_chunks(path, *channels):
+    """Write as the preset ``fastwrite`` does: messages lie bare in the file, without a CRC."""
+    with path.open('wb') as stream:
         writer = McapWriter(stream, use_chunking=False, repeat_channels=False)
         writer.start('ros2')
         schema = writer.register_schema(JOINT_STATE, 'ros2msg', b'')
@@ -174,6 +173,11 @@ def test_an_unindexed_mcap_without_chunks_is_read(tmp_path):
             for ns, message in zip(channel.received_ns, encode(channel)):
                 writer.add_message(key, int(ns), message, int(ns))
         writer.finish()
+
+
+def test_an_unindexed_mcap_without_chunks_is_read(tmp_path):
+    channels = [joint_states(30), joint_states(20, topic='/other')]
+    write_without_chunks(tmp_path / 'fast.mcap', *channels)
     recording = read_bag(tmp_path / 'fast.mcap')
     for channel in channels:
         assert_same(recording.channels[channel.topic], channel)

@@ -156,26 +156,6 @@ def test_files_that_are_no_log_are_refused(tmp_path):
             import_log(tmp_path / name, URDF, tmp_path / 'bag')
 
 
-HEADERS = [
-    (',', ['time'] + [f'{x}_{j}' for x in ('q', 'v', 'tau') for j in JOINTS]),
-    (';', ['t'] + [f'{x}.{j}' for x in ('position', 'velocity', 'effort') for j in JOINTS]),
-    ('\t', ['# stamp_s'] + [f'{x}{i}' for x in ('q', 'dq', 'torque') for i in (1, 2, 3)]),
-    (', ', ['Time'] + [f'{x}_{i}' for x in ('Q', 'QD', 'Tau') for i in range(3)]),
-    (',', ['timestamp'] + [f'{x}[{i}]' for x in ('pos', 'vel', 'current') for i in range(3)]),
-    (',', ['__time'] + [f'/arm/joint_states/{j}/{x}' for x in ('position', 'velocity', 'effort')
-                        for j in JOINTS])]
-
-
-@pytest.mark.parametrize(('delimiter', 'header'), HEADERS)
-def test_csv_columns_are_recognised(tmp_path, delimiter, header):
-    log = write_csv(tmp_path / 'log.csv', header, np.column_stack([UNIX, Q, V, TAU]), delimiter)
-    channel = imported(tmp_path, log)
-    assert channel.names == JOINTS
-    for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
-        np.testing.assert_array_equal(channel.fields[field], values)
-    np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
-
-
 def test_csv_stamps_are_exact_beyond_the_resolution_of_floats(tmp_path):
     texts = ['1460034860.123456789', '1.460034860123456790e+09', ' 1460034860.123456791 ']
     log = write_csv(tmp_path / 'log.csv', ['time', 'q1', 'q2', 'q3'],
@@ -268,25 +248,35 @@ def test_a_csv_that_cannot_be_read_is_said(tmp_path, monkeypatch):
         import_log(log, URDF, tmp_path / 'bag')
 
 
-SPELLINGS = [
-    [f'{j}_{x}' for x in ('position', 'velocity', 'effort') for j in JOINTS],
-    [f'actual_{x}_{i}' for x in ('q', 'qd', 'current') for i in range(3)],
-    [f'{x}_measured_{i}' for x in ('q', 'dq', 'tau') for i in range(3)],
-    [f'{x}{i} ({u})' for x, u in (('q', 'rad'), ('v', 'rad/s'), ('tau', 'Nm')) for i in range(3)]]
+SPELLINGS = [  # delimiter, time, and positions, velocities, efforts
+    (',', 'time', [f'{x}_{j}' for x in ('q', 'v', 'tau') for j in JOINTS]),
+    (';', 't', [f'{x}.{j}' for x in ('position', 'velocity', 'effort') for j in JOINTS]),
+    ('\t', '# stamp_s', [f'{x}{i}' for x in ('q', 'dq', 'torque') for i in (1, 2, 3)]),
+    (', ', 'Time', [f'{x}_{i}' for x in ('Q', 'QD', 'Tau') for i in range(3)]),
+    (',', 'timestamp', [f'{x}[{i}]' for x in ('pos', 'vel', 'current') for i in range(3)]),
+    (',', '__time', [f'/arm/joint_states/{j}/{x}' for x in ('position', 'velocity', 'effort')
+                     for j in JOINTS]),
+    (' ', 'time', [f'{j}_{x}' for x in ('position', 'velocity', 'effort') for j in JOINTS]),
+    (',', 'time', [f'actual_{x}_{i}' for x in ('q', 'qd', 'current') for i in range(3)]),
+    (' ', 'time', [f'{x}_measured_{i}' for x in ('q', 'dq', 'tau') for i in range(3)]),
+    (',', 'time', [f'{x}{i} ({u})' for x, u in (('q', 'rad'), ('v', 'rad/s'), ('tau', 'Nm'))
+                   for i in range(3)])]
 
 
-@pytest.mark.parametrize('suffix', ['.csv', '.txt'])
-@pytest.mark.parametrize('names', SPELLINGS)
-def test_spellings_of_other_programs_are_understood_and_commands_left_out(tmp_path, names, suffix):
+@pytest.mark.parametrize('delimiter, time, names', SPELLINGS)
+def test_spellings_of_programs_are_understood_and_commands_left_out(tmp_path, delimiter, time,
+                                                                    names):
     wanted = [name.replace('actual', 'target').replace('measured', 'desired')
               for name in names if 'actual' in name or 'measured' in name]
     table = np.column_stack([UNIX, Q, V, TAU, np.ones((N, len(wanted)))])
-    blank = ' ' if suffix == '.txt' and ' ' not in names[0] else ','
-    log = write_csv(tmp_path / f'log{suffix}', ['time', *names, *wanted], table, blank)
+    suffix = '.txt' if delimiter == ' ' else '.csv'
+    log = write_csv(tmp_path / f'log{suffix}', [time, *names, *wanted], table, delimiter)
     recording = import_log(log, URDF, tmp_path / 'bag')
     channel = recording.channels['/joint_states']
     for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
         np.testing.assert_array_equal(channel.fields[field], values)
+    assert channel.names == JOINTS
+    np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
     said = recording.provenance['columns']
     assert said[f'{log}: effort'] == tuple(names[6:])
     assert said.get(f'{log}: left out', ()) == tuple(wanted)

@@ -1,6 +1,7 @@
 """Which of several topics that carry the joints is taken."""
 
 import numpy as np
+import pytest
 
 from ros_inertial_id.measurement.joints.channels import find_channel, JOINT_STATE
 from ros_inertial_id.measurement.recording import Channel, Recording
@@ -15,27 +16,14 @@ def joint_states(topic, rate, effort=True, names=('a', 'b')):
     return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
 
 
-def taken(*channels):
-    recording = Recording({c.topic: c for c in channels})
-    return find_channel(recording, ('a', 'b'), '', 'position').topic
-
-
-def test_the_faster_topic_is_taken_though_its_name_is_longer():
+@pytest.mark.parametrize('other, taken', [
     # franka_ros2: a copy at 30 Hz, the broadcaster at 1 kHz
-    assert taken(joint_states('/joint_states', 30),
-                 joint_states('/franka/joint_states', 1000)) == '/franka/joint_states'
-
-
-def test_a_slower_topic_with_effort_goes_before_a_faster_one_without():
-    assert taken(joint_states('/commands', 1000, effort=False),
-                 joint_states('/measured/joint_states', 500)) == '/measured/joint_states'
-
-
-def test_of_equally_fast_topics_the_shorter_name_is_taken():
-    assert taken(joint_states('/copy/joint_states', 505),
-                 joint_states('/joint_states', 500)) == '/joint_states'
-
-
-def test_a_topic_that_lacks_a_joint_is_never_taken():
-    assert taken(joint_states('/hand', 1000, names=('a', 'finger')),
-                 joint_states('/joint_states', 100)) == '/joint_states'
+    (('/joint_states', 30), ('/franka/joint_states', 1000)),
+    (('/commands', 1000, False), ('/measured/joint_states', 500)),
+    (('/copy/joint_states', 505), ('/joint_states', 500)),
+    (('/hand', 1000, True, ('a', 'finger')), ('/joint_states', 100))],
+    ids=['faster', 'with effort', 'shorter name', 'all joints'])
+def test_the_topic_is_taken_that_says_most_of_the_joints(other, taken):
+    channels = [joint_states(*words) for words in (other, taken)]
+    recording = Recording({c.topic: c for c in channels})
+    assert find_channel(recording, ('a', 'b'), '', 'position').topic == taken[0]

@@ -10,8 +10,6 @@ from ros_inertial_id.measurement.joints import kinematic_state
 from ros_inertial_id.measurement.joints.kinematic_state import History, MOST, SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 
-DISTANCES = (1e-4, 3e-3, 0.1)
-
 
 def dahl(q, v, distance):
     """Return Dahl's state sample by sample, d z / d s = (+-1 - z) / distance; q, v (N, n)."""
@@ -25,32 +23,6 @@ def dahl(q, v, distance):
 def column(q, v, distance):
     law, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': distance})
     return friction_column(law, q, v, np.zeros_like(q))
-
-
-def swings(seconds, seed=0):
-    """Return q, v (N, 2) at 250 Hz: one joint swings, the other trembles and rests."""
-    t = np.arange(0.0, seconds, 4e-3)
-    rng = np.random.default_rng(seed)
-    phase, w = rng.uniform(0, 6, (5, 1)), np.linspace(1.0, 9.0, 5)[:, None]
-    q = np.stack([(np.sin(w * t + phase) / w).sum(0) * 0.05,
-                  1e-5 * np.sin(40.0 * t) + 0.02 * np.minimum(t, 2.0)], axis=1)
-    return q, np.gradient(q, 4e-3, axis=0)
-
-
-def test_pieces_with_their_history_have_the_friction_of_the_whole():
-    q, v = swings(10.0)
-    history, out = History.none(2), {d: [] for d in DISTANCES}
-    for low in range(0, len(q), 37):
-        part = slice(low, low + 37)
-        before = len(history.q)
-        for d, pieces in out.items():
-            pieces.append(np.stack([column(np.r_[history.q[:, j], q[part, j]],
-                                           np.r_[history.v[:, j], v[part, j]], d)[before:]
-                                    for j in range(2)], axis=1))
-        history = history.extended(q[part], v[part])
-    assert len(history.q) < 0.1 * len(q)
-    for d, pieces in out.items():
-        np.testing.assert_allclose(np.concatenate(pieces), dahl(q, v, d), atol=1e-9)
 
 
 def test_history_of_a_trembling_joint_is_bounded_and_keeps_its_friction():

@@ -44,15 +44,6 @@ def test_batches_of_any_size_are_filtered_as_all_at_once(batch):
                                signals.smooth(tau, kernel)[rows], atol=1e-9)
 
 
-def test_endpoint_kernels_are_the_derivatives_of_a_cubic():
-    t = np.arange(0.0, 0.05, PERIOD)
-    x = 3.0 - 2.0 * t + 5.0 * t ** 2 - 40.0 * t ** 3
-    value, slope, curvature = (k[::-1] @ x for k in endpoint_kernels(PERIOD, len(t)))
-    assert value == pytest.approx(x[-1])
-    assert slope == pytest.approx(-2.0 + 10.0 * t[-1] - 120.0 * t[-1] ** 2)
-    assert curvature == pytest.approx(10.0 - 240.0 * t[-1])
-
-
 def test_a_causal_clock_needs_no_future():
     t = np.arange(0.0, 2.0, PERIOD)
     q, v, a = motion(t)
