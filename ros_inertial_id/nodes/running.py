@@ -7,7 +7,7 @@ a callback of a GuardedNode costs its message, never the node.
 
 import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, ExitStack, nullcontext
+from contextlib import contextmanager
 import faulthandler
 import functools
 import gc
@@ -49,15 +49,6 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
     args : of ROS, those of the command line if None
-    """
-    return run_together([(node_class, {})], args)
-
-
-def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[str] | None) -> int:
-    """
-    Run nodes in this process until one of SIGNALS or shutdown; return its exit status.
-
-    kinds : class of each node and what it is made with; args : of ROS, of all, see ``run``
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
     tidies up while the middleware still lives, so that a node can stop a robot or close a bag.
@@ -72,8 +63,7 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
     end = End()
     for number in SIGNALS:
         signal.signal(number, end)
-    nodes: list[Any] = []
-    name = kinds[0][0].__name__
+    node: Any = None
     try:
         faulthandler.dump_traceback_later(START, exit=True)
         without_type_lookup()
@@ -81,26 +71,24 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
             rclpy.init(args=None if args is None else list(args),
                        signal_handler_options=SignalHandlerOptions.NO)
         with one_thread():  # small matrices by many threads: they would burn the other cores
-            for node_class, made_with in kinds:
-                name = node_class.__name__
-                with _refusing_arguments() if made_with else nullcontext():
-                    nodes.append(node_class(**made_with))
+            node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            _spin(nodes, end)
+            _spin(node, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
-        print(f'{name}: {error}', file=sys.stderr)
+        print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
     except rclpy_implementation.RCLError:
         if rclpy.utilities.ok():
             raise
     finally:
-        with ExitStack() as leaving:  # whatever the end of one does, the others are ended too
-            leaving.callback(_leave)
-            for node in nodes:
-                leaving.callback(node.destroy_node)
+        try:
+            if node is not None:
+                node.destroy_node()
+        finally:
+            _leave()
     return 0
 
 
@@ -157,19 +145,16 @@ class End:
         return self._future
 
 
-def _spin(nodes: Sequence[Any], end: End) -> None:
-    """Serve the callbacks of ``nodes``, one at a time, until their context or ``end`` comes."""
-    context = nodes[0].context
-    executor = Executor(context=context)
-    for node in nodes:
-        executor.add_node(node)
+def _spin(node: Any, end: End) -> None:
+    """Serve the callbacks of a ``node``, one at a time, until its context or ``end`` comes."""
+    executor = Executor(context=node.context)
+    executor.add_node(node)
     try:
-        while context.ok() and not end.come:
+        while node.context.ok() and not end.come:
             executor.spin_until_future_complete(end.future(), WAKE)
     finally:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
-        for node in nodes:
-            executor.remove_node(node)
+        executor.remove_node(node)
         executor.shutdown()
 
 
