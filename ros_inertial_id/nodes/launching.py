@@ -71,9 +71,7 @@ ARGUMENTS = {
     'model': Argument('model.yaml; empty: wait for the identification node'),
     'lag': Argument('after how long a sample is predicted [s]', '0.1', kind=NUMBER),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
-    'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look, '
-                        'and press the buttons with the token that is logged', '127.0.0.1'),
-    'port': Argument('of the live page', '8321', kind=WHOLE),
+    'port': Argument('of the live page, on this machine alone', '8321', kind=WHOLE),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
     'rig': Argument('simulated rig', 'slider_crank', tuple(SIMULATED_RIGS)),
 }
@@ -91,7 +89,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         'drift_model': 'drift_model'},
     'torque_prediction': {'model_file': 'model', 'mounting': 'mounting', 'lag': 'lag',
                           'base_imu_topic': 'base_imu_topic'},
-    'watch': {'address': 'address', 'port': 'port'},
+    'watch': {'port': 'port'},
     'simulated_robot': {'urdf_file': 'arm'},
     'simulated_rig': {'rig': 'rig'},
 }

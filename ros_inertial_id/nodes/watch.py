@@ -39,9 +39,8 @@ LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale
 class WatchOptions:
     """Where the page is served."""
 
-    address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
-                          'machines look, and press the buttons with the token that is logged')
-    port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
+    port: int = option(8321, 'of the page, on this machine alone; 0 for any that is free',
+                       at_least=0, at_most=65535)
 
 
 class Watch(GuardedNode):
@@ -68,8 +67,8 @@ class Watch(GuardedNode):
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            (own.address, own.port), watch_page(tuple(self._triggers)), self.state,
-            self._triggers, self._asked.put)
+            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers,
+            self._asked.put)
         every(self, 0.1, self._serve)
         self.get_logger().info(f'look at {self.server.url}')
 
