@@ -28,8 +28,8 @@ from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, RecordingError
-from ..identification.model.files import make_folder, read_description, read_text
-from ..identification.model.identified_model import IdentifiedModel, plain
+from ..identification.model.files import make_folder, read_description
+from ..identification.model.identified_model import plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
@@ -58,8 +58,6 @@ class NodeOptions:
                                      'options name, else joint_states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
-    drift_model: str = option('', 'model.yaml from which changes of friction and load, seen '
-                              'online, go to /diagnostics; empty: none')
 
 
 class Identification(GuardedNode):
@@ -88,13 +86,10 @@ class Identification(GuardedNode):
             self.offer_later(f'~/{name}', partial(self._start, name, work))
             self.offer(f'~/start_{name}', partial(self._start, name, work))
         self.offer('~/cancel', self._work.cancel)
-        reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
-                     if own.drift_model else None)
         if own.online:
             self._online = Online(
                 self, own.topics or topics_of(options), self._description,
-                lambda urdf: OnlineIdentification(urdf, options, own.method, forget=own.forget,
-                                                  reference=reference))
+                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
                                'call ~/identify')

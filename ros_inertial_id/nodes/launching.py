@@ -66,8 +66,6 @@ ARGUMENTS = {
                               'options name, else joint_states', kind=LIST),
     'forget': Argument('time constant with which the online estimate forgets [s]; 0: never', '0',
                        kind=NUMBER),
-    'drift_model': Argument('model.yaml from which changes of friction and load, seen online, go '
-                            'to /diagnostics; empty: none'),
     'model': Argument('model.yaml; empty: wait for the identification node'),
     'lag': Argument('after how long a sample is predicted [s]', '0.1', kind=NUMBER),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
@@ -85,8 +83,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     'identification': {
         'config': 'robot', 'method': 'method', 'recording': 'bag', 'validation': 'validation',
         'urdf_file': 'urdf_file', 'mounting': 'mounting', 'locked_joints': 'locked_joints',
-        'out': 'out', 'online': 'online', 'topics': 'online_topics', 'forget': 'forget',
-        'drift_model': 'drift_model'},
+        'out': 'out', 'online': 'online', 'topics': 'online_topics', 'forget': 'forget'},
     'torque_prediction': {'model_file': 'model', 'mounting': 'mounting', 'lag': 'lag',
                           'base_imu_topic': 'base_imu_topic'},
     'watch': {'port': 'port'},
