@@ -21,12 +21,11 @@ from .conversions import latched, subscribe
 from .long_work import CANCELLED, LongWork
 from .model_topics import band_table, base_table, identified_urdf
 from .online import Online, topics_of
-from .parameters import check_mounting, declare_options, read_options, refuse_misfit
+from .parameters import check_mounting, declare_options, read_options
 from .running import GuardedNode, run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
-from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, RecordingError
 from ..identification.model.files import make_folder, read_description
 from ..identification.model.identified_model import plain
@@ -107,14 +106,10 @@ class Identification(GuardedNode):
         return level, words, values
 
     def _check(self, options):
-        """Raise InertialIdError for options that cannot work, with the robot that is published."""
+        """Raise InertialIdError for options that cannot work with any robot."""
         check_mounting(options.mounting)
         if isinstance(options, FrictionOptions):
             check_laws(friction_laws(options), loads=True)
-        if self._description:
-            refuse_misfit(lambda options: METHODS[self._own.method].build(
-                self._description, options, gravity_from_mounting('upright')),
-                options, read_options(self, self._kind))
 
     def _describe(self, message):
         if not self._own.urdf_file:

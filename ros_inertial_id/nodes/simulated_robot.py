@@ -161,7 +161,7 @@ class SimulatedRobot(Simulator):
         return out
 
     def _health(self):
-        return 'ok', 'publishing', {'published': self._published, **self.pace()}
+        return 'ok', 'publishing', {'published': self._published}
 
     def _true(self, own):
         """Return what truth_file says."""
