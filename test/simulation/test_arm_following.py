@@ -11,7 +11,7 @@ from ros_inertial_id.errors import MotionError
 
 pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.trajectory_controller import path_of_points  # noqa: E402
+from ros_inertial_id.simulation.joint_path import path_of_points  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}
