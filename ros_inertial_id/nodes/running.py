@@ -158,27 +158,6 @@ def _spin(node: Any, end: End) -> None:
         executor.shutdown()
 
 
-class Answer:
-    """The answer of a Trigger service, sent when it is known and the executor asks for it."""
-
-    def __init__(self, response: Trigger.Response) -> None:
-        self._response, self._known = response, False
-        self._send: Callable[[Trigger.Response], None] | None = None
-
-    def __call__(self, success: bool, message: str) -> None:
-        """Give the answer."""
-        self._response.success, self._response.message = success, message
-        self._known = True
-        if self._send is not None:
-            self._send(self._response)
-
-    def sent_by(self, send: Callable[[Trigger.Response], None]) -> None:
-        """Take the way to whoever asked."""
-        self._send = send
-        if self._known:
-            send(self._response)
-
-
 class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
@@ -210,29 +189,28 @@ class GuardedNode(Node):
             return response
         self.create_service(Trigger, name, answer)
 
-    def offer_later(self, name: str, begin: Callable[['Answer'], object]) -> None:
+    def offer_later(self, name: str, begin: Callable[[Callable[[bool, str], object]], object]
+                    ) -> None:
         """
         Offer a Trigger service whose answer may come after its callback.
 
-        begin : called with the Answer, which it calls when that is known; what it raises is one
-        An EventsExecutor runs no callback that waits: the answer waits instead.
+        begin : called with what gives the answer, (success, words); what it raises is one
+        An EventsExecutor runs no callback that waits: the response is sent later instead.
         """
-        def answer(_: Trigger.Request, response: Trigger.Response) -> Answer:
-            later = Answer(response)
-            try:
-                begin(later)
-            except InertialIdError as error:
-                later(False, str(error))
-            return later
-
-        service = self.create_service(Trigger, name, answer)
+        service = self.create_service(Trigger, name, lambda _, response: response)
         send = service.send_response
 
-        def send_later(response: Any, header: Any) -> None:
-            if isinstance(response, Answer):
-                response.sent_by(lambda whole: send(whole, header))
-            else:  # the callback was at fault
+        def send_later(response: Trigger.Response, header: Any) -> None:
+            def answer(success: bool, words: str) -> None:
+                response.success, response.message = success, words
                 send(response, header)
+
+            try:
+                begin(answer)
+            except InertialIdError as error:
+                answer(False, str(error))
+            except Exception as error:
+                answer(False, self._failed(name, error))
 
         service.send_response = send_later
 
@@ -269,10 +247,7 @@ class GuardedNode(Node):
     def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
         def failed(error: Exception, args: tuple[Any, ...]) -> Any:
-            if not self.context.ok():  # the way nodes end
-                raise error
-            words = f'{where}: {_words(error)}'
-            self.fault(words)
+            words = self._failed(where, error)
             response: Any = args[1] if len(args) > 1 else None
             if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
                 response.success, response.message = False, words
@@ -286,6 +261,14 @@ class GuardedNode(Node):
                 return failed(error, args)
 
         return call
+
+    def _failed(self, where: str, error: Exception) -> str:
+        """Return in words what went wrong in a callback, said; raise it where the node ends."""
+        if not self.context.ok():
+            raise error
+        words = f'{where}: {_words(error)}'
+        self.fault(words)
+        return words
 
 
 def _words(error: Exception) -> str:

@@ -19,6 +19,8 @@ from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
 Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
+Received = Sequence[tuple[bytes, Any]]  # messages and what the middleware says of each
+TakeReceived = Callable[[str, Received], object]
 Offer = tuple[bool, bool]
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
@@ -27,18 +29,19 @@ class Reader:
     """
     A subscription of a ``node`` to a resolved ``topic`` of messages of ``type_name``.
 
-    take, reliability : as Subscriptions have them; count : SequenceCount of the topic
+    take : called with the topic and [(message as bytes, about it)]
+    reliability : as Subscriptions have it
     offer : whether the publishers are reliable, and latched
     """
 
-    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: Take,
-                 reliability: ReliabilityPolicy, offer: Offer, count: 'SequenceCount') -> None:
-        self._node, self._topic, self._take, self._count = node, topic, take, count
+    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: TakeReceived,
+                 reliability: ReliabilityPolicy, offer: Offer) -> None:
+        self._node, self._topic, self._take = node, topic, take
         self.type_name, self.offer = type_name, offer
 
         def receive(*received: Any) -> None:
             # The EventsExecutor of Jazzy hands over message and information as one pair.
-            self._hand_over([received if len(received) == 2 else received[0]])
+            take(topic, [received if len(received) == 2 else received[0]])
 
         # By which rclpy knows a callback that takes message and information.
         receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
@@ -58,13 +61,7 @@ class Reader:
         """Hand over what has arrived and waits its turn."""
         received = taken(self._reader)
         if received:
-            self._hand_over(received)
-
-    def _hand_over(self, received: Sequence[tuple[bytes, Any]]) -> None:
-        messages, about = zip(*received)
-        for each in about:
-            self._count.add(each['publication_sequence_number'])
-        self._take(self._topic, messages, [each['received_timestamp'] for each in about])
+            self._take(self._topic, received)
 
     def close(self) -> None:
         """Hand over what waits and end the subscription."""
@@ -131,10 +128,15 @@ class Subscriptions:
                 return
             now.close()
         self.types[topic] = type_name
-        count = self._counts.setdefault(topic, SequenceCount(
-            lambda: self._node.count_publishers(topic)))
+        self._counts.setdefault(topic, SequenceCount(lambda: self._node.count_publishers(topic)))
         self._readers[topic] = Reader(self._node, topic, type_name, self._node.guarded(
-            self._take, topic), self._reliability, offer, count)
+            self._hand_over, topic), self._reliability, offer)
+
+    def _hand_over(self, topic: str, received: Received) -> None:
+        messages, about = zip(*received)
+        for each in about:
+            self._counts[topic].add(each['publication_sequence_number'])
+        self._take(topic, messages, [each['received_timestamp'] for each in about])
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""

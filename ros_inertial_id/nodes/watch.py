@@ -22,7 +22,6 @@ from .conversions import every, latched, LEVELS, STATE
 from .parameters import declare_options
 from .running import GuardedNode, run
 from .watch_server import WatchServer, WatchState
-from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
 
@@ -78,14 +77,8 @@ class Watch(GuardedNode):
 
     def _table(self, fact, message):
         """Note name, value and standard error of every base parameter."""
-        if len(message.layout.dim) < 2:  # what follows is for controllers, doc/contract.md
-            raise RecordingError(f'{fact} is no table', expected='a layout of rows and columns',
-                                 found=f'{len(message.layout.dim)} dimensions')
+        # What follows is for controllers, doc/contract.md.
         names, columns = (dimension.label.split(',') for dimension in message.layout.dim[:2])
-        if message.data and (len(message.data) != len(names) * len(columns)
-                             or not {'value', 'standard_error'} <= set(columns)):
-            raise RecordingError(f'{fact} is no table', expected='value and standard_error of '
-                                 f'{len(names)} rows', found=f'{len(message.data)} numbers')
         places = [columns.index('value'), columns.index('standard_error')]
         rows = []
         for k, name in enumerate(names if message.data else []):

@@ -69,7 +69,9 @@ def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -
 def trajectory(now: float, times: ArrayLike, points: Sequence[np.ndarray], joints: int
                ) -> JointPath:
     """
-    Return the JointPath of a trajectory that comes at ``now`` [s]; see ``path_of_points``.
+    Return the JointPath of a trajectory that comes at ``now`` [s].
+
+    times, points, joints : as path_of_points has them, on the clock of ``now``
 
     Raises MotionError where the controller would refuse it.
     """

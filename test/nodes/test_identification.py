@@ -111,22 +111,6 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     assert level == 'ok' and values['base parameters'] == str(len(model.base))
 
 
-def test_calls_are_answered_while_it_computes(node, long_bag):
-    assert node.set('identification', recording=str(long_bag)) == ''
-    node.get('identification', 'recording')
-    first = node.ask(Trigger, 'identification/identify', Trigger.Request())
-    second = node.ask(Trigger, 'identification/identify', Trigger.Request())
-    node.until(second.done, 'the second answer')
-    assert not first.done()
-    assert not second.result().success
-    assert second.result().message == (
-        'identify is under way; wait for its end, or call ~/cancel')
-    assert node.get('identification', 'recording').string_value == str(long_bag)
-    assert not first.done()
-    node.until(first.done, 'the first answer')
-    assert first.result().success, first.result().message
-
-
 def test_a_client_starts_it_sees_its_progress_and_cancels_it(node, bag, long_bag):
     told = node.listen(String, 'identification/progress', LATCHED)
 
