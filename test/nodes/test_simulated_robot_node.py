@@ -96,10 +96,6 @@ def test_description_is_latched_and_the_truth_file_tells_another_robot(robot):
     assert min(truth['friction']['viscous'] + truth['friction']['coulomb']) > 0
 
 
-def test_what_is_fixed_at_the_start_cannot_be_set_later(robot):
-    assert 'read-only' in robot[0].graph.set('simulated_robot', rate=200.0)
-
-
 @pytest.mark.parametrize('parameters, message', [
     ({}, 'expected the parameter urdf_file'),
     ({'urdf_file': ARM, 'gravity_base': [0.0, 1.0]}, 'three finite numbers'),
