@@ -1,7 +1,7 @@
 """
 Live nodes at 1 kHz of seven joints: latency, CPU of each node, price of no lag.
 
-    python benchmark/live.py [--seconds 20] [--rate 1000] [--alone | --composed]
+    python benchmark/live.py [--seconds 20] [--rate 1000] [--alone]
                              [bare | LAG:PERIOD ...]
 
 A Franka-like arm in random motion publishes joint states, stamped with the time at which they are
@@ -12,9 +12,7 @@ publishes sample by sample.  Latency is from the stamp of a sample to
 the moment at which its publication reaches another process, less the lag that the node declares:
 its parameter ``lag``, for 0 the four samples that doc/live.md tells of.  CPU is that of the
 process over the time of the streams.
---composed measures, in their place, recorder, online identification and the first prediction in
-three processes and in one, in pairs, and prints their CPU as a table with a bare node and the
-messages that were recorded a second.  The error is that of the predicted against the true torque
+The error is that of the predicted against the true torque
 (RMS of both over all joints).  Needs an idle machine; 30 s per case and 40 s to prepare.
 """
 
@@ -22,7 +20,6 @@ import argparse
 import gc
 import json
 from pathlib import Path
-import re
 import struct
 import sys
 import tempfile
@@ -34,7 +31,6 @@ from moving_arm import messages, PERIOD, ROOT, simulated, usage, write_model
 CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
 BEGINNING = 1.0  # [s] in which the listener catches up with what came before it was ready
-PAIRS = 3      # of measurements apart and together
 FORWARD = 4    # samples that a causal prediction is behind
 
 
@@ -138,70 +134,7 @@ def measured(graph, folder, case, seconds, rate):
             f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}')
 
 
-NODES = {'recorder': ('out',), 'identification': ('online', 'urdf_file'),
-         'torque_prediction': ('model_file', 'lag', 'period')}
-
-
-def words_of(parameters):
-    """Return the ROS arguments of a node's parameters."""
-    return ['--ros-args', *(w for k, v in parameters.items() for w in ('-p', f'{k}:={v}')), '--']
-
-
-def shares(graph, processes, seconds):
-    """Return the CPU of each process in cores, {name: share}, while a listener hears."""
-    listener = graph._begin([__file__, 'hear', str(seconds + SETTLED + 30.0)], 'hear')
-    graph.until(lambda: 'ready' in listener.output, 'the listener')
-    graph.spin(SETTLED)
-    before, began = {k: usage(p.pid)[0] for k, p in processes.items()}, time.monotonic()
-    time.sleep(seconds)
-    span = time.monotonic() - began
-    out = {k: (usage(p.pid)[0] - before[k]) / span for k, p in processes.items()}
-    listener.ends = True
-    listener.kill()
-    return out
-
-
-def recorded(graph, seconds, begin):
-    """Return the shares of the processes that ``begin`` starts, and how many messages a second."""
-    processes = begin()
-    graph._clients.clear()  # those before know a server that is gone
-    while not graph.call('recorder/start').success:  # until it has found the driver
-        graph.spin(1.0)
-    began = time.monotonic()
-    out = shares(graph, processes, seconds)
-    answer = graph.call('recorder/stop').message
-    rate = int(re.search(r'(\d+) /joint_states', answer)[1]) / (time.monotonic() - began)
-    for process in processes.values():
-        process.end()
-    lost = re.search(r'(\d+) lost', answer)
-    return out, f"{rate:.0f}, {lost[1] if lost else 'none'} lost"
-
-
-def together(graph, folder, case, seconds, rate):
-    """Print the CPU of three nodes apart and in one process, beside a bare node, as a table."""
-    lag, period = case.split(':')
-    values = {'out': folder / 'one', 'online': 'true', 'lag': lag, 'period': period,
-              'urdf_file': ROOT / 'urdf' / 'franka.urdf',
-              'model_file': folder / 'model.yaml'}
-    own = {node: words_of({k: values[k] for k in names}) for node, names in NODES.items()}
-    every = [word for node, words in own.items() for word in (node, *words)]
-    bare = graph._begin([__file__, 'relay'], 'relay')
-    print('| | recorder | online | prediction | together | messages a second |')
-    print('|---|---|---|---|---|---|')
-    alone = shares(graph, {'bare': bare}, seconds)['bare']
-    bare.end()
-    print(f'| bare node | | | | {alone:.3f} | |', flush=True)
-    for _ in range(PAIRS):
-        out, heard = recorded(graph, seconds, lambda: {
-            node: graph.start(node, *words) for node, words in own.items()})
-        cells = ' | '.join(f'{out[node]:.3f}' for node in own)
-        print(f'| three processes | {cells} | {sum(out.values()):.3f} | {heard} |', flush=True)
-        out, heard = recorded(graph, seconds, lambda: {
-            'composed': graph.start('composed', *every)})
-        print(f"| one process | | | | {out['composed']:.3f} | {heard} |", flush=True)
-
-
-def run(cases, seconds, rate, alone, composed):
+def run(cases, seconds, rate, alone):
     """Print the figures of every case, of recorder and online identification at the end."""
     from live_graph import Graph
     with tempfile.TemporaryDirectory() as name:
@@ -212,9 +145,6 @@ def run(cases, seconds, rate, alone, composed):
         with Graph(folder) as graph:
             graph._begin([__file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
-            if composed:
-                return together(graph, folder, next(c for c in cases if c != 'bare'), seconds,
-                                rate)
             nodes = {} if alone else {
                 'recorder': graph.start('recorder', out=folder / 'bags'),
                 'identification': graph.start('identification', online=True,
@@ -242,11 +172,9 @@ def main():
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--alone', action='store_true')
-    parser.add_argument('--composed', action='store_true')
     parser.add_argument('cases', nargs='*', default=list(CASES))
     options = parser.parse_args()
-    return run(options.cases, options.seconds, options.rate, options.alone,
-               options.composed)
+    return run(options.cases, options.seconds, options.rate, options.alone)
 
 
 if __name__ == '__main__':

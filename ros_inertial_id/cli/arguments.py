@@ -196,9 +196,8 @@ VERBS = {
     'watch': Verb(
         MORE, 'show a page in the browser while the robot moves (needs ROS 2)', '--port 8321',
         '.verbs_nodes:watch', (
-            argument('--address', 'to serve the page at; 127.0.0.1 (default) is this machine '
-                     'alone', default='127.0.0.1'),
-            argument('--port', 'of the page; default: 8321', type=int, default=8321),
+            argument('--port', 'of the page, on this machine alone; default: 8321', type=int,
+                     default=8321),
             argument('--namespace', 'of the nodes, for example /lbr', default='')), False),
     'open': Verb(
         MORE, 'show the page of a result in the browser', 'result', '.verbs_nodes:open_',

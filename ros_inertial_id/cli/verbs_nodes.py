@@ -19,7 +19,7 @@ def demo(options: Any) -> int:
 
 def watch(options: Any) -> int:
     """Serve the live page until Ctrl-C; return the exit status."""
-    words = ['--ros-args', '-p', f'address:={options.address}', '-p', f'port:={options.port}']
+    words = ['--ros-args', '-p', f'port:={options.port}']
     space = '/' + options.namespace.strip('/')
     return _run('the live page', 'nodes.watch', ('rclpy', 'jinja2'),
                 [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])])

@@ -43,7 +43,7 @@ class Excitation(GuardedNode):
         own = declare_options(self, PlaybackOptions, settable=(
             'motion_file', 'from_command', 'periods', 'speed', 'tracking', 'stale', 'effort'))
         self._urdf, self._shapes, self._limits = '', None, None
-        declare_design(self, own.config, lambda: self._urdf)
+        declare_design(self, own.config)
         self._work, self._motion_file, self._to_play = LongWork(self), '', False
         self._robot: RobotModel | None = None
         self._course: Course | None = None

@@ -21,15 +21,14 @@ from .conversions import latched, subscribe
 from .long_work import CANCELLED, LongWork
 from .model_topics import band_table, base_table, identified_urdf
 from .online import Online, topics_of
-from .parameters import check_mounting, declare_options, read_options, refuse_misfit
+from .parameters import check_mounting, declare_options, read_options
 from .running import GuardedNode, run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
-from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, RecordingError
-from ..identification.model.files import make_folder, read_description, read_text
-from ..identification.model.identified_model import IdentifiedModel, plain
+from ..identification.model.files import make_folder, read_description
+from ..identification.model.identified_model import plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
@@ -58,8 +57,6 @@ class NodeOptions:
                                      'options name, else joint_states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
-    drift_model: str = option('', 'model.yaml from which changes of friction and load, seen '
-                              'online, go to /diagnostics; empty: none')
 
 
 class Identification(GuardedNode):
@@ -88,13 +85,10 @@ class Identification(GuardedNode):
             self.offer_later(f'~/{name}', partial(self._start, name, work))
             self.offer(f'~/start_{name}', partial(self._start, name, work))
         self.offer('~/cancel', self._work.cancel)
-        reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
-                     if own.drift_model else None)
         if own.online:
             self._online = Online(
                 self, own.topics or topics_of(options), self._description,
-                lambda urdf: OnlineIdentification(urdf, options, own.method, forget=own.forget,
-                                                  reference=reference))
+                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
                                'call ~/identify')
@@ -112,14 +106,10 @@ class Identification(GuardedNode):
         return level, words, values
 
     def _check(self, options):
-        """Raise InertialIdError for options that cannot work, with the robot that is published."""
+        """Raise InertialIdError for options that cannot work with any robot."""
         check_mounting(options.mounting)
         if isinstance(options, FrictionOptions):
             check_laws(friction_laws(options), loads=True)
-        if self._description:
-            refuse_misfit(lambda options: METHODS[self._own.method].build(
-                self._description, options, gravity_from_mounting('upright')),
-                options, read_options(self, self._kind))
 
     def _describe(self, message):
         if not self._own.urdf_file:

@@ -7,7 +7,6 @@ from one to the next.  Arguments that are left empty are not passed on: the conf
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-import json
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,6 @@ ARGUMENTS = {
                          'rho_phi RHO PHI, imu'),
     'topics': Argument('topics to record, as a YAML list', '[joint_states, excitation/periods]',
                        kind=LIST),
-    'storage': Argument('storage of the bag', 'mcap', ('mcap', 'sqlite3')),
     'out': Argument('folder of bags, model and report', 'recordings'),
     'method': Argument('method of identification', DEFAULT_METHOD, tuple(METHODS)),
     'bag': Argument('bag to learn from, or a folder or pattern of several; empty: what the '
@@ -63,20 +61,9 @@ ARGUMENTS = {
     'validation': Argument('bag to validate with; empty: none'),
     'urdf_file': Argument('robot description; empty: the one in the bag'),
     'online': Argument('estimate while the robot moves', 'false', ('true', 'false'), YES_NO),
-    'online_topics': Argument('topics to learn from online, as a YAML list; empty: those that the '
-                              'options name, else joint_states', kind=LIST),
-    'forget': Argument('time constant with which the online estimate forgets [s]; 0: never', '0',
-                       kind=NUMBER),
-    'drift_model': Argument('model.yaml from which changes of friction and load, seen online, go '
-                            'to /diagnostics; empty: none'),
     'model': Argument('model.yaml; empty: wait for the identification node'),
     'lag': Argument('after how long a sample is predicted [s]', '0.1', kind=NUMBER),
-    'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
-    'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look, '
-                        'and press the buttons with the token that is logged', '127.0.0.1'),
-    'port': Argument('of the live page', '8321', kind=WHOLE),
-    'composed': Argument('run recorder, identification and prediction in one process',
-                         'false', ('true', 'false'), YES_NO),
+    'port': Argument('of the live page, on this machine alone', '8321', kind=WHOLE),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
     'rig': Argument('simulated rig', 'slider_crank', tuple(SIMULATED_RIGS)),
 }
@@ -85,20 +72,17 @@ PARAMETERS: dict[str, dict[str, str]] = {
     'excitation': {'config': 'robot', 'controller': 'controller', 'design.mounting': 'mounting',
                    'design.locked_joints': 'locked_joints', 'motion_file': 'motion',
                    'speed': 'speed', 'periods': 'periods'},
-    'recorder': {'config': 'robot', 'topics': 'topics', 'out': 'out', 'storage': 'storage',
+    'recorder': {'config': 'robot', 'topics': 'topics', 'out': 'out',
                  'mounting': 'mounting'},
     'identification': {
         'config': 'robot', 'method': 'method', 'recording': 'bag', 'validation': 'validation',
         'urdf_file': 'urdf_file', 'mounting': 'mounting', 'locked_joints': 'locked_joints',
-        'out': 'out', 'online': 'online', 'topics': 'online_topics', 'forget': 'forget',
-        'drift_model': 'drift_model'},
-    'torque_prediction': {'model_file': 'model', 'mounting': 'mounting', 'lag': 'lag',
-                          'base_imu_topic': 'base_imu_topic'},
-    'watch': {'address': 'address', 'port': 'port'},
+        'out': 'out', 'online': 'online'},
+    'torque_prediction': {'model_file': 'model', 'mounting': 'mounting', 'lag': 'lag'},
+    'watch': {'port': 'port'},
     'simulated_robot': {'urdf_file': 'arm'},
     'simulated_rig': {'rig': 'rig'},
 }
-COMPOSED = ('recorder', 'identification', 'torque_prediction')
 COMMON = ('namespace', 'use_sim_time', 'joint_states', 'parameters')
 # What a bag says of the mounting holds for who reads it; the arm's own URDF for the simulation.
 CHAIN = {'identification': ('mounting', 'recording', 'validation', 'urdf_file', 'method'),
@@ -133,7 +117,6 @@ def arguments(plan: Plan) -> dict[str, Argument]:
     used = [*COMMON] if plan.nodes == ('simulated_rig',) else ['robot', *COMMON]
     for node in plan.nodes:
         used += offered(plan, node).values()
-    used += ['composed'] * (len(together(plan)) > 1)
     return {name: replace(ARGUMENTS[name], default=plan.defaults.get(
         name, ARGUMENTS[name].default)) for name in dict.fromkeys(used)}
 
@@ -142,33 +125,6 @@ def offered(plan: Plan, node: str) -> dict[str, str]:
     """Return {parameter: argument} that a ``plan`` offers of a ``node``."""
     return {name: argument for name, argument in PARAMETERS[node].items()
             if name not in plan.without.get(node, ())}
-
-
-def together(plan: Plan) -> list[str]:
-    """Return the nodes of a ``plan`` that can run in one process; the player has its own."""
-    return [node for node in plan.nodes if node in COMPOSED]
-
-
-def composed(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """
-    Return what launch_ros.actions.Node takes for one process of several nodes.
-
-    settings : of each of them, as ``node_settings`` returns them
-    """
-    words: list[str] = []
-    for node in settings:
-        own, *files = node['parameters']
-        words += [node['executable'], '--ros-args']
-        for key, value in own.items():
-            words += ['-p', f'{key}:={json.dumps(value)}']  # JSON is YAML whose texts stay texts
-        for path in files:
-            words += ['--params-file', path]
-        for here, there in node['remappings']:
-            words += ['-r', f'{here}:={there}']
-        if node['namespace']:
-            words += ['-r', f"__ns:=/{node['namespace'].strip('/')}"]
-        words.append('--')
-    return {'package': PACKAGE, 'executable': 'composed', 'output': 'screen', 'arguments': words}
 
 
 def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -211,17 +167,14 @@ def launch_description(name: str) -> Any:
     declared = arguments(plan)
 
     def nodes(context: Any) -> list[Any]:
-        values = {key: context.launch_configurations[key] for key in declared}
-        settings, one = node_settings(plan, values), []
-        if values.get('composed') == 'true':
-            one = [composed([s for s in settings if s['name'] in COMPOSED])]
-            settings = [s for s in settings if s['name'] not in COMPOSED]
+        settings = node_settings(plan, {key: context.launch_configurations[key]
+                                        for key in declared})
         for node in settings:  # a text that looks like a number stays a text
             own, *files = node['parameters']
             node['parameters'] = [{key: ParameterValue(value, value_type=str)
                                    if isinstance(value, str) else value
                                    for key, value in own.items()}, *files]
-        return [Node(**node) for node in settings + one]
+        return [Node(**node) for node in settings]
 
     return LaunchDescription([
         *(DeclareLaunchArgument(key, default_value=a.default, description=a.description,

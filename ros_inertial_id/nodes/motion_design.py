@@ -1,6 +1,5 @@
 """What the player plays and how, and designing it, with the options that are ``design.*``."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 import datetime
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 from rclpy.node import Node
 
 from .long_work import LongWork
-from .parameters import configured_mounting, declare_options, read_options, refuse_misfit
+from .parameters import configured_mounting, declare_options, read_options
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..excitation.collision import CollisionShapes, wanted_shapes
@@ -47,11 +46,10 @@ class PlaybackOptions:
     config: str = option('', 'YAML with a block design; its values are defaults of design.*')
 
 
-def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
+def declare_design(node: Node, config: str) -> None:
     """
     Declare design.* with the block ``design`` of the YAML file ``config``, '' for defaults.
 
-    urdf : () -> text of the robot, '' as long as it is not known; then lists are checked, too
     Where the design is of no mounting, that of the identification's block holds.
     """
     def check(options: DesignOptions) -> None:
@@ -60,10 +58,6 @@ def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
         check_laws(options.friction)
         for text in options.obstacles:
             obstacle_shape(text, 'obstacle')
-        if urdf():
-            refuse_misfit(lambda options: kinematic_limits(robot_from_options(
-                urdf(), options, gravity_from_mounting('upright')), options),
-                options, design_options(node))
 
     defaults, mounting = load_design(config), configured_mounting(config)
     if not defaults.mounting and not defaults.mountings and mounting != 'imu':

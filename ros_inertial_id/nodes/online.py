@@ -153,9 +153,6 @@ class Online:
         if self._estimate is None:
             return level, words, {'online': f'waiting: {self._learning.waiting}', **stamps}
         estimate = self._estimate
-        changed = {f'drift {f.name}': f.sentence() for f in estimate.drift}
-        if changed and not words:
-            level, words = 'warn', '; '.join(changed.values())
         unseen = ('-' if estimate.unseen_percent is None else f'{estimate.unseen_percent:.3g}')
         return level, words, {
             'online seconds': f'{estimate.seconds:.1f}',
@@ -163,7 +160,7 @@ class Online:
                                  f'{len(estimate.base)}',
             'online condition number': f'{estimate.condition_number:.4g}',
             'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps,
-            **changed, **stamps, **as_values(found)}
+            **stamps, **as_values(found)}
 
 
 def topics_of(options: Any) -> tuple[str, ...]:

@@ -80,18 +80,6 @@ def check_mounting(words: str) -> None:
         gravity_from_mounting(words)
 
 
-def refuse_misfit(build: Callable[[Any], object], new: Any, present: Any) -> None:
-    """Raise what ``build`` raises of ``new`` options, unless the ``present`` ones are as bad."""
-    try:
-        build(new)
-    except InertialIdError:
-        try:
-            build(present)
-        except InertialIdError:
-            return  # or what is missing could not be given one by one
-        raise
-
-
 def configured_mounting(path: str) -> str:
     """Return the mounting that a configuration file gives, of method or design; '' for none."""
     blocks = read_blocks(path, tuple(METHODS)) if path else {}

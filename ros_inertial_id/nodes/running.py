@@ -7,7 +7,7 @@ a callback of a GuardedNode costs its message, never the node.
 
 import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, ExitStack, nullcontext
+from contextlib import contextmanager
 import faulthandler
 import functools
 import gc
@@ -49,15 +49,6 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
     args : of ROS, those of the command line if None
-    """
-    return run_together([(node_class, {})], args)
-
-
-def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[str] | None) -> int:
-    """
-    Run nodes in this process until one of SIGNALS or shutdown; return its exit status.
-
-    kinds : class of each node and what it is made with; args : of ROS, of all, see ``run``
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
     tidies up while the middleware still lives, so that a node can stop a robot or close a bag.
@@ -72,8 +63,7 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
     end = End()
     for number in SIGNALS:
         signal.signal(number, end)
-    nodes: list[Any] = []
-    name = kinds[0][0].__name__
+    node: Any = None
     try:
         faulthandler.dump_traceback_later(START, exit=True)
         without_type_lookup()
@@ -81,26 +71,24 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
             rclpy.init(args=None if args is None else list(args),
                        signal_handler_options=SignalHandlerOptions.NO)
         with one_thread():  # small matrices by many threads: they would burn the other cores
-            for node_class, made_with in kinds:
-                name = node_class.__name__
-                with _refusing_arguments() if made_with else nullcontext():
-                    nodes.append(node_class(**made_with))
+            node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            _spin(nodes, end)
+            _spin(node, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
-        print(f'{name}: {error}', file=sys.stderr)
+        print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
     except rclpy_implementation.RCLError:
         if rclpy.utilities.ok():
             raise
     finally:
-        with ExitStack() as leaving:  # whatever the end of one does, the others are ended too
-            leaving.callback(_leave)
-            for node in nodes:
-                leaving.callback(node.destroy_node)
+        try:
+            if node is not None:
+                node.destroy_node()
+        finally:
+            _leave()
     return 0
 
 
@@ -157,41 +145,17 @@ class End:
         return self._future
 
 
-def _spin(nodes: Sequence[Any], end: End) -> None:
-    """Serve the callbacks of ``nodes``, one at a time, until their context or ``end`` comes."""
-    context = nodes[0].context
-    executor = Executor(context=context)
-    for node in nodes:
-        executor.add_node(node)
+def _spin(node: Any, end: End) -> None:
+    """Serve the callbacks of a ``node``, one at a time, until its context or ``end`` comes."""
+    executor = Executor(context=node.context)
+    executor.add_node(node)
     try:
-        while context.ok() and not end.come:
+        while node.context.ok() and not end.come:
             executor.spin_until_future_complete(end.future(), WAKE)
     finally:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
-        for node in nodes:
-            executor.remove_node(node)
+        executor.remove_node(node)
         executor.shutdown()
-
-
-class Answer:
-    """The answer of a Trigger service, sent when it is known and the executor asks for it."""
-
-    def __init__(self, response: Trigger.Response) -> None:
-        self._response, self._known = response, False
-        self._send: Callable[[Trigger.Response], None] | None = None
-
-    def __call__(self, success: bool, message: str) -> None:
-        """Give the answer."""
-        self._response.success, self._response.message = success, message
-        self._known = True
-        if self._send is not None:
-            self._send(self._response)
-
-    def sent_by(self, send: Callable[[Trigger.Response], None]) -> None:
-        """Take the way to whoever asked."""
-        self._send = send
-        if self._known:
-            send(self._response)
 
 
 class GuardedNode(Node):
@@ -225,29 +189,28 @@ class GuardedNode(Node):
             return response
         self.create_service(Trigger, name, answer)
 
-    def offer_later(self, name: str, begin: Callable[['Answer'], object]) -> None:
+    def offer_later(self, name: str, begin: Callable[[Callable[[bool, str], object]], object]
+                    ) -> None:
         """
         Offer a Trigger service whose answer may come after its callback.
 
-        begin : called with the Answer, which it calls when that is known; what it raises is one
-        An EventsExecutor runs no callback that waits: the answer waits instead.
+        begin : called with what gives the answer, (success, words); what it raises is one
+        An EventsExecutor runs no callback that waits: the response is sent later instead.
         """
-        def answer(_: Trigger.Request, response: Trigger.Response) -> Answer:
-            later = Answer(response)
-            try:
-                begin(later)
-            except InertialIdError as error:
-                later(False, str(error))
-            return later
-
-        service = self.create_service(Trigger, name, answer)
+        service = self.create_service(Trigger, name, lambda _, response: response)
         send = service.send_response
 
-        def send_later(response: Any, header: Any) -> None:
-            if isinstance(response, Answer):
-                response.sent_by(lambda whole: send(whole, header))
-            else:  # the callback was at fault
+        def send_later(response: Trigger.Response, header: Any) -> None:
+            def answer(success: bool, words: str) -> None:
+                response.success, response.message = success, words
                 send(response, header)
+
+            try:
+                begin(answer)
+            except InertialIdError as error:
+                answer(False, str(error))
+            except Exception as error:
+                answer(False, self._failed(name, error))
 
         service.send_response = send_later
 
@@ -284,10 +247,7 @@ class GuardedNode(Node):
     def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
         def failed(error: Exception, args: tuple[Any, ...]) -> Any:
-            if not self.context.ok():  # the way nodes end
-                raise error
-            words = f'{where}: {_words(error)}'
-            self.fault(words)
+            words = self._failed(where, error)
             response: Any = args[1] if len(args) > 1 else None
             if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
                 response.success, response.message = False, words
@@ -301,6 +261,14 @@ class GuardedNode(Node):
                 return failed(error, args)
 
         return call
+
+    def _failed(self, where: str, error: Exception) -> str:
+        """Return in words what went wrong in a callback, said; raise it where the node ends."""
+        if not self.context.ok():
+            raise error
+        words = f'{where}: {_words(error)}'
+        self.fault(words)
+        return words
 
 
 def _words(error: Exception) -> str:

@@ -94,7 +94,7 @@ class SimulatedRig(Simulator):
                 self._say('running' if self._running else 'paused')
 
     def _health(self):
-        return 'ok', self._words, {'time_s': round(self._rig.time, 3), **self.pace(), **{
+        return 'ok', self._words, {'time_s': round(self._rig.time, 3), **{
             f'{topic} published': count for topic, count in self._published.items()}}
 
 

@@ -64,7 +64,6 @@ class SimulatedRobot(Simulator):
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
         self.create_service(GetParameters, 'joint_trajectory_controller/get_parameters',
                             self._controller_parameters)
-        self.offer('~/published', lambda: str(self._published))
         self.offer('~/largest_acceleration', self._largest_acceleration)
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = self._published = 0
@@ -161,7 +160,7 @@ class SimulatedRobot(Simulator):
         return out
 
     def _health(self):
-        return 'ok', 'publishing', {'published': self._published, **self.pace()}
+        return 'ok', 'publishing', {'published': self._published}
 
     def _true(self, own):
         """Return what truth_file says."""

@@ -51,10 +51,6 @@ class Simulator(GuardedNode):
         self._latched.publish(String(data=description))
         self._sim_clock = SimulatorClock(self)
 
-    def pace(self) -> dict[str, float]:
-        """Return {key: value} of the time for diagnostics."""
-        return {'real_time_factor': round(self._sim_clock.factor(), 3)}
-
 
 class SimulatorClock:
     """Time of a simulator that is stepped by a ``node``."""
@@ -66,7 +62,6 @@ class SimulatorClock:
         self._published = -STEP
         self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
         self._looks = 0  # in vain, for the piece that is due
-        self._reached: tuple[float, float] = (self._said_at, 0.0)
         self._clock = node.create_publisher(Clock, '/clock', 10)
         every(node, STANDING, self._stand)
 
@@ -122,10 +117,3 @@ class SimulatorClock:
     def pause(self) -> None:
         """Let time go on from here after a pause."""
         self._wall0 = time.monotonic() - self._time
-        self._reached = time.monotonic(), self._time
-
-    def factor(self) -> float:
-        """Return the real-time factor since it was asked for the last time."""
-        (wall, at), now = self._reached, time.monotonic()
-        self._reached = now, self._time
-        return (self._time - at) / max(now - wall, 1e-9)

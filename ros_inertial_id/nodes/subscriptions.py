@@ -19,6 +19,8 @@ from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
 Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
+Received = Sequence[tuple[bytes, Any]]  # messages and what the middleware says of each
+TakeReceived = Callable[[str, Received], object]
 Offer = tuple[bool, bool]
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
@@ -27,54 +29,39 @@ class Reader:
     """
     A subscription of a ``node`` to a resolved ``topic`` of messages of ``type_name``.
 
-    take, reliability : as Subscriptions have them
+    take : called with the topic and [(message as bytes, about it)]
+    reliability : as Subscriptions have it
     offer : whether the publishers are reliable, and latched
     """
 
-    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: Take,
+    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: TakeReceived,
                  reliability: ReliabilityPolicy, offer: Offer) -> None:
-        self._node, self._topic, self.type_name, self._take = node, topic, type_name, take
-        self._reliability, self._offer = reliability, offer
-        self.count = SequenceCount(lambda: node.count_publishers(topic))
-        self._subscribe()
+        self._node, self._topic, self._take = node, topic, take
+        self.type_name, self.offer = type_name, offer
 
-    def _subscribe(self) -> None:
         def receive(*received: Any) -> None:
             # The EventsExecutor of Jazzy hands over message and information as one pair.
-            self._hand_over([received if len(received) == 2 else received[0]])
+            take(topic, [received if len(received) == 2 else received[0]])
 
         # By which rclpy knows a callback that takes message and information.
         receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
-        quality = QoSProfile(depth=DEPTH, reliability=self._reliability,
+        quality = QoSProfile(depth=DEPTH, reliability=reliability,
                              durability=DurabilityPolicy.BEST_AVAILABLE)
-        self._reader = subscribe(self._node, message_class(self.type_name), self._topic, receive,
-                                 quality, raw=True)
+        self._reader = subscribe(node, message_class(type_name), topic, receive, quality,
+                                 raw=True)
 
     @property
     def latched(self) -> bool:
         """Return whether late joiners get the last messages."""
         keeps = self._reader.qos_profile.durability
         return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
-                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offer[1])
-
-    def adapt(self, offer: Offer) -> None:
-        """Subscribe anew where the publishers ``offer`` another quality than before."""
-        if offer != self._offer:
-            self.close()
-            self._offer = offer
-            self._subscribe()
+                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self.offer[1])
 
     def drain(self) -> None:
         """Hand over what has arrived and waits its turn."""
         received = taken(self._reader)
         if received:
-            self._hand_over(received)
-
-    def _hand_over(self, received: Sequence[tuple[bytes, Any]]) -> None:
-        messages, about = zip(*received)
-        for each in about:
-            self.count.add(each['publication_sequence_number'])
-        self._take(self._topic, messages, [each['received_timestamp'] for each in about])
+            self._take(self._topic, received)
 
     def close(self) -> None:
         """Hand over what waits and end the subscription."""
@@ -95,14 +82,14 @@ class Subscriptions:
                  reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
         self._node, self._take, self._reliability = node, take, reliability
         self._readers: dict[str, Reader] = {}
-        self._lost = 0  # on topics that were left
+        self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}  # by resolved topic
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
 
     @property
     def lost(self) -> int:
         """Return how many messages the middleware has lost on the way to us."""
-        return self._lost + sum(reader.count.lost for reader in self._readers.values())
+        return sum(count.lost for count in self._counts.values())
 
     def latched(self, topic: str) -> bool:
         """Return whether late joiners get the last messages of a resolved ``topic``."""
@@ -121,7 +108,7 @@ class Subscriptions:
         """
         wanted = self.resolved(topics)
         for topic in [t for t in self._readers if t not in wanted]:
-            self._leave(topic)
+            self._readers.pop(topic).close()
         graph = dict(self._node.get_topic_names_and_types())
         for topic in wanted:
             offers = self._node.get_publishers_info_by_topic(topic)
@@ -135,19 +122,21 @@ class Subscriptions:
             self.undecoded[topic] = type_name
             return
         self.undecoded.pop(topic, None)
-        if topic in self._readers and self._readers[topic].type_name == type_name:
-            self._readers[topic].adapt(offer)
-            return
         if topic in self._readers:
-            self._leave(topic)
+            now = self._readers[topic]
+            if (now.type_name, now.offer) == (type_name, offer):
+                return
+            now.close()
         self.types[topic] = type_name
+        self._counts.setdefault(topic, SequenceCount(lambda: self._node.count_publishers(topic)))
         self._readers[topic] = Reader(self._node, topic, type_name, self._node.guarded(
-            self._take, topic), self._reliability, offer)
+            self._hand_over, topic), self._reliability, offer)
 
-    def _leave(self, topic: str) -> None:
-        reader = self._readers.pop(topic)
-        reader.close()
-        self._lost += reader.count.lost
+    def _hand_over(self, topic: str, received: Received) -> None:
+        messages, about = zip(*received)
+        for each in about:
+            self._counts[topic].add(each['publication_sequence_number'])
+        self._take(topic, messages, [each['received_timestamp'] for each in about])
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""

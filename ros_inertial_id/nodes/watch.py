@@ -22,7 +22,6 @@ from .conversions import every, latched, LEVELS, STATE
 from .parameters import declare_options
 from .running import GuardedNode, run
 from .watch_server import WatchServer, WatchState
-from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
 
@@ -39,9 +38,8 @@ LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale
 class WatchOptions:
     """Where the page is served."""
 
-    address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
-                          'machines look, and press the buttons with the token that is logged')
-    port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
+    port: int = option(8321, 'of the page, on this machine alone; 0 for any that is free',
+                       at_least=0, at_most=65535)
 
 
 class Watch(GuardedNode):
@@ -68,8 +66,8 @@ class Watch(GuardedNode):
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            (own.address, own.port), watch_page(tuple(self._triggers)), self.state,
-            self._triggers, self._asked.put)
+            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers,
+            self._asked.put)
         every(self, 0.1, self._serve)
         self.get_logger().info(f'look at {self.server.url}')
 
@@ -79,14 +77,8 @@ class Watch(GuardedNode):
 
     def _table(self, fact, message):
         """Note name, value and standard error of every base parameter."""
-        if len(message.layout.dim) < 2:  # what follows is for controllers, doc/contract.md
-            raise RecordingError(f'{fact} is no table', expected='a layout of rows and columns',
-                                 found=f'{len(message.layout.dim)} dimensions')
+        # What follows is for controllers, doc/contract.md.
         names, columns = (dimension.label.split(',') for dimension in message.layout.dim[:2])
-        if message.data and (len(message.data) != len(names) * len(columns)
-                             or not {'value', 'standard_error'} <= set(columns)):
-            raise RecordingError(f'{fact} is no table', expected='value and standard_error of '
-                                 f'{len(names)} rows', found=f'{len(message.data)} numbers')
         places = [columns.index('value'), columns.index('standard_error')]
         rows = []
         for k, name in enumerate(names if message.data else []):

@@ -6,20 +6,16 @@ asked last.
 
 ``GET /`` is the page, ``GET /events`` what changes (server-sent events, JSON), ``POST /call/NAME``
 asks for a service by its name on the page.  Other sites that are open in the same browser reach
-none of it: requests need the host name of this server and, to call, a header that a foreign page
-may not send.  Where other machines reach the page, that header holds a token, which stands behind
-the # of ``url``: only who was given it presses buttons.
+none of it: requests need a name of this machine as their host and, to call, a header that a
+foreign page may not send.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-import ipaddress
 import json
 import math
-import secrets
-import socket
 import threading
 from typing import Any
 from urllib.parse import unquote
@@ -28,10 +24,10 @@ from ..errors import ConfigError
 
 PERIOD = 0.2  # [s] between events: five a second are enough for eyes
 SILENCE = 5.0  # [s] after which an empty event says that the server lives
-MOST = 16  # browsers at a time
 POLICY = "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 STEP = 0.02  # [s] between samples of a curve that are kept: 50 Hz are enough for eyes
 KEPT = 1500  # samples of a curve: 30 s of them
+ADDRESS = '127.0.0.1'  # no other machine reaches it
 HEADER = 'X-Inertial-Id'  # of a call; a page of another origin may not send it
 
 
@@ -108,35 +104,31 @@ class WatchServer:
     """
     Serves until ``close``, in threads of its own.
 
-    where : (address, port) to listen at, port 0 for any that is free
+    port : to listen at on this machine alone, 0 for any that is free
     page : HTML text; state : what the events tell of
     calls : names of services that may be called; call : is given such a name, in some thread
-    ConfigError where the port is taken or the address is not of this machine.
+    ConfigError where the port is taken.
     """
 
-    def __init__(self, where: tuple[str, int], page: str, state: WatchState,
-                 calls: Collection[str], call: Callable[[str], None]) -> None:
+    def __init__(self, port: int, page: str, state: WatchState, calls: Collection[str],
+                 call: Callable[[str], None]) -> None:
         handler: Any = type('Handler', (_Handler,), {
             'page': page.encode(), 'state': state, 'calls': tuple(calls),
-            'call': staticmethod(call), 'streams': threading.Semaphore(MOST)})
+            'call': staticmethod(call)})
         try:
-            self._server = ThreadingHTTPServer(where, handler)
+            self._server = ThreadingHTTPServer((ADDRESS, port), handler)
         except (OSError, OverflowError) as error:
-            raise ConfigError(f'the page cannot be served at {where[0]} port {where[1]}',
+            raise ConfigError(f'the page cannot be served at port {port}',
                               found=error, do='give another port') from None
         self._server.daemon_threads = True
-        handler.where = str(self._server.server_address[0]), self._server.server_port
-        local = ipaddress.ip_address(handler.where[0]).is_loopback
-        handler.token = self._token = '' if local else secrets.token_urlsafe(12)
         self._state = state
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """Return where the page is, with the token that its buttons need, if any."""
-        return (f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
-                + (f'#{self._token}' if self._token else ''))
+        """Return where the page is."""
+        return f'http://{ADDRESS}:{self._server.server_port}/'
 
     def close(self) -> None:
         """End all streams and the server."""
@@ -146,55 +138,31 @@ class WatchServer:
         self._server.server_close()
 
 
-def _names() -> tuple[str, ...]:
-    """Return the names of this machine; whose name service says another one is another's."""
-    own = socket.gethostname().lower()
-    return 'localhost', own, f'{own}.local', own.split('.')[0], socket.getfqdn().lower()
-
-
-def _is_address(name: str) -> bool:
-    """Return whether ``name`` is numbers alone, which no name service can turn to this server."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request; what it needs is given by WatchServer as attributes of the class."""
 
-    where: tuple[str, int]  # (address, port)
-    token: str  # '' where only this machine reaches the page
     page: bytes
     state: WatchState
     calls: tuple[str, ...]
     call: Callable[[str], None]
-    streams: threading.Semaphore
     timeout = 30.0  # [s] for a client that says nothing
 
     def do_GET(self) -> None:
         """Answer with the page or the events."""
         if not self._from_here():
-            self._answer(HTTPStatus.FORBIDDEN, b'this page is served to its own address only')
+            self._answer(HTTPStatus.FORBIDDEN, b'this page is served to its own machine only')
         elif self.path == '/':
             self._answer(HTTPStatus.OK, self.page, 'text/html; charset=utf-8')
         elif self.path == '/events':
             self._events()
-        elif self.path == '/favicon.ico':  # every browser asks
-            self._answer(HTTPStatus.NO_CONTENT, b'')
         else:
             self._answer(HTTPStatus.NOT_FOUND, b'there is / and /events')
 
     def do_POST(self) -> None:
         """Ask for a service."""
         name = unquote(self.path.removeprefix('/call/'))
-        given = self.headers.get(HEADER)
-        if not self._from_here() or given is None:
+        if not self._from_here() or HEADER not in self.headers:
             self._answer(HTTPStatus.FORBIDDEN, b'calls come from the page alone')
-        elif self.token and not secrets.compare_digest(given.encode(), self.token.encode()):
-            self._answer(HTTPStatus.FORBIDDEN, b'open the page by the address that the node logs: '
-                                               b'its token is needed to call')
         elif not self.path.startswith('/call/') or name not in self.calls:
             self._answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(self.calls)}".encode())
         else:
@@ -202,16 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.ACCEPTED, b'{}', 'application/json')
 
     def _from_here(self) -> bool:
-        """Return whether the browser asked for this server by a name that it has."""
-        host = self.headers.get('Host', '').lower()
-        address, port = self.where
+        """Return whether a page of this server, or nobody's, asked by a name of this machine."""
+        host = self.headers.get('Host', '').lower()  # its port is another through ssh -L
         origin = self.headers.get('Origin')
-        if origin is not None and origin != f'http://{host}':
-            return False
-        if ipaddress.ip_address(address).is_loopback:
-            return host in (f'{address}:{port}', f'localhost:{port}')
-        name, _, of_port = host.rpartition(':')
-        return of_port == str(port) and (name in _names() or _is_address(name.strip('[]')))
+        return (host.partition(':')[0] in (ADDRESS, 'localhost')
+                and origin in (None, f'http://{host}'))
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
         self.send_response(status)
@@ -223,9 +186,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _events(self) -> None:
-        if not self.streams.acquire(blocking=False):
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, b'too many pages are open')
-            return
         try:
             self.send_response(HTTPStatus.OK)
             self.send_header('Content-Type', 'text/event-stream')
@@ -240,8 +200,6 @@ class _Handler(BaseHTTPRequestHandler):
                 pause.wait(PERIOD)
         except OSError:  # the page was closed
             pass
-        finally:
-            self.streams.release()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: requests are no events of the robot, whatever ``format`` and ``args``."""

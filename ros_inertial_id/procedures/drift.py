@@ -6,36 +6,29 @@ Drift: what changes in robots from day to day, by the cached factors of their ba
 Of every day friction (viscous, Coulomb, offset), what the last link carries and the direction of
 gravity are estimated anew, all other base parameters held at what all days of the robot together
 say.  Bags in one folder are of one robot.
-
-Live, the R factors of the online estimate, less what the model explains, show the same changes but
-for the direction of gravity.  Their errors are those of the newest data, by the residual that the
-changes leave, and those of the model, by its whole covariance: friction laws that are hard to tell
-apart are known together far better than each of them.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from .bag_map import Engine, map_bags
-from .drift_result import adjusted, Change, change_of, DAY, Drift, RobotDrift, Series
+from .drift_result import adjusted, change_of, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
-from ..errors import ConfigError, RecordingError
+from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.changes import changes_of, Trend, trend_of
+from ..estimation.changes import changes_of, trend_of
 from ..estimation.problem import prior_rows
-from ..estimation.r_factors import merge, RFactors
+from ..estimation.r_factors import merge
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
 from ..identification.reduce.bag_factors import BagFactors, read_factors
 from ..identification.reduce.plan import Plan, plan_of
-from ..identification.reduce.structure import at_constants, Structure, structure_of
+from ..identification.reduce.structure import at_constants, structure_of
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 from ..processes import Lost
@@ -46,9 +39,7 @@ TILT = 0.2  # [rad] prior of a tilt
 DRY = ('coulomb', 'presliding', 'coulomb_atan')  # friction against which an offset counts
 SHARE = 0.03  # of friction: a change that matters, ...
 LEAST = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
-LIVE = 1e-4  # p-value of a change seen online, over the number of series
 SAME = 0.02  # [m/s^2] of gravity: the same mounting
-REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and what the model lacks
 Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
 
 
@@ -205,73 +196,3 @@ def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float,
                if p is not None and owner == joint and other in DRY]
         return usual, SHARE * abs(dry[0]) if dry else 0.0
     return usual, SHARE * abs(usual)
-
-
-def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.ndarray) -> None:
-    """
-    Raise ConfigError, saying what differs, where a ``model`` cannot be compared with rows.
-
-    structure : of the rows; gravity : (3,) in the base frame, under which they were written
-    """
-    own = model.mounting['gravity_base'][0]
-    if not np.allclose(own, gravity, atol=SAME):
-        raise ConfigError('drift_model: gravity', expected=np.round(gravity, 4).tolist(),
-                          found=own, do="set mounting: 'gravity "
-                          f"{' '.join(f'{x:.6g}' for x in own)}'")
-    expected = [b['name'] for b in model.base]
-    if not METHODS[model.method].joints_alone or expected != structure.base.names():
-        raise ConfigError('drift_model: other base parameters than those estimated online',
-                          expected=', '.join(structure.base.names()), found=', '.join(expected),
-                          do='use the same friction laws')
-
-
-def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactors,
-                  residuals: Residuals, seconds: float) -> tuple[Change, ...]:
-    """
-    Return the Changes since a ``model`` was identified that are beyond chance, the surest first.
-
-    structure : of the columns of ``factors``; factors : RFactors of the newest motion
-    residuals : under recent estimates, for their correlation; none: nothing is found
-    seconds : of motion in ``factors``
-    """
-    if not residuals.filtered.samples:
-        return ()
-    base, T = at_constants(structure, {p.name: p for p in model.parameters})
-    own = factors.combine(T)
-    beta = base.matrix() @ model.values  # also of what the data did not determine
-    entries, S, spread = change_columns(base)
-    entries, S, spread = entries[:-2], S[:-2, :-2], spread[:-2]
-    sigma = row_deviation(residuals)
-    delta, _ = _changes(own, sigma, (S, spread), model.covariance, beta)
-    correlation, repeated = residuals.correlation(), max(1.0, seconds / REPEATS)
-    sigma = {name: max(s, own.groups[name].residual(beta + S @ delta)
-                       / np.sqrt(own.groups[name].rows) * correlation[name] ** 0.5)
-             * repeated ** 0.5 for name, s in sigma.items()}
-    delta, errors = _changes(own, sigma, (S, spread), model.covariance, beta)
-    found = []
-    for k, (name, joint, law, unit, _) in enumerate(entries):
-        one = Series(name, joint, law, unit, delta[k:k + 1], errors[k:k + 1],
-                     *_usual(entries, beta, k))
-        p = float(2.0 * ndtr(-abs(delta[k]) / errors[k]))
-        change = change_of(one, Trend(float(delta[k]), float(errors[k]), p), _age(model))
-        if change.p_value <= LIVE / len(entries):
-            found.append(change)
-    return tuple(sorted(found, key=lambda change: change.p_value))
-
-
-def _changes(factors, sigma, columns, covariance, beta):
-    """Return changes (m,) from beta (b,) and their standard errors, those of beta included."""
-    S, spread = columns
-    A, target, _ = factors.system(sigma)
-    B = A @ S
-    inverse = np.linalg.inv(B.T @ B + np.diag(1.0 / spread ** 2))
-    gain = inverse @ B.T
-    through = gain @ A  # of an error of beta
-    errors = np.sqrt(np.diag(inverse + through @ covariance @ through.T))
-    return gain @ (target - A @ beta), errors
-
-
-def _age(model: IdentifiedModel) -> float:
-    """Return the days since a model was made."""
-    made = datetime.datetime.fromisoformat(model.provenance['created'])
-    return (datetime.datetime.now(datetime.timezone.utc) - made).total_seconds() / DAY

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .drift import changes_since, check_reference
-from .drift_result import Change
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
@@ -25,7 +23,6 @@ from ..estimation.base_parameters import BaseParameters, with_known
 from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.outcome import base_entries
 from ..identification.passes import Accumulated
 from ..identification.prepare.robot import robot_of
@@ -57,7 +54,6 @@ class OnlineEstimate:
     base : entries as in IdentifiedModel.base; seconds [s], samples : accumulated
     rank, condition_number : of the accumulated rows about the base parameters
     unseen_percent : residual of new samples under the estimate before, relative; None at first
-    drift : what changed since the reference, the surest first
     """
 
     base: list[dict[str, Any]]
@@ -66,7 +62,6 @@ class OnlineEstimate:
     rank: int
     condition_number: float
     unseen_percent: float | None
-    drift: tuple[Change, ...] = ()
 
 
 class OnlineIdentification:
@@ -75,14 +70,13 @@ class OnlineIdentification:
 
     urdf : text; options : of the method, by its name, with EstimationOptions
     forget : time constant with which old samples count less [s]; 0: they never do
-    reference : IdentifiedModel from which changes are looked for, None: none
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
     ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
     def __init__(self, urdf: str, options: Any, method: str = DEFAULT_METHOD,
-                 forget: float = 0.0, reference: IdentifiedModel | None = None) -> None:
+                 forget: float = 0.0) -> None:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=[n for n, m in METHODS.items() if m.predicts_live])
@@ -90,13 +84,9 @@ class OnlineIdentification:
             raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
                               found=f'{options.estimator}, consistent: {options.consistent}',
                               do='identify from a recording for these')
-        self._urdf, self._method = urdf, METHODS[method]
-        if reference and self._method.joints_alone:  # efforts are read where the model read them
-            late = reference.preprocessing[0].get('time_offset', 0.0)
-            options = replace(options, time_offset=late)
-        self._options = options
+        self._urdf, self._method, self._options = urdf, METHODS[method], options
         self._kept: dict[str, list[Channel]] = {}
-        self._examined, self._forget, self._reference = -np.inf, forget, reference
+        self._examined, self._forget = -np.inf, forget
         self._live: Any = None
         self._predicting: tuple[BaseParameters, np.ndarray] | None = None
         self._chosen: tuple[Reduced, np.ndarray | None, float] | None = None
@@ -169,12 +159,7 @@ class OnlineIdentification:
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
         fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
-        if self._reference and fixed.friction == ('auto',):  # the laws that it chose
-            known = {p.name for p in self._reference.parameters}
-            columns = tuple(p for p in columns if not p.law or p.name in known)
         structure = structure_of(self._method, [robot], columns)
-        if self._reference:
-            check_reference(self._reference, structure, robot.gravity_base)
         live = self._method.live(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
@@ -240,9 +225,7 @@ class OnlineIdentification:
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,
             int(max(g.rows for g in self._factors.groups.values())), estimate.rank,
-            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None,
-            changes_since(self._reference, self._structure, self._factors, residuals,
-                          self._seconds) if self._reference else ())
+            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
 
     def _problem(self):
         """

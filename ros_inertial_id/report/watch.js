@@ -122,7 +122,7 @@ function show(event) {
 }
 for (const button of document.querySelectorAll('[data-call]'))
   button.addEventListener('click', () => fetch(`/call/${encodeURIComponent(button.dataset.call)}`,
-    {method: 'POST', headers: {'X-Inertial-Id': location.hash.slice(1) || '1'}})
+    {method: 'POST', headers: {'X-Inertial-Id': '1'}})
     .then(async r => { if (!r.ok) throw new Error(await r.text()); })
     .catch(error => { $('answer').textContent = `${button.dataset.call}: ${error.message}`; }));
 const events = new EventSource('/events');

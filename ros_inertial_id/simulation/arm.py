@@ -2,7 +2,11 @@
 A simulated arm that shares no code with pinocchio: MuJoCo moves it, an identification recovers it.
 
 Its controller computes the torques of the reference motion from the nominal description and
-feeds back position and velocity (computed torque); its drives overcome their own friction.  The
+feeds back position and velocity (computed torque); its drives overcome their own friction.  It
+takes trajectories as a joint_trajectory_controller that goes on from its command
+(interpolate_from_desired_state: true): a new one replaces the old one.  Where its first point lies
+ahead, the way there begins at the last command; where points lie in the past, it is entered where
+its own clock says.  The
 bodies are the true ones, so the arm strays from the reference by milliradians.
 
 The loop is one smooth ordinary differential equation: the controller is evaluated at every
@@ -18,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from . import true_robot
+from .joint_path import path_of_points, rest_at, trajectory
 from .rigid_bodies import RigidBodies
-from .trajectory_controller import TrajectoryController
 from ..errors import ConfigError, MotionError
 
 STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
@@ -83,19 +87,17 @@ class SimulatedArm:
     An arm at rest in the middle of its joint limits, until it gets a path to follow.
 
     urdf : text of the nominal description
-    joint_names : the motors and their order; default all movable joints of the description
     gravity_base : gravitational acceleration in the base frame [m/s^2]
     true_urdf, true_friction (a JointFriction), limits (a JointLimits) : what it really is
     bodies : the true RigidBodies, an oracle for tests
-    controller : the TrajectoryController
     Raises RobotModelError, ConfigError, and InertialIdError when MuJoCo is not installed.
     """
 
-    def __init__(self, urdf, joint_names=None, options=None, gravity_base=(0.0, 0.0, -9.81)):
+    def __init__(self, urdf, options=None, gravity_base=(0.0, 0.0, -9.81)):
         self.options = options = options or ArmOptions()
         gravity_base = _vector(gravity_base)
         robot, rng = true_robot.parse(urdf), np.random.default_rng(options.seed)
-        self.joint_names = tuple(joint_names or true_robot.movable_joints(robot))
+        self.joint_names = true_robot.movable_joints(robot)
         self.limits = true_robot.joint_limits(robot, self.joint_names)
         self.true_urdf = true_robot.perturbed_urdf(
             robot, rng, options.mass_change, options.center_shift, options.shape_change)
@@ -112,13 +114,10 @@ class SimulatedArm:
         self._gains, decay = self._control(home)
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v
-        self.controller = self._controller(home)
+        self._path = rest_at(home)
         self._reference = self._served
         self._count = 0
         self._resting = None  # command and sample of an arm that does not move any more
-
-    def _controller(self, home):
-        return TrajectoryController(home, 1 / self.options.rate)
 
     def _control(self, home):
         """Return the gains (2, n) [1/s^2, 1/s], and how fast the control decays at most [1/s]."""
@@ -146,8 +145,18 @@ class SimulatedArm:
         """
         points = [x for x in (positions, velocities, accelerations) if x is not None]
         self._refuse_outside(np.asarray(positions, dtype=float))
-        self.controller.receive(self.time, self.time + np.asarray(times, dtype=float), points)
+        self._receive(self.time + np.asarray(times, dtype=float), points)
         self._reference = self._served
+
+    def _receive(self, times, points):
+        """Begin now with points at ``times`` (m,) [s] of this arm."""
+        now, joints = self.time, len(self.joint_names)
+        path = trajectory(now, times, points, joints)
+        if times[0] > now:
+            # The command for now was sent one period ago, and is anchored there.
+            points = [np.vstack([here, x]) for here, x in zip(self._path([now]), points)]
+            path = path_of_points(np.append(now - 1 / self.options.rate, times), points, joints)
+        self._path = path
 
     def _refuse_outside(self, positions):
         if positions.ndim != 2 or positions.shape[1] != len(self.joint_names):
@@ -186,8 +195,7 @@ class SimulatedArm:
         return self._sample(begun, noise)
 
     def _update_controller(self, measured):
-        """Let the controller begin with what it received; measured : (2, n) q, v."""
-        self.controller.update(self.time)
+        """Do nothing: the path does not depend on what is measured, (2, n) q, v."""
 
     def _sample(self, begun, noise):
         """Return the ArmState of the step that was just made; ``begun`` : its state, a, tau."""
@@ -212,7 +220,7 @@ class SimulatedArm:
 
     def _served(self, times):
         """Return the commands (q, v, a), each (k, n)."""
-        return self.controller.command(times)
+        return self._path(times)
 
     def _command(self, times):
         """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""

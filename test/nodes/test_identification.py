@@ -8,12 +8,10 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
-from arm_recordings import random_arm_motion, simulated  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
-import ros_inertial_id as rid  # noqa: E402
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
@@ -83,11 +81,6 @@ def test_what_cannot_be_identified_is_refused_in_words(node, bag, tmp_path):
     assert words == f"folder {tmp_path / 'file'} cannot be made; found File exists"
 
 
-def test_parameters_out_of_range_are_refused(node):
-    assert 'cutoff' in node.set('identification', cutoff=-1.0)
-    assert 'type' in node.set('identification', cutoff='high')
-
-
 def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     assert node.set('identification', recording=str(bag), out=str(tmp_path / 'out')) == ''
     response = node.call('identification/identify')
@@ -116,43 +109,6 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
         'model published, verdict: '), 'diagnostics')
     level, _, values = node.health('identification')
     assert level == 'ok' and values['base parameters'] == str(len(model.base))
-
-
-def test_a_folder_of_bags_gives_the_model_of_the_public_api(node, tmp_path):
-    """The other ways to one model are compared in test/procedures/test_many_recordings.py."""
-    for number in (1, 2):
-        recording, _ = simulated(random_arm_motion(seed=number), 6.0)
-        write_recording(tmp_path / 'bags' / f'day{number}', recording)
-    expected = rid.identify_many(tmp_path / 'bags', cache=str(tmp_path / 'kept')).model.identified
-    assert node.set('identification', recording=str(tmp_path / 'bags')) == ''
-    texts = node.listen(String, MODEL, LATCHED)
-    before = len(texts)
-    response = node.call('identification/identify')
-    assert response.success, response.message
-    node.until(lambda: len(texts) > before and IdentifiedModel.from_yaml(
-        texts[-1].data).provenance['recordings'][-1]['path'].endswith('day2'), 'the model')
-    found = IdentifiedModel.from_yaml(texts[-1].data)
-    assert [b['name'] for b in found.base] == [b['name'] for b in expected.base]
-    for own, other in zip(found.base, expected.base):
-        if own['determined']:
-            assert abs(own['value'] - other['value']) < 1e-9 * own['standard_error']
-    assert found.statistics['verdict'] == expected.statistics['verdict']
-
-
-def test_calls_are_answered_while_it_computes(node, long_bag):
-    assert node.set('identification', recording=str(long_bag)) == ''
-    node.get('identification', 'recording')
-    first = node.ask(Trigger, 'identification/identify', Trigger.Request())
-    second = node.ask(Trigger, 'identification/identify', Trigger.Request())
-    node.until(second.done, 'the second answer')
-    assert not first.done()
-    assert not second.result().success
-    assert second.result().message == (
-        'identify is under way; wait for its end, or call ~/cancel')
-    assert node.get('identification', 'recording').string_value == str(long_bag)
-    assert not first.done()
-    node.until(first.done, 'the first answer')
-    assert first.result().success, first.result().message
 
 
 def test_a_client_starts_it_sees_its_progress_and_cancels_it(node, bag, long_bag):

@@ -13,11 +13,10 @@ from ros_inertial_id.errors import ConfigError  # noqa: E402
 from ros_inertial_id.excitation.design import DesignOptions, load_design  # noqa: E402
 from ros_inertial_id.identification.settings import load_options, options_class  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.nodes.composed import kinds_of  # noqa: E402
 from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
 from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
 from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # noqa: E402
-                                             composed, load_driver, node_settings, offered,
+                                             load_driver, node_settings, offered,
                                              PARAMETERS, PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
@@ -56,7 +55,7 @@ def test_every_parameter_a_launch_file_sets_is_declared_by_the_node(node):
 
 
 def test_every_argument_is_used_and_every_use_declared():
-    used = {'robot', 'composed', *COMMON}
+    used = {'robot', *COMMON}
     for plan in PLANS.values():
         for node in plan.nodes:
             used |= set(offered(plan, node).values())
@@ -137,31 +136,6 @@ def test_a_file_of_parameters_goes_to_every_node_and_before_the_arguments(tmp_pa
     path.write_text('/**: {ros__parameters: {speed: 0.2}}')
     for node in settings('robot', parameters=str(path)).values():
         assert node['parameters'][1:] == [str(path)]  # of launch_ros the last one holds
-
-
-def test_nodes_of_one_process_get_the_arguments_that_each_has_alone(tmp_path):
-    path = tmp_path / 'more.yaml'
-    path.write_text('/**: {ros__parameters: {lag: 0.2}}')
-    given = settings('robot', out='7', joint_states='a/joint_states', namespace='cell',
-                     parameters=str(path))
-    own = ('recorder', 'identification', 'torque_prediction')
-    words = composed([given[name] for name in own])['arguments']
-    kinds = kinds_of(words)
-    assert len(kinds) == len(own)
-    rclpy.init(args=[])
-    try:
-        for _, made_with in kinds:
-            node = rclpy.create_node('other', **made_with, allow_undeclared_parameters=True,
-                                     automatically_declare_parameters_from_overrides=True)
-            said = {name: node.get_parameter(name).value for name in ('lag', 'use_sim_time')}
-            assert said == {'lag': 0.2, 'use_sim_time': False}
-            assert node.get_namespace() == '/cell'
-            assert node.resolve_topic_name('joint_states') == '/cell/a/joint_states'
-            out = node.get_parameter_or('out').value
-            assert out in ('7', None)  # a text stays one
-            node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 def test_mounting_goes_to_player_and_recorder_and_not_to_who_reads_the_bag():

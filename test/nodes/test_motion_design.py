@@ -93,8 +93,8 @@ def test_design_uses_the_parameters_and_says_why_it_fails(graph, tmp_path):
     graph.until(lambda: bench.statuses[-1].data.startswith('design failed: '), 'the failure')
     assert 'none of 2000 postures within the position limits' in bench.statuses[-1].data
     graph.until(lambda: graph.health('excitation')[0] == 'error', 'the diagnostics')
-    assert "joint 'elbow' is not a moving joint" in graph.set(
-        'excitation', **{'design.locked_joints': ['elbow']})
+    assert graph.set('excitation', **{'design.locked_joints': ['elbow']}) == ''
+    assert "joint 'elbow' is not a moving joint" in bench.refusal('design')
     assert 'harmonics' in graph.set('excitation', **{'design.harmonics': 1})
 
 

@@ -57,12 +57,3 @@ def test_efforts_on_a_topic_that_comes_later_are_waited_for(channel):
     estimate, waiting = learn([motion, efforts.rows(np.flatnonzero(t > 12.0))], options)
     assert all(waiting[:10])
     assert estimate is not None and sum(b['determined'] for b in estimate.base) >= 5
-
-
-def test_messages_without_a_number_are_left_out(channel):
-    t = (channel.stamp_ns - channel.stamp_ns[0]) * 1e-9
-    effort = channel.fields['effort'].copy()
-    effort[np.searchsorted(t, [1.0, 5.0, 9.0]), 1] = np.nan
-    broken = replace(channel, fields={**channel.fields, 'effort': effort})
-    estimate, _ = learn([broken.rows(np.flatnonzero(t < 14.0))], options_class('serial_arm')())
-    assert estimate is not None and estimate.seconds > 5.0

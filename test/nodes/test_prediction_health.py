@@ -1,4 +1,4 @@
-"""A live residual beyond what the model promised is named, a short push is none."""
+"""A live residual beyond what the model promised is named."""
 
 import numpy as np
 import pytest
@@ -52,11 +52,4 @@ def test_noise_as_promised_is_no_fault():
 @pytest.mark.parametrize('batch', [20, 1])
 def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)
-    assert (level, said) == ('warn', 'residual beyond the promise for a second: elbow')
-
-
-def test_a_push_of_half_a_second_is_no_fault():
-    def measured(t):
-        return torque(t) + 5.0 * ((t > 5.0) & (t < 5.5))[:, None]
-
-    assert 'for a second' not in told(measured)[1]
+    assert level == 'warn' and said.endswith(' times what was promised: elbow')

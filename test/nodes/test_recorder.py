@@ -28,9 +28,9 @@ FULL = {resource.RLIMIT_FSIZE: (1 << 20, 1 << 20)}  # [B], at a megabyte
 URDF = ROOT / 'urdf' / 'franka.urdf'
 
 
-def driver(graph, count, rate, reliability='reliable'):
+def driver(graph, count, rate):
     """Start a publisher of joint states and wait for its topic."""
-    process = graph.run('joint_state_publisher.py', count, rate, reliability)
+    process = graph.run('joint_state_publisher.py', count, rate, 'reliable')
     graph.until(lambda: graph.node.count_publishers('joint_states'), 'the driver')
     return process
 
@@ -53,11 +53,8 @@ def sequence(bag):
     return bag.channels['/joint_states'].fields['position'][:, 0].tolist()
 
 
-@pytest.mark.parametrize('count, rate, reliability', [
-    (COUNT, 1000, 'reliable'), (1000, 500, 'best_effort')])
-def test_every_joint_state_of_another_process_is_in_the_bag(
-        graph, tmp_path, count, rate, reliability):
-    process = driver(graph, count, rate, reliability)
+def test_every_joint_state_of_another_process_is_in_the_bag(graph, tmp_path):
+    process, count = driver(graph, COUNT, 1000), COUNT
     graph.start('recorder', out=tmp_path)
     path = begin(graph)
     process.say('go')
@@ -120,10 +117,6 @@ def test_the_mounting_of_the_configuration_is_in_the_bag(graph, tmp_path):
     graph.until(lambda: counted(graph) == 100, '100 counted')
     assert graph.call('recorder/stop').success
     assert read_bag(tmp_path / 'first').mounting == 'rpy 0 1.5708 0'
-    assert graph.set('recorder', name='second', mounting='upright') == ''  # goes before it
-    begin(graph)
-    assert graph.call('recorder/stop').success
-    assert read_bag(tmp_path / 'second').mounting == 'upright'
 
 
 def test_a_publisher_that_was_restarted_in_the_past_is_said_at_the_stop(graph, tmp_path):
@@ -275,10 +268,9 @@ def test_a_signal_closes_the_bag_and_announces_it(graph, tmp_path):
     assert finished[0].data == path
 
 
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, storage):
+def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path):
     process = driver(graph, 100_000, 2000)
-    graph.start('recorder', out=tmp_path, storage=storage, limits=FULL)
+    graph.start('recorder', out=tmp_path, limits=FULL)
     path = begin(graph)
     process.say('go')
     graph.until(lambda: graph.health('recorder')[0] == 'error', 'the error')

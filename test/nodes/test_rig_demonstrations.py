@@ -2,10 +2,8 @@
 
 import json
 from pathlib import Path
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -67,18 +65,3 @@ def test_wrist_sensor_weighs_its_payload_and_predicts_the_wrench(graph, tmp_path
     assert told['within_3_standard_errors'] >= 15 / 16
     assert told['worst_error_percent'] < 5.0
     assert told['prediction_relative_percent'] < 5.0
-
-
-def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path, trapped):
-    log = tmp_path / 'log'
-    with log.open('w') as output:
-        demo = subprocess.Popen(
-            [sys.executable, DEMO, '--rig', 'wrist_sensor', '--out', str(tmp_path / 'demo')],
-            cwd=trapped, env=graph.environment, stdout=output, stderr=subprocess.STDOUT)
-    end = time.monotonic() + PATIENCE
-    while len(nodes_of(tmp_path / 'demo')) < 4 and time.monotonic() < end:
-        time.sleep(0.2)
-    demo.send_signal(signal.SIGTERM)
-    assert demo.wait(PATIENCE) == 130, log.read_text()
-    assert nodes_of(tmp_path / 'demo') == []
-    assert not (trapped / 'executed').exists()

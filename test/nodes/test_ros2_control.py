@@ -17,7 +17,7 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
 from arm_recordings import ARM  # noqa: E402
-from live_graph import ROOT, SCRIPTS  # noqa: E402
+from live_graph import SCRIPTS  # noqa: E402
 from rclpy.action import ActionServer, CancelResponse, GoalResponse  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
@@ -115,25 +115,6 @@ def controller(graph, interfaces):
     out = Controller(graph)
     yield out
     out._server.destroy()
-
-
-@pytest.mark.parametrize('profile, topic', [
-    ('lbr', '/lbr/joint_trajectory_controller/joint_trajectory'),
-    ('franka', '/fr3_arm_controller/follow_joint_trajectory')])
-def test_the_service_of_a_driver_is_asked_in_its_namespace(graph, profile, topic):
-    name = topic.split('/')[-2]
-    graph.run('simulated_driver.py', profile, ROOT / 'urdf' / 'franka.urdf', name)
-    controllers = Controllers(graph.node, topic)
-
-    def refused():
-        try:
-            controllers.refuse()
-        except MotionError as error:
-            return str(error)
-        return ''
-
-    graph.until(refused, 'the word of the controller_manager')
-    assert f'controller {name} does not move the arm' in refused()
 
 
 def test_action_that_nobody_serves_is_refused(graph):

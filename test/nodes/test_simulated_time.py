@@ -161,7 +161,7 @@ def publish(graph, publisher, channel, stamp_ns):
             graph.spin(0.01)
 
 
-@pytest.mark.parametrize('wild', [-10 ** 9, 10 ** 9, None], ids=['early', 'late', 'none'])
+@pytest.mark.parametrize('wild', [-10 ** 9, None], ids=['early', 'none'])
 def test_a_wild_stamp_costs_predictions_of_its_own_message_alone(
         graph, tmp_path, arm_recording, arm_model, wild):
     Path(tmp_path, 'model.yaml').write_text(arm_model.to_yaml())

@@ -176,16 +176,6 @@ def test_every_sample_is_predicted_once_at_its_stamp(driver, arm_recording, arm_
     assert np.abs((predicted - measured).mean(0)).max() < 0.01
 
 
-def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
-    driver.give_model(arm_model.to_yaml())
-    _, _, residual = driver.hear(driver.move(arm_recording))
-    promised = arm_model.statistics['cross_validation']['rms']
-    for name, rms in zip(('joint1', 'joint2'), np.sqrt(np.mean(residual ** 2, axis=0))):
-        assert rms < 1.3 * promised[name]  # live, the kernel ends after the lag: other noise
-    values = driver.kept_promise()
-    assert float(values['joint1 rms promised']) == pytest.approx(promised['joint1'], rel=1e-3)
-
-
 def test_a_band_comes_with_every_prediction(driver, arm_recording, arm_model):
     driver.give_model(arm_model.to_yaml())
     stamps, predicted, residual = driver.hear(driver.move(arm_recording))
@@ -249,10 +239,9 @@ def test_motion_outside_the_validity_range_is_warned_of(driver, arm_model):
 def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recording, arm_model):
     text = arm_model.to_yaml()
     for bad, words in (
-            ('{a: [b', 'is not YAML'), ('a: 1', 'is not an identified model'),
+            ('{a: [b', 'is not YAML'),
             (text[:text.index('statistics:')], 'is incomplete'),
             (text.replace('method: serial_arm', 'method: crystal_ball'), 'crystal_ball'),
-            (text.replace('gravity_base:', 'gravity_vase:', 1), 'gravity_base'),
             (text.replace('version: 1', 'version: 99', 1), 'is of another version')):
         driver.give_model(bad)
         driver.health('error', words)

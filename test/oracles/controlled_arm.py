@@ -6,7 +6,7 @@ from joint_trajectory_controller import ControllerOptions, JointTrajectoryContro
 import numpy as np
 
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
-from ros_inertial_id.simulation.trajectory_controller import path_of_points
+from ros_inertial_id.simulation.joint_path import path_of_points
 
 COMPUTED, EFFORT_PID = 'computed_torque', 'effort_pid'
 STIFFNESS, DAMPING = 7.0, 0.35  # [1/rad, s/rad] of the effort limit: 600 and 30 of 87 N m
@@ -38,10 +38,11 @@ class ControlledArm(SimulatedArm):
     def __init__(self, urdf, options=None, **more):
         self.aborted, self._effort = '', 0.0  # commanded last, by a controller of efforts
         super().__init__(urdf, options=options or ControlledArmOptions(), **more)
+        self.controller = JointTrajectoryController(
+            self._state[0], self.options, 1 / self.options.rate, memory=self.options.servo_lag)
 
-    def _controller(self, home):
-        return JointTrajectoryController(home, self.options, 1 / self.options.rate,
-                                         memory=self.options.servo_lag)
+    def _receive(self, times, points):
+        self.controller.receive(self.time, times, points)
 
     def _control(self, home):
         """Return the gains (2, n), of efforts [N m/rad, N m s/rad], and how fast it decays."""
@@ -63,7 +64,7 @@ class ControlledArm(SimulatedArm):
 
     def _served(self, times):
         """Return the commands (q, v, a), each (k, n), as late as the drives follow them."""
-        return super()._served(times - self.options.servo_lag)
+        return self.controller.command(times - self.options.servo_lag)
 
     def _command(self, times):
         if self.options.control == COMPUTED:

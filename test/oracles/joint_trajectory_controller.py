@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ros_inertial_id.simulation.trajectory_controller import (JointPath, path_of_points, rest_at,
-                                                              TrajectoryController)
+from ros_inertial_id.simulation.joint_path import JointPath, path_of_points, rest_at, trajectory
 
 MEASURED, DESIRED = 'measured', 'desired'
 
@@ -81,7 +80,7 @@ class _Stretch:
         return q, v, a + (times[0] >= self.path.end) * np.asarray(self.last)
 
 
-class JointTrajectoryController(TrajectoryController):
+class JointTrajectoryController:
     """
     The controller of n joints, at rest at ``q`` (n,) [rad or m] until it receives a trajectory.
 
@@ -90,7 +89,8 @@ class JointTrajectoryController(TrajectoryController):
     """
 
     def __init__(self, q, options, period, memory=0.0):
-        super().__init__(q, period)
+        self._period, self._joints = period, len(q)
+        self._next: tuple[np.ndarray, Sequence[np.ndarray]] | None = None
         self.speed_scaling = options.speed_scaling
         self._options, self._memory = options, memory
         self._stretches = [_Stretch(-np.inf, rest_at(q), 0.0, 0.0)]
@@ -99,8 +99,8 @@ class JointTrajectoryController(TrajectoryController):
 
     def receive(self, now: float, times: ArrayLike, points: Sequence[np.ndarray]) -> None:
         """Take a trajectory that the next update begins with, instead of holding the arm."""
-        super().receive(now, times, points)
-        self._hold = None
+        trajectory(now, times, points, self._joints)
+        self._next, self._hold = (np.asarray(times, dtype=float), points), None
 
     def update(self, now: float, q: np.ndarray, v: np.ndarray, effort: ArrayLike = 0.0) -> str:
         """

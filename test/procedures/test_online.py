@@ -118,51 +118,6 @@ def _noise_free(truth, recording):
     return names, t, q, v, tau
 
 
-def another_day(truth, names, viscous):
-    """Return a Recording of 20 s of another motion of the arm."""
-    t, q, v, a = mujoco_arm.motion(3, 20.0, RATE, seed=3)
-    tau = mujoco_arm.torque(truth, q, v, a) + viscous * v + 0.5 * np.tanh(v / 0.02)
-    tau += 0.05 * np.random.default_rng(1).normal(size=tau.shape)
-    return mujoco_arm.recording(names, t, q, v, tau)
-
-
-def test_what_changed_since_a_model_is_told_and_nothing_else(arm, offline):
-    urdf, truth, recording = arm
-    names = recording.channels['/joint_states'].names
-    _, same = followed(urdf, another_day(truth, names, 0.8), reference=offline)
-    assert not any(estimate.drift for estimate in same)
-    worn = np.array([0.8, 0.8 * 1.18, 0.8])
-    _, estimates = followed(urdf, another_day(truth, names, worn), reference=offline)
-    (found,) = estimates[-1].drift
-    assert (found.name, found.law) == ('fv2', 'viscous')
-    # Beside noise the model's own error, 0.5 % of this coefficient, and that of its bodies.
-    assert found.percent == pytest.approx(18.0, abs=3.0)
-    assert found.size == pytest.approx(0.8 * 0.18, abs=3.0 * found.error)
-    assert found.sentence().startswith('joint2 viscous friction +')
-
-
-def test_efforts_are_read_as_late_as_the_model_found_them(arm):
-    urdf, truth, recording = arm
-    channel = recording.channels['/joint_states']
-    t = (channel.stamp_ns - channel.stamp_ns[0]) * 1e-9
-    effort = np.stack([np.interp(t - 0.015, t, x) for x in channel.fields['effort'].T], axis=1)
-    late = replace(recording, channels={channel.topic: replace(
-        channel, fields={**channel.fields, 'effort': effort})})
-    model = identify([late], OPTIONS, urdf=urdf).model
-    online, estimates = followed(urdf, late.window(0.0, 20.0), reference=model)
-    assert online.summary['time_offset'] == model.preprocessing[0]['time_offset']
-    promised = model.statistics['training']['filtered']['relative_percent']
-    assert estimates[-1].unseen_percent == pytest.approx(promised, rel=0.25)
-
-
-def test_a_model_of_another_mounting_is_no_reference(arm, offline):
-    urdf, truth, recording = arm
-    names = recording.channels['/joint_states'].names
-    with pytest.raises(ConfigError, match="mounting: 'gravity"):
-        followed(urdf, another_day(truth, names, 0.8), replace(OPTIONS, mounting='rpy 0 1 0'),
-                 reference=offline)
-
-
 def test_memory_does_not_grow_with_time(arm):
     urdf, _, recording = arm
     online, sizes = OnlineIdentification(urdf, OPTIONS), []

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from controlled_arm import ControlledArm, ControlledArmOptions
+from controlled_arm import ControlledArm
 import numpy as np
 import pytest
 
@@ -11,7 +11,7 @@ from ros_inertial_id.errors import MotionError
 
 pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.trajectory_controller import path_of_points  # noqa: E402
+from ros_inertial_id.simulation.joint_path import path_of_points  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}
@@ -59,15 +59,6 @@ def test_new_trajectory_replaces_the_rest_of_the_old_one_without_a_jump():
     assert after[-1].v == pytest.approx([0, 0], abs=1e-6)
 
 
-def test_hold_brings_a_moving_arm_to_rest():
-    arm = ControlledArm(description('arm2'), options=ControlledArmOptions(**AS_DESCRIBED))
-    arm.follow([1.0], [[0.8, 0.5]])
-    moving = [arm.step() for _ in range(250)][-1]
-    arm.hold()
-    held = [arm.step() for _ in range(200)][-1]
-    assert np.abs(moving.v).min() > 0.3 and held.v == pytest.approx([0, 0], abs=1e-6)
-
-
 def test_jammed_joint_stays_while_the_others_move():
     arm = ControlledArm(description('arm3'))
     arm.jam(0)
@@ -99,15 +90,3 @@ def test_trajectory_that_cannot_be_followed_is_refused_and_changes_nothing(
         arm.follow(times, positions, velocities)
     sample = [arm.step() for _ in range(400)][-1]
     assert sample.q == pytest.approx([0.1, 0.2], abs=1e-3)
-
-
-@pytest.mark.parametrize('first, kept', [(0.3, True), (-0.1, False)])
-def test_effort_that_carries_the_arm_is_kept_on_the_way_to_a_first_point_ahead(first, kept):
-    """The feedback carries unknown weight; both trajectories begin where the arm is, below."""
-    arm = ControlledArm(description('arm2'), options=ControlledArmOptions(
-        control='effort_pid', position_noise=0.0, velocity_noise=0.0, rate=1000.0))
-    before = [arm.step() for _ in range(600)][-1]
-    arm.follow([first, 1.0], [before.q, before.q], np.zeros((2, 2)))
-    after = [arm.step() for _ in range(2)][-1]
-    change = np.abs(after.tau - before.tau).max()  # [N m] in 2 ms, of 0.67 N m
-    assert change < 0.002 if kept else change > 0.1

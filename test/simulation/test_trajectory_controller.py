@@ -70,29 +70,6 @@ def test_scaled_speed_slows_the_clock_and_a_new_trajectory_skips_what_was_lost()
     assert position(one, 1.0 + 2 * TICK) == pytest.approx(1.0 + 1.3 * TICK)
 
 
-def test_way_from_a_slowed_command_begins_at_the_speed_of_the_trajectory_itself():
-    one = controller(anchor=DESIRED)
-    one.receive(0.0, *ramp(since=0.0))
-    for now, one.speed_scaling in ((0.0, 1.0), (0.5, 0.0)):
-        one.update(now, STILL, STILL)
-    one.receive(0.7, [1.7], ([[0.5]], [[0.0]]))
-    one.update(0.7, STILL, STILL)
-    one.speed_scaling = 1.0
-    one.update(0.7 + TICK, STILL, STILL)
-    after = 3 * TICK  # since the last command, which reaches one period ahead
-    assert position(one, 0.7 + 2 * TICK) == pytest.approx(0.5 + after, abs=2e-5)
-
-
-def test_way_from_the_last_point_of_a_trajectory_begins_with_its_acceleration():
-    one = controller(anchor=DESIRED)
-    one.receive(0.0, [0.0, 0.5], ([[0.0], [0.2]], np.zeros((2, 1)), [[0.0], [3.0]]))
-    for now in (0.0, 0.6):
-        one.update(now, STILL, STILL)
-    one.receive(0.7, [0.7 + 1.0], ([[0.2]], [[0.0]], [[0.0]]))
-    one.update(0.7, STILL, STILL)
-    assert one.command([0.7])[2][0, 0] == pytest.approx(3.0, rel=0.02)
-
-
 @pytest.mark.parametrize('options, when, words', [
     ({'path_tolerance': 0.1}, 1.0, 'joint 1 is 0.5'),
     ({'goal_tolerance': 0.1, 'goal_time': 0.5}, 3.5, 'joint 1 is'),

@@ -1,11 +1,8 @@
 """
-A joint_trajectory_controller that goes on from its command (interpolate_from_desired_state: true).
+The path through the points of a trajectory, as a joint_trajectory_controller follows it.
 
-A new trajectory replaces the old one at the next update.  Where its first point lies ahead, the
-way there begins at the last command; where points lie in the past, the trajectory is entered where
-its own clock says.  Between two points: quintic where both carry velocity and acceleration, cubic
-with velocity alone, a straight line with positions alone.  After the last point the arm rests
-there.
+Between two points: quintic where both carry velocity and acceleration, cubic with velocity alone,
+a straight line with positions alone.  After the last point the arm rests there.
 """
 
 from collections.abc import Sequence
@@ -69,6 +66,27 @@ def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -
     return JointPath(PPoly(_quintic(q, values[1], values[2], span), times))
 
 
+def trajectory(now: float, times: ArrayLike, points: Sequence[np.ndarray], joints: int
+               ) -> JointPath:
+    """
+    Return the JointPath of a trajectory that comes at ``now`` [s].
+
+    times, points, joints : as path_of_points has them, on the clock of ``now``
+
+    Raises MotionError where the controller would refuse it.
+    """
+    path = path_of_points(times, points, joints)
+    if len(points) > 1 and np.abs(points[1][-1]).max() > AT_REST:
+        raise MotionError('the last point of the trajectory moves', expected='velocities 0',
+                          found=np.asarray(points[1][-1]).tolist(),
+                          do='end the trajectory at rest')
+    if path.end < now:
+        raise MotionError('the trajectory has no point ahead of now',
+                          expected=f'a last point not before now, {now:.3f} s',
+                          found=f'{path.end:.3f} s', do='send at least one')
+    return path
+
+
 def _points(what, values, count, joints):
     values = np.asarray(values, dtype=float)
     if values.shape != (count, joints):
@@ -88,50 +106,3 @@ def _quintic(q, v, a, span):
                      (-30 * step + 14 * v1 + 16 * v0 + 3 * a0 - 2 * a1) / (2 * span**3),
                      (20 * step - 8 * v1 - 12 * v0 - 3 * a0 + a1) / (2 * span**2),
                      a[:-1] / 2, v0, q[:-1]])
-
-
-class TrajectoryController:
-    """
-    The controller of n joints, at rest at ``q`` (n,) [rad or m] until it receives a trajectory.
-
-    period : [s] between two updates
-    """
-
-    def __init__(self, q: np.ndarray, period: float) -> None:
-        self._path, self._period, self._joints = rest_at(q), period, len(q)
-        self._next: tuple[np.ndarray, Sequence[np.ndarray]] | None = None
-
-    def receive(self, now: float, times: ArrayLike, points: Sequence[np.ndarray]) -> None:
-        """
-        Take a trajectory that the next update begins with.
-
-        now : [s] of the clock of ``update``
-        times : (m,) of the points [s] on that clock, some may be past
-        points : positions, and if they have them velocities and accelerations, each (m, n)
-        Raises MotionError, and changes nothing, where the controller would refuse it.
-        """
-        path = path_of_points(times, points, self._joints)
-        if len(points) > 1 and np.abs(points[1][-1]).max() > AT_REST:
-            raise MotionError('the last point of the trajectory moves', expected='velocities 0',
-                              found=np.asarray(points[1][-1]).tolist(),
-                              do='end the trajectory at rest')
-        if path.end < now:
-            raise MotionError('the trajectory has no point ahead of now',
-                              expected=f'a last point not before now, {now:.3f} s',
-                              found=f'{path.end:.3f} s', do='send at least one')
-        self._next = np.asarray(times, dtype=float), points
-
-    def update(self, now: float) -> None:
-        """Begin at ``now`` [s] with what was received."""
-        if self._next is None:
-            return
-        (times, points), self._next = self._next, None
-        if times[0] > now:
-            # The command for now was sent one period ago, and is anchored there.
-            times = np.append(now - self._period, times)
-            points = [np.vstack([here, x]) for here, x in zip(self.command([now]), points)]
-        self._path = path_of_points(times, points, self._joints)
-
-    def command(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return commands (q, v, a), each (k, n), at ``times`` (k,) [s]."""
-        return self._path(times)
