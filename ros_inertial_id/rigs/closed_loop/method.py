@@ -97,7 +97,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         Return the Observation of the independent coordinates and motor torques of a Recording.
 
         With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
-        topic than the motion gets its clock's offset and drift.  All are reported in the summary.
+        topic than the motion gets its clock's offset.  Both are reported in the summary.
         """
         if not robot.actuated and not any(robot.known.values()):
             raise ConfigError('actuated: none', found='no motor and nothing known',
@@ -117,8 +117,6 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             if align:
                 trial.shift, gain, error = trial.torque_offset(
                     cutoff, options.largest_clock_offset, notes['torque'])
-                if trial.find_drift(cutoff, options.largest_clock_offset):
-                    notes['torque_clock_drift'] = trial.drift
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
                 notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)

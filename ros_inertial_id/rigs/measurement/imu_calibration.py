@@ -1,11 +1,11 @@
 """
 Calibration of an IMU by a motion that others measured: its clock, axes, scales and biases.
 
-What it should read of that motion differs from what it reads by noise, by a late and drifting
-clock, and by errors of the IMU.  Offset (in the middle) and drift of the clock come from
-correlating angular velocities.  A turn and errors of scales are taken out of the readings where
-they are beyond doubt: correcting by a number that is mostly noise would only add some.  Biases are
-the typical misfit, and a mounting that contradicts the motion is refused with the one that fits.
+What it should read of that motion differs from what it reads by noise, by a late clock, and by
+errors of the IMU.  The offset of the clock comes from correlating angular velocities.  A turn and
+errors of scales are taken out of the readings where they are beyond doubt: correcting by a number
+that is mostly noise would only add some.  Biases are the typical misfit, and a mounting that
+contradicts the motion is refused with the one that fits.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
 from .kalman import at_times
-from .marker_clocks import clock_drift, clock_offset
+from .marker_clocks import clock_offset
 from .sources import Series
 from ...errors import RecordingError
 from ...jackknife import left_out, standard_errors
@@ -181,13 +181,8 @@ def _on_time(imu, turned, t, predicted, limit, before):
     turning = [predicted[:, :3], turned[:, :3]]
     if before is None:  # the mounting is not checked yet: the speed of turning has no direction
         turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
-    stamps, offset, drift = imu.t, 0.0, before['clock_drift'] if before else 0.0
-    if limit and before is None:
-        drift = clock_drift(t, turning[0], stamps, turning[1], limit, imu.topic)
-    stamps = stamps - drift * (stamps - 0.5 * (t[0] + t[-1]))
-    if limit:
-        offset = clock_offset(t, turning[0], stamps, turning[1], limit, imu.topic)
-    return stamps - offset, {'clock_offset': offset, 'clock_drift': drift}
+    offset = clock_offset(t, turning[0], imu.t, turning[1], limit, imu.topic) if limit else 0.0
+    return imu.t - offset, {'clock_offset': offset}
 
 
 def _check_mounting(topic, predicted, measured, rotation):

@@ -342,7 +342,7 @@ def test_silent_imu_is_said_once_and_markers_go_on(crank_played, crank, fused_op
 
 
 def test_imu_of_another_rate_than_the_camera_is_fused(crank, fused_options, found):
-    played = Played(slider_crank(encoder_noise=0.0, seed=5, imu_rate=200.0)[0], 100)
+    played = exact(5, 100, imu_rate=200.0)
     live = closed_loop.live(crank, fused_options, 0.1, found)
     columns = closed_loop.parameters(crank, fused_options)
     t, predicted, _, said = followed(played, live, closed_loop, crank, columns, 100)
