@@ -3,7 +3,8 @@ IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
 What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
 nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py, with
-readings that rigs/measurement/imu_calibration.py brought to the motion's clock and axes.
+readings that rigs/measurement/imu_calibration.py brought to the motion's clock: where an IMU sits
+and how it is turned is in the description.
 
 Live the same equations run forward only: a batch of samples is predicted from the last state,
 markers alone make that the nominal motion, and the filter adds the IMUs to it.  Clock offsets,
@@ -17,7 +18,7 @@ import numpy as np
 from .markers import MarkerMotion, nominal_motion
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
-from ..measurement.imu_calibration import calibrated_imu, noted
+from ..measurement.imu_calibration import calibrated_imu
 from ..measurement.kalman import (at_ticks, estimate, Readings, smoothed_by_white_jerk,
                                   vague_start, white_jerk)
 from ..measurement.sources import BodySource, read_imu
@@ -69,8 +70,9 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
         predicted, slopes = model.slopes(nominal, q)
         sensors = [at_ticks(t, *visible, nominal)]
         for i, imu in enumerate(series):
-            read, note = calibrated_imu(imu, np.eye(3), [(t, predicted[:, i])], limit, 0.0,
-                                        notes.get(imu.topic))
+            read, note = calibrated_imu(imu, np.eye(3), [(t, predicted[:, i])], limit)
+            # A motion that has seen these readings has followed some of their noise.
+            note['variance'] = notes.get(imu.topic, note)['variance']
             near = (read.t >= t[0]) & (read.t <= t[-1])
             sensors.append(at_ticks(t, read.t[near], read.values[near], note['variance'],
                                     predicted[:, i], slopes[:, i]))
@@ -185,8 +187,7 @@ class CausalFilter:
         bias = np.concatenate([known['gyro_bias'], known['accelerometer_bias']])
         if good.any():
             t = t[good] - known['clock_offset']
-            readings = noted(known).corrected(readings[good]) - bias
-            self._readings[number].add(t, readings, np.inf)
+            self._readings[number].add(t, readings[good] - bias, np.inf)
             if self.topics[number] in self._silent:
                 self.resumed = t[0]
             self._newest[number] = t[-1]

@@ -7,13 +7,11 @@ from machines import machine
 import numpy as np
 import pinocchio as pin
 import pytest
-from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.imu import imu_links, ImuMeasurementModel
 from ros_inertial_id.rigs.closed_loop.motion import reconstruct
-from ros_inertial_id.rigs.measurement.imu_calibration import imu_errors, ImuErrors, noted
 from ros_inertial_id.rigs.measurement.kalman import at_ticks, at_times
 
 closed_loop = METHODS['closed_loop']
@@ -76,33 +74,6 @@ def test_between_slow_ticks_a_fast_motion_is_not_flattened():
     exact = np.stack([np.sin(w * times), np.cos(w * times)], axis=1)
     # A cubic spline errs by (w h)^4 / 384 at most, 0.3 %.
     np.testing.assert_allclose(found, exact, atol=0.006)
-
-
-@pytest.mark.parametrize('turn, scale', [
-    ((0.12, -0.1, 0.08), (0.02, 0.0, 0.0, -0.02, 0.0, 0.03)), (np.zeros(3), np.zeros(6))])
-def test_turn_and_scale_of_an_imu_are_found_and_what_may_be_chance_is_left(turn, scale):
-    """
-    Ten degrees and some per cent, half a per cent of the motion as noise of the markers.
-
-    The gyro's y and z do not move: their scale cannot show, whatever the noise says.
-    """
-    rng, t = np.random.default_rng(0), np.arange(0.0, 8.0, 5e-3)
-    waves = np.sin(np.outer(t, [7.0, 11.0, 5.0, 13.0]) + [0.0, 1.0, 2.0, 3.0])
-    true = np.column_stack([3.0 * waves[:, 0], 0.0 * t, 0.0 * t, 9.81 + 5.0 * waves[:, 1],
-                            6.0 * waves[:, 2], 4.0 * waves[:, 3]])
-    seen = true + [0.015, 0.015, 0.015, 0.03, 0.03, 0.03] * rng.standard_normal(true.shape)
-    away = Rotation.from_rotvec(turn).inv()
-    read = np.hstack([away.apply(true[:, :3]), away.apply(true[:, 3:])]) / (1.0 - np.array(scale))
-    bias = np.repeat([0.01, 0.1], 3)
-    found = imu_errors(read + bias + 1e-3 * rng.standard_normal(true.shape), seen,
-                       5e-3, 0.0)
-    # 1600 samples with noise of 0.5 %: 2e-4 rad, and some 2e-4 of the scale.
-    np.testing.assert_allclose(found.turn, turn, atol=2e-3)
-    np.testing.assert_allclose(found.scale, scale, atol=2e-3)
-    assert isinstance(noted(found.note()), ImuErrors) and not found.scale[1:3].any()
-    np.testing.assert_allclose(noted(found.note()).corrected(read), found.corrected(read))
-    if not any(scale):
-        assert not found.turn.any() and not found.scale.any()
 
 
 def test_offset_and_biases_of_an_imu_are_found_against_slow_markers():
