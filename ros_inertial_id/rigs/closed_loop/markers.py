@@ -1,13 +1,11 @@
 """
 Independent coordinates from all markers at once, by least squares on the mechanism.
 
-Every camera frame is solved by itself (marker_fit.py).  Where some do not show every marker, they
-may fit several assemblies: the likeliest path through those of all frames is found by dynamic
-programming (Viterbi 1967); states are pairs of successive frames, so what costs is a change of
-velocity, and a mechanism that passes a posture where two assemblies meet goes on.  Then an
-iterated Kalman smoother (Bell and Cathey 1993) linearises all markers at the motion they show
-together: markers that do not fit it are left out, frames that show too little lean on their
-neighbours.  What does not fit throughout is explained: two markers exchanged, or one misplaced.
+Every camera frame is solved by itself (marker_fit.py).  Where some do not show every marker, an
+iterated Kalman smoother (Bell and Cathey 1993) begins with the frames that fit one posture alone
+and linearises all markers at the motion they show together: markers that do not fit it are left
+out, frames that show too little lean on their neighbours, for as long as a gap is bridged.  What
+does not fit throughout is explained: two markers exchanged, or one misplaced.
 """
 
 from dataclasses import dataclass
@@ -26,14 +24,11 @@ from ...measurement.interpolation import LONGEST_GAP
 
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5      # share of frames that must be usable
-LEAST = 0.5        # [s] of motion without a gap: less is lost in any filter
 MOST = 0.5         # share of a marker's readings that may be outliers
 WEAK = 2.0         # times the usual standard deviation: a frame leans on those around it
 INTENSITIES = np.geomspace(1e-6, 1.0, 9)  # [s] jerk noise per squared jerk, by likelihood
 TRIED = 800        # frames on which they are tried
 WIDTHS = 3 * OUTLIER, OUTLIER, None  # of Cauchy weights, pass by pass; None: outliers are out
-RATIO = 5.0        # of successive frame periods: beyond it a velocity says nothing
-BLIND = 10.0       # times the usual standard deviation: assemblies meet there
 NOTHING = 1e-10    # of the best seen direction's information: nothing is seen there
 WIDE = 10.0        # of the motion's own size: how little is known of its first state
 ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours: no place to start from
@@ -80,17 +75,15 @@ def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
 
 def _in_continuity(fit, q):
     """Return the MarkerMotion of frames of which some do not show everything, from q (M, n)."""
-    q, open_, changed = _likeliest_path(fit, q)
-    good = fit.good(q)
-    _check_enough(good)
+    sure = fit.determined(q)
+    _check_determined(fit.frames.names, sure)
+    good = sure & fit.good(q)
+    _check_enough(good[sure])
     smooth, variance, path, kept = _smoothed(fit, q, good)
-    rows = np.flatnonzero(kept.any(1))
     _check_enough(kept.any(1))
     _check_agreement(fit, kept)
+    rows = np.flatnonzero(kept.any(1) & ~_too_long(fit.frames.t, ~sure))
     reading, near, covariance = fit.refine(rows, path[rows], kept[rows])
-    known = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
-    _check_certain(fit.frames, fit.frames.t[rows[known]], len(rows))
-    rows, reading, near, covariance = (x[known] for x in (rows, reading, near, covariance))
     smooth = smooth[rows]
     aside = fit.turned(reading - smooth)
     certain = np.diagonal(covariance, axis1=1, axis2=2) + variance[rows]
@@ -101,21 +94,15 @@ def _in_continuity(fit, q):
     q[:, list(fit.robot.independent)] = z
     return MarkerMotion(
         fit.frames.t[rows], z, covariance, q, smooth + np.where(far[:, None], 0.0, aside),
-        {**fit.notes(q, rows, kept), 'marker_frames_of_another_assembly': changed,
-         'marker_frames_smoothed': int(weak.sum())})
+        {**fit.notes(q, rows, kept), 'marker_frames_smoothed': int(weak.sum())})
 
 
-def _lost_way(t, open_, weak):
-    """
-    Return in which frames (M,) at t [s] nobody can say which assembly it is.
-
-    Open for longer than is bridged anywhere, and meanwhile where assemblies meet (weak).
-    """
-    edges = np.flatnonzero(np.diff(np.r_[False, open_ | weak, False].astype(int)))
+def _too_long(t, unsure):
+    """Return which frames (M,) at t [s] are of a run of ``unsure`` ones longer than is bridged."""
+    edges = np.flatnonzero(np.diff(np.r_[False, unsure, False].astype(int)))
     out = np.zeros(len(t), dtype=bool)
     for first, end in edges.reshape(-1, 2):
-        run = slice(first, end)
-        out[run] = t[end - 1] - t[first] > LONGEST_GAP and open_[run].any() and weak[run].any()
+        out[first:end] = t[end - 1] - t[first] > LONGEST_GAP
     return out
 
 
@@ -134,15 +121,13 @@ def _check_enough(good):
                              do='check markers:, the camera pose and the lengths in the URDF')
 
 
-def _check_certain(frames, t, count):
-    """Raise RecordingError where frames at t [s], certain of ``count``, are in short pieces."""
-    pieces = np.split(t, np.flatnonzero(np.diff(t) > LONGEST_GAP) + 1)
-    longest = max((piece[-1] - piece[0] for piece in pieces if piece.size), default=0.0)
-    if longest < LEAST:
+def _check_determined(names, sure):
+    """Raise RecordingError where most frames show markers that fit several postures."""
+    if sure.mean() < TOO_FEW:
         raise RecordingError(
-            f'the markers leave open which assembly is seen: {", ".join(frames.names)}',
-            expected=f'{LEAST:g} s without a gap in which it is certain',
-            found=f'{longest:.3f} s, {len(t)} of {count} frames',
+            f'the markers leave open which assembly is seen: {", ".join(names)}',
+            expected='most camera frames in which it is certain',
+            found=f'{int(sure.sum())} of {len(sure)} frames',
             do='put a marker on another link, or give the orientation of a tag (pose)')
 
 
@@ -184,66 +169,11 @@ def _explain_misfit(fit, q):
         do='check its link, the camera pose, the lengths in the URDF and start: (another branch?)')
 
 
-def _likeliest_path(fit, q):
-    """
-    Return configurations (M, n) on the likeliest path, what is open (M,), how many it changed.
-
-    Open are frames that fit another assembly about as well, or hardly show where they are.
-    q : (M, n) the nearest of every frame by itself
-    """
-    frames, found, variance = fit.assemblies(q)
-    order = np.argsort(frames, kind='stable')
-    frames, found, variance = frames[order], found[order], variance[order]
-    number = np.arange(len(frames)) - np.searchsorted(frames, frames)
-    width, index = int(number.max()) + 1, list(fit.robot.independent)
-    cost, place = np.full((len(q), width), np.inf), np.zeros((len(q), width), dtype=int)
-    cost[frames, number], place[frames, number] = fit.loss(frames, found), np.arange(len(frames))
-    z, spread = found[place][..., index], variance[place]
-    near = (cost - cost.min(1)[:, None] < 0.5 * OUTLIER ** 2).sum(1)
-    chosen = _viterbi(cost, _bends(fit, z, spread))
-    best = np.arange(len(q)), chosen
-    blind = (spread[best] > BLIND ** 2 * np.median(spread[best], axis=0)).any(1)
-    return found[place[best]], (near > 1) | blind, int((chosen > 0).sum())
-
-
-def _bends(fit, z, variance):
-    """Return the costs (M - 2, K, K, K) of three successive frames at assemblies (M, K, k)."""
-    steps = np.diff(fit.frames.t)
-    before, after = steps[:-1], steps[1:]
-    period = float(np.median(steps))
-    ratio = np.clip(after / before, 1.0 / RATIO, RATIO)[:, None, None, None, None]
-    longer = (after * (before + after) / (2 * period ** 2))[:, None, None, None, None]
-    change = fit.turned(z[1:, None] - z[:-1, :, None])  # (M - 1, K, K, k)
-    bend = change[1:, None] - ratio * change[:-1, :, :, None]
-    usual = np.median(bend[:, 0, 0, 0] ** 2, axis=0) / 0.455  # of a normal's squares
-    spread = (usual * longer ** 2 + variance[2:, None, None]
-              + (1 + ratio) ** 2 * variance[1:-1, None, :, None]
-              + ratio ** 2 * variance[:-2, :, None, None])
-    spread = np.maximum(spread, 1e-30)
-    square = (bend ** 2 / spread).sum(-1)
-    return 0.5 * (OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2) + np.log(spread).sum(-1))
-
-
-def _viterbi(cost, bends):
-    """Return the assembly (M,) of every frame on the path of least cost (M, K) and bends."""
-    count = len(cost)
-    value, back = cost[0][:, None] + cost[1][None], []
-    for bend, own in zip(bends, cost[2:]):
-        total = value[:, :, None] + bend
-        back.append(total.argmin(0))
-        value = total.min(0) + own
-    path = np.empty(count, dtype=int)
-    path[-2], path[-1] = np.unravel_index(value.argmin(), value.shape)
-    for k in range(count - 3, -1, -1):
-        path[k] = back[k][path[k + 1], path[k + 2]]
-    return path
-
-
 def _smoothed(fit, q, good):
     """
     Return what all frames together show at each: z (M, k), its variance, q (M, n) closed there.
 
-    Also which markers (M, m) fit; q : on one path; good : (M,) which are believed at first
+    Also which markers (M, m) fit; q : of every frame by itself; good : (M,) which to begin with
     """
     index = list(fit.robot.independent)
     stamps, rows = fit.frames.t, np.arange(len(q))
@@ -256,8 +186,8 @@ def _smoothed(fit, q, good):
     ticks = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
     near = q[good][np.searchsorted(stamps[good], stamps).clip(0, good.sum() - 1)]
     kept = np.zeros((len(q), len(fit.frames.names)), dtype=bool)
-    # Around the path where it is believed: the nominal motion, low-passed, may be nearer to
-    # another assembly.
+    # Around the frames themselves where they are believed: the nominal motion, low-passed, may be
+    # nearer to another assembly.
     believed, closed = good, good
     for width in WIDTHS:
         here = _at(stamps, t, nominal[:, :len(index)])
