@@ -22,7 +22,7 @@ UNITS = {
                      'torque_clock_offset_error'), 's'),
     'marker_rms': 'm', 'marker_deviation': 'rad or m',
     'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
-HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
+HIDDEN = {'cutoff_curve', 'jerk_noise', 'torque_clock_gain'}
 
 
 def uses_table(joints: Sequence[JointUse]) -> Table:

@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from .live import LiveMechanism
-from .motion import common_errors, MotionOptions, reconstruct, topics
+from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
 from .state import (all_parameters, close, equations, links_as_described, MechanismState,
                     Observation, projected_energy_rows, read_known)
@@ -124,7 +124,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                        doubts=trial.doubts(observation),
                        independent=list(robot.coordinates),
                        closures=[c.text for c in robot.closures], **notes)
-        return replace(observation, summary=summary, common=common_errors(recording))
+        return replace(observation, summary=summary)
 
     def regress(self, state: MechanismState, robot: Mechanism,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:

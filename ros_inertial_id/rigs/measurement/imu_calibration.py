@@ -40,7 +40,8 @@ TURN, SCALE = slice(0, 3), slice(12, 18)
 
 def calibrated_imu(imu: Series, rotation: np.ndarray,
                    motion: Sequence[tuple[np.ndarray, np.ndarray]], limit: float,
-                   moved: float | None = None) -> tuple[Series, dict[str, Any]]:
+                   moved: float | None = None,
+                   checked: bool = False) -> tuple[Series, dict[str, Any]]:
     """
     Return the readings along the described axes on the motion's clock, corrected, and a note.
 
@@ -50,12 +51,13 @@ def calibrated_imu(imu: Series, rotation: np.ndarray,
     limit : largest offset of the clock [s], 0: the same clock
     moved : standard deviation of the place that was predicted for [m]; None: the description is
         right, only the biases are found
+    checked : whether the mounting was checked before, so that turning has a direction
 
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
     turned = _along(imu.values, rotation)
     times, predicted = (np.concatenate(x) for x in zip(*motion))
-    offset = _clock_offset(imu, turned, times, predicted, limit)
+    offset = _clock_offset(imu, turned, times, predicted, limit, checked)
     stamps = imu.t - offset
     stretches = [(stamps >= t[0]) & (stamps <= t[-1]) for t, _ in motion]
     read = np.concatenate([turned[x] for x in stretches])
@@ -169,13 +171,14 @@ def _fit_by_parts(A, y, prior):
     return found, standard_errors(without)
 
 
-def _clock_offset(imu, turned, t, predicted, limit):
+def _clock_offset(imu, turned, t, predicted, limit, checked):
     """Return how late [s] an IMU is stamped against the clock t (N,) of the motion."""
     if not limit:
         return 0.0
-    # The mounting is not checked yet: the speed of turning has no direction.
-    speed, expected = (np.linalg.norm(x[:, :3], axis=1)[:, None] for x in (turned, predicted))
-    return clock_offset(t, expected, imu.t, speed, limit, imu.topic)
+    turning, expected = turned[:, :3], predicted[:, :3]
+    if not checked:  # of a wrong mounting the speed of turning is right
+        turning, expected = (np.linalg.norm(x, axis=1)[:, None] for x in (turning, expected))
+    return clock_offset(t, expected, imu.t, turning, limit, imu.topic)
 
 
 def _check_mounting(topic, predicted, measured, rotation):

@@ -103,4 +103,5 @@ def test_exchanges_and_outliers_leave_no_trace(camera):
     error, notes = errors(made, options)
     # A pose of the camera from 1440 frames turns the crank by a hundredth of a degree.
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
-    assert notes['marker_frames'] > 0.85 * DURATION * RATE
+    # A frame of which most readings are wrong, or that the slider alone shows, is left out.
+    assert notes['marker_frames'] > 0.75 * DURATION * RATE
