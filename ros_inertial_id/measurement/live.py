@@ -219,16 +219,6 @@ class LiveMotion:
                                            (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
 
-    @property
-    def newest(self) -> np.ndarray:
-        """Return the stamps (m,) [s] of the motion that is remembered."""
-        return self._motion.t
-
-    def begin_again(self, before: float) -> None:
-        """Drop what was measured ``before`` a time [s], and lay a new clock when next asked."""
-        self.forget(before)
-        self._clock, self._done = None, -np.inf
-
     def forget(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s]."""
         self._motion.forget(before)

@@ -134,9 +134,6 @@ def _of_imus(seen: Any) -> Iterator[str]:
         if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
             yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                    'this was estimated from the motion and corrected')
-        if drift := note.get('clock_drift'):
-            yield (f'The clock of the IMU on {body} drifts by {1e6 * drift:+.0f} ppm against '
-                   'that of the markers; this was corrected')
         for axis, error in zip(IMU_AXES, note.get('scale_corrected') or ()):
             if error is not None:
                 yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '
@@ -144,9 +141,6 @@ def _of_imus(seen: Any) -> Iterator[str]:
 
 
 def _of_sensors(seen: Any) -> Iterator[str]:
-    if drift := seen.get('torque_clock_drift'):
-        yield (f"The clock of {seen['torque']} drifts by {1e6 * drift:+.0f} ppm against that "
-               'of the motion; this was corrected')
     for topic, drift in (seen.get('sensor_drift') or {}).items():
         yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
                f'{max(drift[:3]):.2g} N and {max(drift[3:]):.2g} N m; this was corrected')

@@ -20,9 +20,9 @@ UNITS = {
     **dict.fromkeys(('duration', 'gaps_at', 'impacts', 'time_offset', 'time_offset_found',
                      'time_offset_error', 'torque_clock_offset',
                      'torque_clock_offset_error'), 's'),
-    'torque_clock_drift': 's per s', 'marker_rms': 'm', 'marker_deviation': 'rad or m',
+    'marker_rms': 'm', 'marker_deviation': 'rad or m',
     'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
-HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
+HIDDEN = {'cutoff_curve', 'jerk_noise', 'torque_clock_gain'}
 
 
 def uses_table(joints: Sequence[JointUse]) -> Table:

@@ -21,16 +21,15 @@ STEP = 2e-4  # [s] of differences: 1e-9 of an acceleration is cut, 1e-8 rounded
 
 @dataclass(frozen=True)
 class Clock:
-    """How often a sensor samples [Hz] and how it stamps: late [s], later by drift [s per s]."""
+    """How often a sensor samples [Hz], and how late it stamps [s]."""
 
     rate: float
     late: float = 0.0
-    drift: float = 0.0
 
     def times(self, duration):
         """Return true times (N,) and stamps (N,) [ns]."""
         t = np.arange(0.0, duration, 1.0 / self.rate)
-        return t, np.round((t + self.late + self.drift * t) * 1e9).astype(np.int64)
+        return t, np.round((t + self.late) * 1e9).astype(np.int64)
 
 
 def recording(seed, duration, markers, imu, torque, noise=seen.NOISE):

@@ -1,5 +1,5 @@
 """
-Markers on the slider-crank by hand: points, a tag, occlusion, exchanges, outliers, camera drift.
+Markers on the slider-crank by hand: points, a tag, occlusion, exchanges, outliers.
 
 Shares no code with what sees them: places follow from two lengths, torques from the Lagrangian.
 """
@@ -40,25 +40,22 @@ def places(z):
     return {topic: UPRIGHT.apply(p) for topic, p in out.items()}, angle
 
 
-def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=0.0,
-              duration=DURATION):
+def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
     """
-    Return the Recording of so many seconds.
+    Return the Recording of DURATION.
 
     seen : topic -> (M,) of t (M,) in which it is seen; wrong : share of frames with the two pins
     exchanged, and of readings anywhere; camera : X Y Z ROLL PITCH YAW
-    noise : of positions [m]; drift : how far the camera has turned in the end [rad]
-    begin : the first frame [s]
+    noise : of positions [m]; begin : the first frame [s]
     """
-    rng, t = np.random.default_rng(seed), np.arange(begin, duration, 1 / RATE)
+    rng, t = np.random.default_rng(seed), np.arange(begin, DURATION, 1 / RATE)
     points, angle = places(truth(t)[0])
     turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
     swapped = rng.random(len(t)) < wrong
     points[CRANK][swapped], points[SLIDER][swapped] = (
         points[SLIDER][swapped].copy(), points[CRANK][swapped].copy())
     stamps, channels = np.round(t * 1e9).astype(np.int64), {}
-    view = (Rotation.from_rotvec(drift * t[:, None] / duration * [0.6, 0.0, 0.8])
-            * Rotation.from_euler('xyz', (camera or np.zeros(6))[3:]).inv())
+    view = Rotation.from_euler('xyz', (camera or np.zeros(6))[3:]).inv()
     for topic, chosen in seen.items():
         at = points[topic] + noise * rng.standard_normal((len(t), 3))
         astray = rng.random(len(t)) < wrong
@@ -71,7 +68,7 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=
         kept = chosen(t, rng)
         channels[topic] = Channel(topic, f'geometry_msgs/msg/{kind}', stamps[kept], stamps[kept],
                                   {k: v[kept] for k, v in fields.items()}, ())
-    t = np.arange(0.0, duration, 1e-3)
+    t = np.arange(0.0, DURATION, 1e-3)
     tau = oracle.torque(*truth(t)) + 1e-2 * rng.standard_normal(len(t))
     stamps = np.round(t * 1e9).astype(np.int64)
     channels['/torque'] = Channel('/torque', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),

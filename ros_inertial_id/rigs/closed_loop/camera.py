@@ -13,7 +13,6 @@ closest to the motion that the other topics show.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -76,25 +75,6 @@ def camera_of(options: Any) -> Camera:
 
 
 @dataclass(frozen=True)
-class View:
-    """
-    All markers on one clock, as ``camera`` sees them.
-
-    notes : what was found, for logs and the model file; pose : of the camera; None: it was given
-    """
-
-    camera: Camera
-    seen: Frames
-    notes: dict[str, Any]
-    pose: 'FoundPose | None'
-
-    @property
-    def frames(self) -> Frames:
-        """Return the Frames in the base link."""
-        return self.camera.placed(self.seen)
-
-
-@dataclass(frozen=True)
 class FoundPose:
     """
     A Camera that fits, and how well it is known.
@@ -113,15 +93,16 @@ class FoundPose:
     typical: float
 
 
-def view(robot: Mechanism, markers: Sequence[Marker], options: Any) -> View:
+def view(robot: Mechanism, markers: Sequence[Marker],
+         options: Any) -> tuple[Frames, dict[str, Any]]:
     """
-    Return the View of Markers ``markers`` on a Mechanism, from the pose that the options give.
+    Return the Frames of all Markers on one clock, in the base link, and what was found.
 
     Topics with stamps of their own get a clock offset (``largest_clock_offset``); with
     ``find_camera`` the pose is estimated from the others.  RecordingError where the data do not
     determine it.
     """
-    camera, pose = camera_of(options), None
+    camera = camera_of(options)
     notes: dict[str, Any] = {}
     late = own_clocks(markers) if options.largest_clock_offset else []
     seen = common_frames([m for m in markers if m.topic not in late])
@@ -135,7 +116,7 @@ def view(robot: Mechanism, markers: Sequence[Marker], options: Any) -> View:
             robot, camera.placed(_spread(seen, FRAMES)),
             [m for m in markers if m.topic in late], options, camera)
         seen = common_frames(on_one_clock(markers, offsets))
-    return View(camera, seen, notes, pose)
+    return camera.placed(seen), notes
 
 
 def _offsets(robot, frames, markers, options, camera):
@@ -174,7 +155,10 @@ def _found(robot, seen, options, camera):
     """Return the FoundPose of Frames ``seen`` by the camera; start there, or anywhere."""
     found = _candidates(robot, seen, options, camera)
     if found[0].typical > BAD:
-        _explain(robot, seen, options, camera)
+        raise RecordingError(
+            'the markers fit the mechanism from no place of the camera', do='check their links '
+            '(two exchanged?), the lengths in the URDF and start: (another branch?), and that all '
+            'are of one camera, or of several in one frame')
     if not options.camera or len(found) > 1:
         _refuse_others(found, robot.reach())
     adjustment = PoseAdjustment(robot, _spread(seen, FRAMES), options)
@@ -227,12 +211,6 @@ class PoseAdjustment:
             before = cost
         return FoundPose(camera, errors, loose, centre, cost, typical)
 
-    def errors_of_motion(self, pose: FoundPose, q: np.ndarray) -> np.ndarray:
-        """Return those of z (M, k, d) at configurations q (M, n) by the errors of ``pose``."""
-        residual, slope, P, _ = self._equations(pose.camera, q)
-        inverse, B = _eliminated(slope, _weights(residual)[0], np.nan_to_num(P))
-        return inverse @ B @ pose.errors
-
     def _equations(self, camera, q):
         """Return residuals (M, m, 6), slopes by z and by the pose, and the centre (3,)."""
         rows = np.arange(len(q))
@@ -282,21 +260,6 @@ def _weights(residual):
 def _variance(residual, weight, unknowns):
     """Return the variance of residuals in squared standard deviations."""
     return float((weight * residual ** 2).sum() / max(1.0, weight.sum() - unknowns))
-
-
-def _explain(robot, seen, options, camera):
-    """Raise RecordingError: no place fits; say which two markers are exchanged if that helps."""
-    for a, b in combinations(range(len(seen.names)), 2):
-        links = list(seen.links)
-        links[a], links[b] = links[b], links[a]
-        other = replace(seen, links=tuple(links))
-        if _candidates(robot, other, options, camera)[0].typical < BAD:
-            raise RecordingError(f'markers {seen.names[a]} and {seen.names[b]} are exchanged',
-                                 do='exchange them in markers:')
-    raise RecordingError(
-        'the markers fit the mechanism from no place of the camera', do='check their links, the '
-        'lengths in the URDF and start: (another branch?), and that all are of one camera, or of '
-        'several in one frame')
 
 
 def _refuse_others(found, reach):

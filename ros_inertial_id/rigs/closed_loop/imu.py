@@ -3,7 +3,8 @@ IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
 What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
 nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py, with
-readings that rigs/measurement/imu_calibration.py brought to the motion's clock and axes.
+readings that rigs/measurement/imu_calibration.py brought to the motion's clock: where an IMU sits
+and how it is turned is in the description.
 
 Live the same equations run forward only: a batch of samples is predicted from the last state,
 markers alone make that the nominal motion, and the filter adds the IMUs to it.  Clock offsets,
@@ -14,16 +15,17 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from .markers import MarkerMotion, nominal_motion
+from .markers import MarkerMotion
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
-from ..measurement.imu_calibration import calibrated_imu, noted
+from ..measurement.imu_calibration import calibrated_imu
 from ..measurement.kalman import (at_ticks, estimate, Readings, smoothed_by_white_jerk,
                                   vague_start, white_jerk)
 from ..measurement.sources import BodySource, read_imu
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
+from ...measurement import signals
 from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.live import Window
 from ...measurement.recording import Channel, Recording
@@ -61,16 +63,18 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
               for topic, _ in links]
     model = ImuMeasurementModel(robot, [link for _, link in links])
     t, nominal = nominal_motion(seen.t, seen.z)
-    visible = seen.t, seen.reading, np.diagonal(seen.covariance, axis1=1, axis2=2)
+    visible = seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2)
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    nominal, _, alone = _smooth(nominal, t, [at_ticks(t, *visible, nominal)])
+    nominal, *_ = _smooth(nominal, t, [at_ticks(t, *visible, nominal)])
     notes: dict[str, dict[str, Any]] = {}
     for _ in range(PASSES):
         predicted, slopes = model.slopes(nominal, q)
         sensors = [at_ticks(t, *visible, nominal)]
         for i, imu in enumerate(series):
-            read, note = calibrated_imu(imu, np.eye(3), [(t, predicted[:, i])], limit, 0.0,
-                                        notes.get(imu.topic))
+            read, note = calibrated_imu(imu, np.eye(3), [(t, predicted[:, i])], limit,
+                                        checked=imu.topic in notes)
+            # A motion that has seen these readings has followed some of their noise.
+            note['variance'] = notes.get(imu.topic, note)['variance']
             near = (read.t >= t[0]) & (read.t <= t[-1])
             sensors.append(at_ticks(t, read.t[near], read.values[near], note['variance'],
                                     predicted[:, i], slopes[:, i]))
@@ -81,8 +85,27 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
     smoothed = {name: [float(x) for x in standard_deviation[i::count]]
                 for i, name in enumerate(robot.coordinates)}
     return t, nominal[:, :count], nominal[:, count:2 * count], {
-        'imus': notes, 'smoothed_deviation': smoothed, 'jerk_noise': jerk.tolist(),
-        'jerk_noise_alone': alone.tolist()}
+        'imus': notes, 'smoothed_deviation': smoothed, 'jerk_noise': jerk.tolist()}
+
+
+def nominal_motion(stamps: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return a uniform clock t (N,) [s] and z, zdot, zddot (N, 3 k) low-passed where noise begins.
+
+    stamps : (M,) [s] of z (M, k) [rad, m]
+    """
+    period = float(np.median(np.diff(stamps)))
+    count = int(round((stamps[-1] - stamps[0]) / period)) + 1
+    t = stamps[0] + np.arange(count) * period
+    z = np.stack([np.interp(t, stamps, x) for x in z.T], axis=1)
+    cutoff, _ = signals.choose_cutoff([signals.differentiate(z, period)], period)
+    kernel = signals.zero_phase_kernel(period, cutoff)
+    while len(kernel) // 2 + 2 > count // 3 and len(kernel) > 1:
+        cutoff *= 1.5
+        kernel = signals.zero_phase_kernel(period, cutoff)
+    smooth = signals.smooth(z, kernel)
+    rate = signals.differentiate(smooth, period)
+    return t, np.hstack([smooth, rate, signals.differentiate(rate, period)])
 
 
 def _smooth(nominal, t, sensors):
@@ -162,12 +185,10 @@ class CausalFilter:
         self.topics = tuple(topic for topic, _ in links)
         self._model = ImuMeasurementModel(robot, [link for _, link in links])
         self._jerk = np.array(metadata['jerk_noise'])
-        self._alone = np.array(metadata['jerk_noise_alone'])
         known = {topic.lstrip('/'): imu for topic, imu in metadata['imus'].items()}
         self._known = [known[topic.lstrip('/')] for topic in self.topics]
         self._readings = [Window() for _ in links]
         self._newest, self._silent = np.full(len(links), -np.inf), set()
-        self.resumed = -np.inf  # [s] since when none that was silent has been so again
         self.restart()
 
     def restart(self) -> None:
@@ -185,34 +206,25 @@ class CausalFilter:
         bias = np.concatenate([known['gyro_bias'], known['accelerometer_bias']])
         if good.any():
             t = t[good] - known['clock_offset']
-            readings = noted(known).corrected(readings[good]) - bias
-            self._readings[number].add(t, readings, np.inf)
-            if self.topics[number] in self._silent:
-                self.resumed = t[0]
+            self._readings[number].add(t, readings[good] - bias, np.inf)
             self._newest[number] = t[-1]
         if not good.all():
             raise RecordingError(f'the IMU {channel.topic} is not finite',
                                  found=f'{int((~good).sum())} messages')
 
-    @property
-    def all_silent(self) -> bool:
-        """Return whether no IMU has been received for a while."""
-        return len(self._silent) == len(self.topics)
-
-    def known_until(self, newest: float) -> float:
+    def known_until(self, newest: float) -> float | None:
         """
         Return until when the IMUs are known, at most ``newest`` [s] of the markers.
 
-        None is waited for that is silent; RecordingError says so once.
+        None while one is silent; RecordingError says so once.
         """
         silent = {topic for topic, t in zip(self.topics, self._newest)
                   if t < newest - max(LONGEST_GAP, self._patience)}
         new, self._silent = silent - self._silent, silent
         if new:
-            raise RecordingError(f'the IMU {", ".join(sorted(new))} is silent',
-                                 do='see whether it runs: until then markers have to do')
-        awaited = self._newest[self._newest > newest - self._patience]
-        return min(newest, *awaited) if len(awaited) else newest
+            raise RecordingError(f'the IMU {", ".join(sorted(new))} is silent', do='see whether '
+                                 'it runs: until then nothing is predicted')
+        return None if silent else min(newest, *self._newest)
 
     def follow(self, t: np.ndarray, z: np.ndarray, variance: np.ndarray, q: np.ndarray,
                until: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -228,8 +240,7 @@ class CausalFilter:
         if count == 1:
             return ticks, self._x[None], self._P[None]
         readings = [_until(window, ticks) for window in self._readings]
-        received = any(len(stamps) for stamps, _ in readings)
-        F, Q = white_jerk(z.shape[1], period, self._jerk if received else self._alone)
+        F, Q = white_jerk(z.shape[1], period, self._jerk)
         new = (t > self._used) & (t <= ticks[-1])
 
         def estimated(nominal, imus, smooth):
@@ -237,8 +248,8 @@ class CausalFilter:
             readings = Readings(*(np.concatenate(x, axis=1) for x in zip(*sensors)))
             return estimate(F, Q, nominal, readings, self._P, smooth)
 
-        out = estimated(_predicted(self._x, F, count), [], received)
-        if received:
+        out = estimated(_predicted(self._x, F, count), [], True)
+        if any(len(stamps) for stamps, _ in readings):
             # The nearest, whatever rounding made of its stamp: one Newton step is enough there.
             near = q[np.clip(np.searchsorted(t, ticks - 0.5 * period), 0, len(t) - 1)]
             out = self._fused(out.x, near, ticks, readings, estimated)

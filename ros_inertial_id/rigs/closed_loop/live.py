@@ -3,8 +3,8 @@ A closed loop while it runs: crank angles or markers and torques as they come.
 
 Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
 IMUs the causal filter of imu.py gives the motion as soon as all sensors have shown it: markers are
-waited for until every topic has gone on, IMUs as long as the lag allows.  Without IMUs it is
-filtered and differentiated at a fixed lag.
+waited for until every topic has gone on, IMUs as long as the lag allows; nothing is predicted
+while one is silent.  Without IMUs it is filtered and differentiated at a fixed lag.
 """
 
 from dataclasses import replace
@@ -30,7 +30,6 @@ from ...measurement.recording import Recording
 FEWEST = 3       # frames solved at once
 ROUNDING = 1e-9  # [s] by which equal stamps of two topics may differ
 HIDDEN = 5.0     # [s] without a topic of markers, after which what came on others is left out
-REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
 
 
 class LiveMechanism(LiveMotion):
@@ -51,9 +50,6 @@ class LiveMechanism(LiveMotion):
                         else None)
         turn = effort_map(options, len(robot.actuated))
         shift = metadata.get('torque_clock_offset', 0.0)
-        # What stands in while no IMU speaks: markers alone, filtered at a fixed lag.
-        self._alone = LiveMotion(options.cutoff, False, lag, turn, shift) if options.imus else None
-        self._shown = -np.inf  # [s] the newest stamp that was handed out
         super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
         self._robot = robot
         self._continuation = Continuation(robot)
@@ -86,12 +82,6 @@ class LiveMechanism(LiveMotion):
         if self._filter:
             self._filter.restart()
 
-    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
-        """Add torques, ``values`` (N, 1) at t (N,) [s]; several in order of ``place``."""
-        super().load(place, t, values)
-        if self._alone:
-            self._alone.load(place, t, values)
-
     def _torque_taker(self, place, joint, axis):
         def take(channel):
             self.load(place, self.seconds(channel.stamp_ns),
@@ -111,10 +101,7 @@ class LiveMechanism(LiveMotion):
         if self._camera and frames is not None:
             t, z, variance, q = self._camera.follow(frames)
             self.move(t, np.hstack([z, variance, q]) if self._filter else z)
-            if self._alone:
-                self._alone.move(t, z)
-        taken = (self._fused_or_alone(self._filter, self._alone) if self._filter
-                 else super().take())
+        taken = self._fused(self._filter) if self._filter else super().take()
         if taken is None:
             return None
         stamps, state = taken
@@ -124,31 +111,17 @@ class LiveMechanism(LiveMotion):
             self._continuation.restart()
             raise
 
-    def _fused_or_alone(self, imus, alone):
-        """Return (stamps, JointSpaceState) with the IMUs, while none speaks by markers."""
-        taken = self._fused(imus)
-        if imus.all_silent:
-            taken, self.covariance = alone.take(), None
-        else:
-            # What the filter saw without IMUs is worth little.
-            self._shown = max(self._shown, imus.resumed)
-            if len(alone.newest):
-                alone.begin_again(alone.newest[-1] - REMEMBERED)
-        if taken is None:
-            return None
-        stamps = taken[0][taken[0] > self._shown]
-        if not len(stamps):
-            return None
-        self._shown = stamps[-1]
-        return stamps, taken[1]
-
     def _fused(self, imus):
         """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
         t, count = self._motion.t, len(self._robot)
         begun = self._done > -np.inf
         if len(t) < (1 if begun else WARM_UP):
             return None
-        until = min(self.known_until(), imus.known_until(t[-1]))
+        known = imus.known_until(t[-1])
+        if known is None:
+            self._reset()
+            return None
+        until = min(self.known_until(), known)
         if not begun:
             self._done = max(t[WARM_UP - 1], until)
         z, variance, q = np.split(self._motion.rows, [count, 2 * count], axis=1)

@@ -4,7 +4,7 @@ Residuals of markers on a mechanism, and the independent coordinates that fit on
 Every frame is one small nonlinear least squares problem in z (Gauss-Newton), so the closures hold
 exactly and each marker helps according to its noise.  The first guess is the nearest of random
 configurations of the same assembly; while searching, markers that do not fit count little
-(Cauchy weights).  Few markers may fit several assemblies: ``alternatives`` finds them.
+(Cauchy weights).  Few markers may fit several postures: ``determined`` says which frames do not.
 """
 
 import copy
@@ -20,10 +20,7 @@ from ...dynamics.body_motion import body_motions, frame_of, twists
 LIBRARY = 400      # random configurations per independent coordinate
 ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
 SETTLED = 0.1      # standard deviations: of a smaller step, taken, hardly anything is left
-MOST = 4           # assemblies of one frame that are looked at
-COARSE = 4.0       # times the usual distance to the library: what may still be an assembly
-APART = 2.5        # times the largest step between two assemblies, before they are solved
-ALIKE = 0.05       # of it: after that they are one
+STARTS, FEW = 12, 10  # postures, and frames of one set of markers, that show what is left open
 OUTLIER = 6.0      # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 
@@ -48,55 +45,47 @@ class MarkerFit:
                                 np.array_split(rows, max(1, len(rows) // 256))])
         return self.refine(rows, self.library[start])
 
-    def assemblies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def determined(self, q: np.ndarray) -> np.ndarray:
         """
-        Return frames (A,), configurations (A, n) and variances (A, k) of all that fit, q first.
+        Return which frames (M,) show markers that fit one posture alone, q (M, n) or near it.
 
-        q : (M, n) the nearest of every frame.  Others are what the library shows elsewhere about
-        as near, solved, but for what comes back to one that is known already.
+        It is decided for all frames that show the same markers at once, by some of them: what is
+        refined from postures far away must not fit about as well.
         """
-        rows = np.arange(len(self.frames.t))
-        _, q, covariance = self.refine(rows, q)
-        found, variance = [q], [np.diagonal(covariance, axis1=1, axis2=2)]
-        frames, configurations = [rows], np.repeat(q[:, None], MOST, axis=1)
-        for number, start in enumerate(self._elsewhere(q), 1):
-            some = np.flatnonzero(start >= 0)
-            if not some.size:
-                break
-            _, other, covariance = self.refine(some, self.library[start[some]])
-            new = (self._apart(other[:, None], configurations[some, :number]) > ALIKE).all(1)
-            configurations[some, number] = other
-            frames.append(some[new])
-            found.append(other[new])
-            variance.append(np.diagonal(covariance[new], axis1=1, axis2=2))
-        return np.concatenate(frames), np.concatenate(found), np.concatenate(variance)
+        seen = np.isfinite(self.frames.position).all(-1)
+        sets, number = np.unique(seen, axis=0, return_inverse=True)
+        alone, index = np.zeros(len(sets), dtype=bool), list(self.robot.independent)
+        starts = self.library[::len(self.library) // STARTS]
+        for k in range(len(sets)):
+            rows = np.flatnonzero(number.ravel() == k)
+            rows = np.tile(rows[::-(-len(rows) // FEW)], len(starts))
+            other = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
+            apart = (np.abs(self.turned((other - q[rows])[:, index])) > self.step).any(1)
+            fits = self.loss(rows, other) < self.loss(rows, q[rows]) + 0.5 * OUTLIER ** 2
+            alone[k] = (apart & fits).reshape(len(starts), -1).any(0).mean() < 0.5
+        return alone[number.ravel()]
 
     def loss(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Return the negative log-likelihood (A,) of frames ``rows`` at q (A, n), Cauchy's law."""
         square = np.nan_to_num(self.residuals(rows, q) ** 2).sum(-1)
         return 0.5 * OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2).sum(1)
 
-    def linearised(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray,
-                   width: float | None = None, kept: np.ndarray | None = None
-                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _linearised(self, rows, q, R, kept):
         """
-        Return information A (M, k, k), right-hand side g (M, k) of z, and what counts (M, m).
+        Return information A (M, k, k) and right-hand side g (M, k) of z.
 
         rows : (M,) frames; q : (M, n) near the truth, where v = R zdot; R : (M, n, k)
-        width : of Cauchy weights [standard deviations]; None: no OUTLIER counts
-        kept : (M, m) markers that count instead, each as much as its noise says
+        kept : (M, m) markers that count, each as much as its noise says; None: Cauchy weights
         """
         residual, slope = self.residuals(rows, q, R)
         seen = np.isfinite(residual)
         residual = np.nan_to_num(residual)
         if kept is not None:
             weight = seen * kept[:, :, None]
-        elif width is None:
-            weight = seen * (residual ** 2 < OUTLIER ** 2).all(-1, keepdims=True)
         else:
-            weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / width ** 2)
+            weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / OUTLIER ** 2)
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual), weight.any(-1)
+        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
 
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
@@ -153,22 +142,25 @@ class MarkerFit:
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]
-        return {'marker_exchanged': self._exchanged(q, rows, kept),
-                'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
+        return {'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
                 'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
                 'marker_outliers': {n: int(x) for n, x in
                                     zip(self.frames.names, (seen & ~kept).sum(0))}}
 
-    def _exchanged(self, q, rows, kept):
-        """Return {'A, B': frames} in which two left out markers are in each other's place."""
+    def exchanged(self, q: np.ndarray, kept: np.ndarray) -> dict[str, int]:
+        """
+        Return {'A, B': frames} in which two left out markers are in each other's place.
+
+        q : (M, n) of all frames; kept : (M, m) markers that are not left out
+        """
         motions, names = body_motions(self.robot.robot, q), self.frames.names
         place = [motions[link.body + 1].at(link).p.T for link in self._links]
         near, out = OUTLIER * self.noise[0] * np.sqrt(3.0) * 10, {}
         for a, b in combinations(range(len(names)), 2):
-            both = np.stack([self.frames.position[rows, a] - place[b],
-                             self.frames.position[rows, b] - place[a]])
+            both = np.stack([self.frames.position[:, a] - place[b],
+                             self.frames.position[:, b] - place[a]])
             count = int(((np.linalg.norm(both, axis=-1) < near).all(0)
-                         & ~kept[rows, a] & ~kept[rows, b]).sum())
+                         & ~kept[:, a] & ~kept[:, b]).sum())
             if count:
                 out[f'{names[a]}, {names[b]}'] = count
         return out
@@ -182,30 +174,6 @@ class MarkerFit:
             square = ((x[:, None] - self._points[None, :, k]) ** 2).sum(-1)
             distance += np.where(np.isfinite(square), np.minimum(square, cap), 0.0)
         return distance
-
-    def _elsewhere(self, q):
-        """Return indices (MOST - 1, M) of the library about as near to frames as q, or -1."""
-        out = np.full((MOST - 1, len(q)), -1)
-        parts = np.array_split(np.arange(len(q)), max(1, len(q) // 256))
-        usual = np.median(np.concatenate([self._distances(p).min(1) for p in parts]) ** 0.5)
-        for rows in parts:
-            distance = self._distances(rows) ** 0.5
-            limit = distance.min(1) + COARSE * usual
-            near = q[rows]
-            for number in range(MOST - 1):
-                distance[self._apart(near[:, None], self.library[None]) < APART] = np.inf
-                best = distance.argmin(1)
-                good = distance[np.arange(len(rows)), best] < limit
-                if not good.any():
-                    break
-                out[number, rows[good]] = best[good]
-                near = self.library[best]
-        return out
-
-    def _apart(self, a, b):
-        """Return how far configurations a and b (..., n) are apart, in largest steps of z."""
-        index = list(self.robot.independent)
-        return np.abs(self.turned(a[..., index] - b[..., index]) / self.step).max(-1)
 
     def turned(self, change: np.ndarray) -> np.ndarray:
         """Return a change of z (..., k) within half a turn, unless couplings count the turns."""
@@ -226,9 +194,9 @@ class MarkerFit:
         active = np.arange(len(rows))
         for _ in range(ROUNDS):
             R, open_[active], closing = robot.closing(q[active])
-            A, g, _ = self.linearised(rows[active], q[active], R, OUTLIER,
-                                      None if kept is None else kept[active])
-            covariance[active] = inverse = covariance_of(A)
+            A, g = self._linearised(rows[active], q[active], R,
+                                    None if kept is None else kept[active])
+            covariance[active] = inverse = _covariance(A)
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self.step, self.step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
             small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
@@ -239,7 +207,7 @@ class MarkerFit:
         return q[:, index], q, covariance
 
 
-def covariance_of(information: np.ndarray) -> np.ndarray:
+def _covariance(information):
     """Return the inverse (M, k, k) of information (M, k, k): large of what no marker shows."""
     size = information.shape[-1]
     ridge = 1e-12 * (1.0 + np.trace(information, axis1=1, axis2=2))  # large, not infinite

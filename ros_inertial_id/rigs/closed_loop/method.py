@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from .live import LiveMechanism
-from .motion import common_errors, MotionOptions, reconstruct, topics
+from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
 from .state import (all_parameters, close, equations, links_as_described, MechanismState,
                     Observation, projected_energy_rows, read_known)
@@ -97,7 +97,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         Return the Observation of the independent coordinates and motor torques of a Recording.
 
         With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
-        topic than the motion gets its clock's offset and drift.  All are reported in the summary.
+        topic than the motion gets its clock's offset.  Both are reported in the summary.
         """
         if not robot.actuated and not any(robot.known.values()):
             raise ConfigError('actuated: none', found='no motor and nothing known',
@@ -117,8 +117,6 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             if align:
                 trial.shift, gain, error = trial.torque_offset(
                     cutoff, options.largest_clock_offset, notes['torque'])
-                if trial.find_drift(cutoff, options.largest_clock_offset):
-                    notes['torque_clock_drift'] = trial.drift
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
                 notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)
@@ -126,7 +124,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                        doubts=trial.doubts(observation),
                        independent=list(robot.coordinates),
                        closures=[c.text for c in robot.closures], **notes)
-        return replace(observation, summary=summary, common=common_errors(recording))
+        return replace(observation, summary=summary)
 
     def regress(self, state: MechanismState, robot: Mechanism,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:

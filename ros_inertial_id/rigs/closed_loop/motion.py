@@ -8,11 +8,11 @@ everything after it is the same for all sensors.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 import numpy as np
 
-from .camera import PoseAdjustment, view
+from .camera import view
 from .imu import fuse_imus
 from .markers import reconstruct_markers
 from ..dynamics.mechanism import Mechanism
@@ -26,7 +26,6 @@ from ...options import option
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
-COMMON = '/closed_loop/common_errors'  # of the motion, see Observation
 TORQUES = '/closed_loop/torques'
 FIELDS = {'x': 0, 'y': 1, 'z': 2}
 
@@ -61,8 +60,6 @@ def reconstruct(recording: Recording, robot: Mechanism,
     """
     Return (Recording, notes) with joint channels for motion and torque of the mechanism.
 
-    Where the pose of the camera was estimated, what its errors do to the motion is in a channel
-    COMMON, see Observation.
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
     """
@@ -76,20 +73,11 @@ def reconstruct(recording: Recording, robot: Mechanism,
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
     if options.markers:
-        seen, found = _see(recording, robot, options)
-        channels.update(seen)
-        notes.update(found, motion=', '.join(markers_of(options.markers)))
+        channels[MOTION], found = _see(recording, robot, options)
+        notes.update(found, motion=_markers_of(options.markers))
     elif options.imus:
         raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
     return replace(recording, channels=channels), notes
-
-
-def common_errors(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the ``common`` errors of an Observation of a ``recording`` from ``reconstruct``."""
-    channel = recording.channels.get(COMMON)
-    if channel is None:
-        return None
-    return (channel.stamp_ns - recording.origin_ns()) * 1e-9, channel.fields['position']
 
 
 def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
@@ -99,40 +87,29 @@ def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
     return motion, TORQUES if options.torques else effort
 
 
-def markers_of(lines: Sequence[str]) -> list[str]:
+def _markers_of(lines):
     """Return the names of the markers of configuration ``lines``: TOPIC or TOPIC[LABEL]."""
-    return [line.split()[0] for line in lines]
+    return ', '.join(line.split()[0] for line in lines)
 
 
 def _see(recording, robot, options):
-    """Return channels of the motion from markers and IMUs and of its common errors, and notes."""
+    """Return the Channel of the motion from markers and IMUs, and notes."""
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
-    markers = read_markers(recording, options.markers)
-    found = view(robot, markers, options)
-    seen = reconstruct_markers(robot, found.frames, options.marker_noise, options.tag_noise)
-    notes = dict(seen.notes, **found.notes, marker_deviation={
+    frames, found = view(robot, read_markers(recording, options.markers), options)
+    seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
+    notes = dict(seen.notes, **found, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
-    t, motion, channels = seen.t, {'position': seen.z}, {}
-    if found.pose:
-        shown = found.seen.rows(np.isin(found.seen.t, seen.t))
-        channels[COMMON] = _channel(recording, COMMON, seen.t, {'position': PoseAdjustment(
-            robot, shown, options).errors_of_motion(found.pose, seen.q)}, ())
+    t, motion = seen.t, {'position': seen.z}
     if options.imus:
         t, z, velocity, fused = fuse_imus(recording, robot, seen, options.imus,
                                           options.largest_clock_offset)
         motion = {'position': z, 'velocity': velocity}
         notes.update(fused)
-    topic = f'the motion by {", ".join(markers_of(options.markers))}'
-    channels[MOTION] = _channel(recording, topic, t, motion, robot.coordinates)
-    return channels, notes
-
-
-def _channel(recording, topic, t, fields, names):
-    """Return the Channel of a topic at times t [s] of a Recording."""
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
+    return Channel(f'the motion by {_markers_of(options.markers)}', JOINT_STATE, stamps,
+                   stamps.copy(), motion, robot.coordinates), notes
 
 
 def _torques(recording, robot, lines):

@@ -4,7 +4,6 @@ The noise of z that the filter lets through, as errors of the equations of motio
 White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
 into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.  Where the
 clock of the torque was aligned its error is drawn, too: it turns inertia into gravity and back.
-So are errors that all samples of a motion share: those of the camera's pose.
 """
 
 from dataclasses import replace
@@ -36,24 +35,20 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
     """
     joints, rng, done = observation.joints, np.random.default_rng(0), 0
     late = observation.summary.get('torque_clock_offset_error', 0.0)
-    white, common = _has_noise(joints), _as_motions(observation)
-    if not (white or common or late):
+    white = _has_noise(joints)
+    if not (white or late):
         return
     standard_deviation = _deviation(joints) if white else np.zeros(len(joints.joints))
     times = max(1.0, observation.samples(training=True) / LOOKED)
     # The same in all samples: they grow with their number, noise with the root of it.
     late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
-    shares = np.sqrt(times) * np.random.default_rng(1).standard_normal((len(common), DRAWS))
-    for state, *moved in zip(observation.states(training=True),
-                             *(o.states(training=True) for o in common)):
+    for state in observation.states(training=True):
         if done >= LOOKED:
             return
         done += len(state.t)
         noise = np.zeros((3, len(state.t), len(joints.joints), DRAWS))
         if white:
             noise += _drawn(joints, len(state.t), standard_deviation, rng)
-        for aside, share in zip(moved, shares):
-            noise += np.multiply.outer(np.stack([aside.q, aside.v, aside.a]), share)
         errors = np.einsum('ojnk,onjr->knr', _slopes(robot, state, parameters, values), noise)
         yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
 
@@ -61,15 +56,6 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
 def _has_noise(joints):
     """Return whether the motion is filtered and differentiated, and has white noise before."""
     return not joints.measured_velocity and len(joints.kernel) >= 3
-
-
-def _as_motions(observation):
-    """Return JointSpaceObservations of which every one moves as a common error of the motion."""
-    if observation.common is None:
-        return []
-    joints, (t, errors) = observation.joints, observation.common
-    return [replace(joints, measured_velocity=False, position={
-        name: (t, x) for name, x in zip(joints.joints, each)}) for each in errors.T]
 
 
 def noisy_states(observation: Observation, robot: Mechanism

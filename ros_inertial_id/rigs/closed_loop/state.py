@@ -58,18 +58,12 @@ class MechanismState:
 
 @dataclass(frozen=True)
 class Observation:
-    """
-    The motion of one recording, closed piece by piece; ``joints`` observes z and tau.
-
-    common : times (L,) [s] and errors of z (L, k, d) by d independent ones of unit size that all
-        samples share (the camera's pose); None: no such errors
-    """
+    """The motion of one recording, closed piece by piece; ``joints`` observes z and tau."""
 
     robot: Mechanism
     joints: JointSpaceObservation
     continuation: Continuation
     summary: Mapping
-    common: tuple[np.ndarray, np.ndarray] | None = None
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""

@@ -4,8 +4,7 @@ What a closed loop's signals need from its equations: cutoff and torque clock.
 The cutoff is raised until the error between measured and predicted torque grows (closed-loop
 paper, Sec. 3.2): too low and the motion is cut, too high and noise enters the acceleration.  The
 torque's clock offset is where the torque lies closest to what any parameters could predict
-(variable projection, Golub and Pereyra 1973): no torque model is needed to align it.  Where it
-differs between both ends of the recording the clock drifts.
+(variable projection, Golub and Pereyra 1973): no torque model is needed to align it.
 """
 
 from dataclasses import replace
@@ -18,7 +17,7 @@ from .doubts import doubts_of
 from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
 from ..measurement.sources import guessed
-from ...errors import InertialIdError, RecordingError
+from ...errors import RecordingError
 from ...jackknife import left_out, standard_errors
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints
@@ -36,7 +35,6 @@ BAND = 0.4         # of the rate of the motion that is kept of it
 HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist differences err by more than 1 %
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
-SURE = 5.0         # standard errors beyond which a clock drifts
 STRETCHES = 20     # of the residual, longer than it is correlated
 MATTERS = 1e-3    # residual over torque: a smaller one has no cause that anybody would look for
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
@@ -46,7 +44,7 @@ class Trial:
     """
     A recording under different cutoffs and torque clocks; ``at`` gives its Observation.
 
-    Torques are stamped late by ``shift`` [s] in the ``middle`` [s], by ``drift`` per second more.
+    Torques are stamped late by ``shift`` [s].
     """
 
     def __init__(self, recording, robot, options):
@@ -54,11 +52,8 @@ class Trial:
         self._continuation = Continuation(robot)
         self._free = [p for p in all_parameters(robot) if p.name not in robot.known]
         self._scales = np.array([p.scale for p in self._free])
-        self.shift = self.drift = self.middle = 0.0
+        self.shift = 0.0
         self._effort = {}
-        clock = self.at(UNFILTERED).joints.clock
-        start, count = clock.segments[-1]
-        self.middle = 0.5 * (clock.segments[0][0] + start + count * clock.period)
 
     def at(self, cutoff: float) -> Observation:
         """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
@@ -67,8 +62,7 @@ class Trial:
             replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
             tuple(self._robot.joint_names[j] for j in self._robot.actuated))
         self._effort = self._effort or _on_slower_clock(joints.effort, joints.clock.period)
-        effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
-                  for name, (t, x) in self._effort.items()}
+        effort = {name: (t - self.shift, x) for name, (t, x) in self._effort.items()}
         trim = guessed(joints.clock, joints.kernel, joints.trim)
         joints = replace(joints, trim=trim, effort=effort)
         return Observation(self._robot, joints, self._continuation, joints.summary)
@@ -109,43 +103,8 @@ class Trial:
 
         cutoff : of the motion [Hz]; limit : the largest offset believed [s]
         """
-        found = self._offset(cutoff, limit)
-        if found is None:
-            raise RecordingError(f'{topic} and the motion are not on one clock',
-                                 expected=f'an offset within +-{limit} s', found='none that fits',
-                                 do='raise largest_clock_offset:, or stamp both alike')
-        return (self.shift + found[0], *found[1:])
-
-    def find_drift(self, cutoff: float, limit: float) -> bool:
-        """
-        Return whether ``drift`` and ``shift`` were changed: the ends of the recording differ.
-
-        cutoff [Hz], limit [s] : see ``torque_offset``
-        """
-        clock = self.at(BROADER * cutoff).joints.clock
-        (first, size), (last, other) = clock.segments[0], clock.segments[-1]
-        share = 2 if len(clock.segments) == 1 else 1
-        size, left = min(SAMPLES // 2, size // share), min(SAMPLES // 2, other // share)
-        ends = (first, size), (last + (other - left) * clock.period, left)
-        try:
-            found = [self._offset(cutoff, limit, end) for end in ends]
-        except InertialIdError:  # the filter is longer than an end, or no way leads there
-            return False
-        if None in found:
-            return False
-        (one, _, error), (two, _, error_two) = found
-        times = [start + 0.5 * count * clock.period for start, count in ends]
-        drift = (two - one) / (times[1] - times[0])
-        if abs(two - one) <= SURE * np.hypot(error, error_two):
-            return False
-        self.drift += drift
-        self.shift += one + drift * (self.middle - times[0])
-        return True
-
-    def _offset(self, cutoff, limit, stretch=None):
-        """Return offset, ratio and sd of ``torque_offset`` in a stretch, None where none fits."""
         observation = self.at(BROADER * cutoff)
-        state = self._state(observation, stretch)
+        state = self._state(observation)
         Q = _range(self._equations(state)[0])
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
@@ -164,12 +123,14 @@ class Trial:
         grid = np.linspace(-limit, limit, 41)
         k = int(np.argmin([error(x) for x in grid]))
         if k in (0, len(grid) - 1):
-            return None
+            raise RecordingError(f'{topic} and the motion are not on one clock',
+                                 expected=f'an offset within +-{limit} s', found='none that fits',
+                                 do='raise largest_clock_offset:, or stamp both alike')
         best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
                                options={'xatol': 1e-6})
         step = 0.1 / cutoff
         slope = (force(best.x + step) - force(best.x - step)) / (2.0 * step)
-        return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
+        return (self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
                 offset_error(Q, slope, force(best.x), len(self._robot)))
 
     def doubts(self, observation: Observation) -> list[dict[str, Any]] | None:
@@ -215,11 +176,11 @@ class Trial:
             yield (name, (W[i] - at_rest[i]).mean(-1) * self._scales,
                    float((known - known_at_rest)[:, i].mean()))
 
-    def _state(self, observation, stretch=None):
-        """Return one MechanismState of a stretch (start [s], samples), or that of most motion."""
+    def _state(self, observation):
+        """Return one MechanismState of the stretch of most motion."""
         joints = observation.joints
         clock = joints.clock
-        start, count = stretch or _longest_way(joints)
+        start, count = _longest_way(joints)
         if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
             raise RecordingError('the recording is too short to filter',
                                  found=f'{count * clock.period:.3f} s',

@@ -1,22 +1,22 @@
 """
 Calibration of an IMU by a motion that others measured: its clock, axes, scales and biases.
 
-What it should read of that motion differs from what it reads by noise, by a late and drifting
-clock, and by errors of the IMU.  Offset (in the middle) and drift of the clock come from
-correlating angular velocities.  A turn and errors of scales are taken out of the readings where
-they are beyond doubt: correcting by a number that is mostly noise would only add some.  Biases are
-the typical misfit, and a mounting that contradicts the motion is refused with the one that fits.
+What it should read of that motion differs from what it reads by noise, by a late clock, and by
+errors of the IMU.  The offset of the clock comes from correlating angular velocities.  A turn and
+errors of scales are taken out of the readings where they are beyond doubt: correcting by a number
+that is mostly noise would only add some.  Biases are the typical misfit, and a mounting that
+contradicts the motion is refused with the one that fits.
 """
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
 from .kalman import at_times
-from .marker_clocks import clock_drift, clock_offset
+from .marker_clocks import clock_offset
 from .sources import Series
 from ...errors import RecordingError
 from ...jackknife import left_out, standard_errors
@@ -39,8 +39,9 @@ TURN, SCALE = slice(0, 3), slice(12, 18)
 
 
 def calibrated_imu(imu: Series, rotation: np.ndarray,
-                   motion: Sequence[tuple[np.ndarray, np.ndarray]], limit: float, moved: float,
-                   before: Mapping[str, Any] | None = None) -> tuple[Series, dict[str, Any]]:
+                   motion: Sequence[tuple[np.ndarray, np.ndarray]], limit: float,
+                   moved: float | None = None,
+                   checked: bool = False) -> tuple[Series, dict[str, Any]]:
     """
     Return the readings along the described axes on the motion's clock, corrected, and a note.
 
@@ -48,14 +49,16 @@ def calibrated_imu(imu: Series, rotation: np.ndarray,
     rotation : (3, 3) IMU to the axes that it is described to have
     motion : uniform times (N,) [s] of each stretch, and the readings (N, 6) it leads to
     limit : largest offset of the clock [s], 0: the same clock
-    moved : standard deviation of the place that was predicted for [m]
-    before : note of the pass before; None: the motion has not followed the readings yet
+    moved : standard deviation of the place that was predicted for [m]; None: the description is
+        right, only the biases are found
+    checked : whether the mounting was checked before, so that turning has a direction
 
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
     turned = _along(imu.values, rotation)
     times, predicted = (np.concatenate(x) for x in zip(*motion))
-    stamps, clock = _on_time(imu, turned, times, predicted, limit, before)
+    offset = _clock_offset(imu, turned, times, predicted, limit, checked)
+    stamps = imu.t - offset
     stretches = [(stamps >= t[0]) & (stamps <= t[-1]) for t, _ in motion]
     read = np.concatenate([turned[x] for x in stretches])
     if len(read) < FEWEST:
@@ -64,19 +67,17 @@ def calibrated_imu(imu: Series, rotation: np.ndarray,
     expected = np.concatenate([at_times(stamps[x], *y) for x, y in zip(stretches, motion)])
     _check_mounting(imu.topic, expected, read, rotation)
     _check_body(imu.topic, expected[:, :3], read[:, :3])
-    # A motion that has followed readings says nothing of their scale.
-    errors = noted(before) if before else imu_errors(
-        read, expected, float(np.median(np.diff(stamps))), moved)
-    read = errors.corrected(read)
+    note = {}
+    if moved is not None:
+        errors = imu_errors(read, expected, float(np.median(np.diff(stamps))), moved)
+        read, turned, note = errors.corrected(read), errors.corrected(turned), errors.note()
     bias = np.median(read - expected, axis=0)
     residual = read - expected - bias
-    # A motion that has seen these readings has followed some of their noise.
-    variance = before['variance'] if before else white_variance(residual).tolist()
     gyro, force = np.split(_along(bias[None], rotation.T)[0], 2)
-    return (Series(imu.topic, stamps, errors.corrected(turned) - bias), {
-        **errors.note(), **clock, 'variance': variance,
+    return Series(imu.topic, stamps, turned - bias), {
+        **note, 'clock_offset': offset, 'variance': white_variance(residual).tolist(),
         'gyro_bias': gyro.tolist(), 'accelerometer_bias': force.tolist(),
-        'misfit': [float(np.sqrt((x ** 2).mean())) for x in np.split(residual, 2, axis=1)]})
+        'misfit': [float(np.sqrt((x ** 2).mean())) for x in np.split(residual, 2, axis=1)]}
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,9 @@ class ImuErrors:
         return _along(readings * (1.0 - self.scale), Rotation.from_rotvec(self.turn).as_matrix())
 
     def note(self) -> dict[str, list[Any]]:
-        """Return what was found, for logs and the model file; None is no scale error."""
+        """Return what was found, for the report; None is no scale error."""
         return {'turned_degrees': np.degrees(self.turn).tolist(),
                 'scale_corrected': [float(x) or None for x in self.scale]}
-
-
-def noted(note: Mapping[str, Any]) -> ImuErrors:
-    """Return the ImuErrors that a ``note`` of a model file says."""
-    return ImuErrors(np.radians(note.get('turned_degrees') or np.zeros(3)),
-                     np.array([x or 0.0 for x in note.get('scale_corrected') or np.zeros(6)]))
 
 
 def imu_errors(read: np.ndarray, expected: np.ndarray, period: float,
@@ -176,18 +171,14 @@ def _fit_by_parts(A, y, prior):
     return found, standard_errors(without)
 
 
-def _on_time(imu, turned, t, predicted, limit, before):
-    """Return the stamps (n,) of an IMU on the clock t (N,) of the motion, and what was found."""
-    turning = [predicted[:, :3], turned[:, :3]]
-    if before is None:  # the mounting is not checked yet: the speed of turning has no direction
-        turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
-    stamps, offset, drift = imu.t, 0.0, before['clock_drift'] if before else 0.0
-    if limit and before is None:
-        drift = clock_drift(t, turning[0], stamps, turning[1], limit, imu.topic)
-    stamps = stamps - drift * (stamps - 0.5 * (t[0] + t[-1]))
-    if limit:
-        offset = clock_offset(t, turning[0], stamps, turning[1], limit, imu.topic)
-    return stamps - offset, {'clock_offset': offset, 'clock_drift': drift}
+def _clock_offset(imu, turned, t, predicted, limit, checked):
+    """Return how late [s] an IMU is stamped against the clock t (N,) of the motion."""
+    if not limit:
+        return 0.0
+    turning, expected = turned[:, :3], predicted[:, :3]
+    if not checked:  # of a wrong mounting the speed of turning is right
+        turning, expected = (np.linalg.norm(x, axis=1)[:, None] for x in (turning, expected))
+    return clock_offset(t, expected, imu.t, turning, limit, imu.topic)
 
 
 def _check_mounting(topic, predicted, measured, rotation):

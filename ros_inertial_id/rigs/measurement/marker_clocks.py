@@ -18,9 +18,6 @@ from ...measurement import signals
 ONE_CLOCK = 0.5    # share of stamps that two topics of one camera have in common
 SLOW = 0.5         # of the samples of the fastest topic: too slow to be the clock
 GAP = 1.6          # periods: between samples further apart nothing is interpolated
-SHORTEST = 2.0     # [s] of a recording in which a clock is looked for by itself
-PARTS = 6, 12      # of a recording, fewest and most, to see a clock drift
-SURE = 6.0         # standard errors of a drift, known by a few parts: beyond it is no chance
 
 
 def own_clocks(markers: Sequence[Marker]) -> list[str]:
@@ -114,31 +111,3 @@ def clock_offset(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
                              expected=f'within +-{limit} s', do='raise largest_clock_offset:')
     a, b, _ = np.polyfit(grid[k - 1:k + 2] - grid[k], values[k - 1:k + 2], 2)
     return float(grid[k] - b / (2 * a))
-
-
-def clock_drift(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
-                measured: np.ndarray, limit: float, topic: str) -> float:
-    """
-    Return by how much per second ``measured`` is stamped later, zero where that may be chance.
-
-    The offsets of parts of the recording lie on a line, whose slope is known by how far beside it
-    they are.  Zero also where the recording has too few parts, or one shows no offset.
-
-    t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
-    limit : largest offset believed [s]; topic : for the message
-    """
-    count = min(PARTS[1], int((t[-1] - t[0]) / SHORTEST))
-    if count < PARTS[0]:
-        return 0.0
-    middles, offsets = [], []
-    for part in np.array_split(np.arange(len(t)), count):
-        first, last = t[part[[0, -1]]]
-        near = (measured_t > first - 2.0 * limit) & (measured_t < last + 2.0 * limit)
-        try:
-            offsets.append(clock_offset(t[part], reference[part], measured_t[near],
-                                        measured[near], limit, topic))
-        except RecordingError:
-            return 0.0
-        middles.append(0.5 * (first + last))
-    (slope, _), covariance = np.polyfit(middles, offsets, 1, cov=True)
-    return float(slope) if abs(slope) > SURE * np.sqrt(covariance[0, 0]) else 0.0

@@ -89,13 +89,6 @@ def test_slow_samples_bias_nothing():
     assert model.preprocessing[0]['cutoff'] <= 15.0
 
 
-def test_model_predicts_the_torque_of_another_motion():
-    fast = recording(lambda t: oracle.cycloid(t), duration=2.0)
-    found = identify([recording(seed=1)], replace(OPTIONS, cutoff=10.0), method='closed_loop',
-                     validate=[fast])
-    assert found.model.statistics['validation']['raw']['relative_percent'] < 2.0
-
-
 def test_recovers_slider_friction_and_spring():
     force, stiffness, rest = 1.5, 60.0, 0.28
 

@@ -11,7 +11,6 @@ import slider_crank_lagrangian as oracle
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.report.recording_words import signal_sentences
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 from ros_inertial_id.rigs.closed_loop.tuning import offset_error
 
@@ -39,7 +38,6 @@ def test_occlusion_costs_what_it_hides_and_no_more():
                      method='closed_loop').model
     made = recording(0, {CRANK: four_of_five, SLIDER: four_of_five})
     error, notes = errors(made, OPTIONS)
-    assert notes['marker_frames_of_another_assembly'] > 50  # 16 % of 1440 show the slider alone
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
     model = identify([made], OPTIONS, method='closed_loop').model
     off, stated = standard_errors(model)
@@ -54,24 +52,9 @@ def test_error_of_the_torques_clock_is_in_the_stated_errors():
     found, known = (identify([made], replace(OPTIONS, largest_clock_offset=limit),
                              method='closed_loop').model for limit in (0.05, 0.0))
     note = found.preprocessing[0]
-    assert 'torque_clock_drift' not in note
     assert abs(note['torque_clock_offset']) < 3.5 * note['torque_clock_offset_error'] < 5e-4
     one, other = ({e['name']: e['standard_error'] for e in m.base} for m in (found, known))
     assert one['mcy2'] > 1.1 * other['mcy2'] and one['mcxR1'] < 1.1 * other['mcxR1']
-
-
-def test_drift_of_the_torques_clock_is_found_beside_its_offset():
-    """0.1 % fast and 2 ms late in the beginning; without a drift none is found (test above)."""
-    made = recording(0, {CRANK: always, SLIDER: always})
-    torque = made.channels['/torque']
-    late = np.round(1.001 * torque.stamp_ns + 2e6).astype(np.int64)
-    drifting = replace(made, channels={**made.channels, '/torque': replace(
-        torque, stamp_ns=late, received_ns=late)})
-    notes = closed_loop.observe(drifting, MECHANISM, OPTIONS).summary
-    # Both ends are known to some 0.1 ms (test above), three seconds apart.
-    assert notes['torque_clock_drift'] == pytest.approx(1e-3, abs=2e-4)
-    assert notes['torque_clock_offset'] == pytest.approx(2e-3 + 1e-3 * DURATION / 2, abs=4e-4)
-    assert any('clock of /torque drifts by +' in x for x in signal_sentences([notes]))
 
 
 def test_error_of_a_clock_is_not_shrunk_by_parameters_that_follow_the_residual():
@@ -120,4 +103,5 @@ def test_exchanges_and_outliers_leave_no_trace(camera):
     error, notes = errors(made, options)
     # A pose of the camera from 1440 frames turns the crank by a hundredth of a degree.
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
-    assert notes['marker_frames'] > 0.85 * DURATION * RATE
+    # A frame of which most readings are wrong, or that the slider alone shows, is left out.
+    assert notes['marker_frames'] > 0.75 * DURATION * RATE

@@ -66,14 +66,6 @@ def test_constant_rotation_passes_a_low_filter_unchanged():
                                atol=1e-6)
 
 
-def test_derivatives_keep_the_amplitude_where_central_differences_lose_it():
-    x = np.sin(2 * np.pi * 8.0 * T)[:, None]
-    _, first, second = signals.smoothed_derivatives(x, np.ones(1), PERIOD)
-    w = 2 * np.pi * 8.0
-    np.testing.assert_allclose(first[INSIDE, 0], w * np.cos(w * T)[INSIDE], atol=1e-6 * w)
-    np.testing.assert_allclose(second[INSIDE, 0], -w ** 2 * x[INSIDE, 0], atol=1e-6 * w ** 2)
-
-
 def test_imu_beside_the_frame_gives_the_frames_motion():
     R, omega, alpha = _tumbling()
     arm, turn = np.array([0.1, -0.2, 0.05]), Rotation.from_euler('xyz', [0.3, -0.5, 1.0])

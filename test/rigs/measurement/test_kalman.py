@@ -88,21 +88,3 @@ def test_causal_filter_ends_where_the_smoother_does():
     np.testing.assert_allclose(causal.x[-1], smooth.x[-1], rtol=1e-12)
     trace = [np.trace(e.covariance, axis1=1, axis2=2) for e in (causal, smooth)]
     assert (trace[1] <= trace[0] * (1 + 1e-9)).all()
-
-
-def test_deviations_are_honest_for_a_sine():
-    t = np.arange(0.0, 4.0, 0.005)
-    w, noise = 6.0, 1e-3
-    truth = np.stack([np.sin(w * t), w * np.cos(w * t), -w ** 2 * np.sin(w * t)], axis=1)
-    rng = np.random.default_rng(2)
-    measured = truth[:, :1] + noise * rng.standard_normal((len(t), 1))
-    F, Q = white_jerk(1, 0.005, 0.5 * w ** 6 * 0.01)
-    H = np.broadcast_to(np.eye(1, 3), (len(t), 1, 3))
-    zero = np.zeros_like(truth)
-    out = estimate(F, Q, zero, Readings(H, measured, np.full_like(measured, noise ** 2)),
-                   np.array([1.0, 10.0, 100.0]))
-    standard_deviation = np.sqrt(np.diagonal(out.covariance, axis1=1, axis2=2))
-    # The jerk of a sine is no white noise, so the deviations are honest within a factor of two.
-    ratio = np.sqrt((((out.x - truth) / standard_deviation) ** 2).mean(0))
-    assert (ratio < 2.0).all()
-    assert np.std(out.x[:, 0] - truth[:, 0]) < 0.5 * noise
