@@ -19,9 +19,7 @@ from ...measurement import signals
 from ...measurement.recording import Recording
 
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
-# Times the largest mass of the calibration, which cannot see less than a percent of change with
-# the load: over ten times its span that is a tenth of the stiffness.
-BEYOND = 2.5
+BEYOND = 2.5  # times the largest mass of the calibration: no spring is linear for ever
 IMPACT = 6.0  # times the usual residual: something touched the platform ...
 SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
 QUIET = 0.25  # share of the time that surely nothing touched it
