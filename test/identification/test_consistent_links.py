@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
+import simulated_rigs
 import slider_crank_runs as crank
 
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
@@ -23,6 +24,7 @@ from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.calibration.feasible import feasible_interval
 from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
+from ros_inertial_id.rigs.simulation.wrist_sensor import PARAMETERS
 
 rigid_body = METHODS['rigid_body']
 
@@ -131,29 +133,26 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
 @pytest.fixture(scope='module')
 def wrist():
     pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
-    rig = WristRig(FRANKA, tuple(f'fr3_joint{i}' for i in range(1, 8)), 'fr3_flange')
-    return rig, rig.record(5.0)
+    return simulated_rigs.wrist(FRANKA, 5.0)
 
 
 def test_principal_moments_alone_are_no_bodies(wrist):
     with pytest.raises(EstimationError, match='all ten'):
-        identify([wrist[1]], replace(BODIES, unknowns='principal'), method='rigid_body')
+        identify([wrist], replace(BODIES, unknowns='principal'), method='rigid_body')
 
 
 def test_payload_becomes_a_link_of_the_urdf(wrist):
-    rig, recording = wrist
-    model = identify([recording], BODIES, method='rigid_body').model
+    model = identify([wrist], BODIES, method='rigid_body').model
     loaded = load_robot_model(described(model))
     difference = loaded.inertias - load_robot_model(FRANKA).inertias
     np.testing.assert_allclose(difference[:6], 0.0, atol=1e-12)
     # fr3_flange is 0.107 m along z from the frame of joint 7.
-    m, cx, cy, cz = rig.parameters[:4]
+    m, cx, cy, cz = PARAMETERS[:4]
     np.testing.assert_allclose(difference[6, :4], [m, cx, cy, cz + 0.107 * m], rtol=0.01)
     with pytest.raises(RobotModelError, match="'payload' already"):
-        urdf_with_payload(loaded.urdf, 'fr3_flange', rig.parameters)
+        urdf_with_payload(loaded.urdf, 'fr3_flange', PARAMETERS)
     with pytest.raises(RobotModelError, match="'sensor'.*fr3_flange"):
-        urdf_with_payload(FRANKA, 'sensor', rig.parameters)
+        urdf_with_payload(FRANKA, 'sensor', PARAMETERS)
 
 
 def test_slider_crank_is_of_matter():

@@ -105,7 +105,7 @@ def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
     truth, file = rig
     loads = []
     for k, place in enumerate(PLACES):
-        weight = truth.SimulatedLink('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
+        weight = truth.Link('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
         loads += ['--loaded', folder / f'load{k}', ' '.join(map(str, truth.ten(weight)))]
     out = folder / 'calibrated.yaml'
     status, printed, _ = _run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',

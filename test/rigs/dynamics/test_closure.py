@@ -3,6 +3,7 @@
 from dataclasses import replace
 import re
 
+from closed_mechanism import ClosedMechanism
 from machines import GRAVITY, machine, MACHINES, text
 import numpy as np
 import pinocchio as pin
@@ -18,7 +19,6 @@ from ros_inertial_id.rigs.closed_loop.state import projected_rows
 from ros_inertial_id.rigs.dynamics.assembly import mechanism_from_options
 from ros_inertial_id.rigs.dynamics.continuation import Continuation, guard, random_walk
 from ros_inertial_id.rigs.dynamics.mechanism import MechanismOptions
-from ros_inertial_id.rigs.simulation.closed_mechanism import ClosedMechanism
 
 closed_loop = METHODS['closed_loop']
 
