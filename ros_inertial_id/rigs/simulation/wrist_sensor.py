@@ -95,16 +95,16 @@ class LiveWrist:
 
     def advance(self, duration: float = STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
-        data, t, q, true, seen = self.data, [], [], [], []
+        data, t, q, exact, noisy = self.data, [], [], [], []
         for _ in range(round(duration * RATE)):
             t.append(self.time)
             data.qpos[self._dof], data.qvel[self._dof], data.qacc[self._dof] = self._reference()
             self._mujoco.mj_inverse(self.model, data)
-            true.append(data.sensordata.copy())
-            seen.append(true[-1] + NOISE * self._rng.standard_normal(12))
+            exact.append(data.sensordata.copy())
+            noisy.append(exact[-1] + NOISE * self._rng.standard_normal(12))
             q.append(data.qpos[self._dof] + ENCODER_NOISE * self._rng.standard_normal(len(JOINTS)))
             self._count += 1
-        when, seen, true = stamps(t), np.array(seen), np.array(true)
+        when, true, seen = stamps(t), np.array(exact), np.array(noisy)
         made = (channel(STATES, JOINT_STATE, when, {'position': np.array(q)}, JOINTS),
                 wrench_channel(SENSOR, when, seen[:, :6] + BIAS, self.link),
                 imu_channel(PAYLOAD_IMU, when, seen[:, 6:], self.link),

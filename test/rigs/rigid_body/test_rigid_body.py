@@ -131,8 +131,8 @@ def test_recovers_payload_and_bias_behind_a_wrist_sensor(swing):
 
 
 def test_payload_with_an_imu_needs_no_joint_states(swing):
-    alone = replace(swing, channels={t: c for t, c in swing.channels.items()
-                                    if t != '/joint_states'}, robot_description='')
+    channels = {t: c for t, c in swing.channels.items() if t != '/joint_states'}
+    alone = replace(swing, channels=channels, robot_description='')
     text = ('bodies: {payload: {imu: /payload/imu}}\n'
             'wrenches: {/wrench: {acts_on: payload}}\n')
     _check_payload(identify([alone], OPTIONS, method='rigid_body', urdf=text).model)
