@@ -2,10 +2,10 @@
 
 import pathlib
 
+from closed_mechanism import ClosedMechanism
 import numpy as np
 
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.rigs.simulation.closed_mechanism import ClosedMechanism
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 STEP = 1e-4  # [s]: half of it is the lag of velocities in the integration

@@ -1,13 +1,61 @@
 """Rigs of the suspended platform with known truth: Table 1 of suspended_platform, and a leg."""
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
+from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.rigs.simulation import two_link_platform as shown
-from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig, SimulatedLink
+from ros_inertial_id.rigs.simulation.platform import (channels_of, MARKERS, PlatformRig, RATE,
+                                                      SimulatedLink)
+
+
+@dataclass(frozen=True)
+class Link(SimulatedLink):
+    """
+    One that other joints than the shown ones carry, with viscous friction [N m s/rad].
+
+    kind : fixed, spherical or revolute, about axis (3,) in the link's frame
+    """
+
+    kind: str = 'spherical'
+    friction: float = 0.0
+    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
+
+
+class TrueRig(PlatformRig):
+    """A PlatformRig of Links whose platform touches a stop below a height [m], None: none."""
+
+    def __init__(self, links, springs, posture, held=True, seed=0, stop=None):
+        self._stop = stop
+        super().__init__(links, springs, posture, held, seed)
+        for joint in range(1, self.model.njnt):
+            link = next(k for k in links if k.name == self.model.joint(joint).name)
+            first = self.model.jnt_dofadr[joint]
+            count = 3 if link.kind == 'spherical' else 1
+            self.model.dof_damping[first:first + count] = link.friction
+
+    def _release(self, body, link):
+        if link.kind == 'revolute':
+            body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, name=link.name, axis=link.axis)
+        else:
+            super()._release(body, link)
+
+    def _wrench(self):
+        out = super()._wrench()
+        if self._stop is not None:
+            out[2] += 2e5 * max(0.0, self._stop - self.data.qpos[2])  # a hard rubber stop
+        return out
+
+    def record(self, duration):
+        """Return the Recording of ``duration`` [s] with named markers and the topics of IMUs."""
+        channels = channels_of([self.step() for _ in range(round(duration * RATE))], 1e9)
+        channels[MARKERS] = replace(
+            channels[MARKERS], type='visualization_msgs/msg/MarkerArray',
+            names=tuple(label for link in self.links for label in link.layout))
+        return Recording(channels, '', 'upright', {'path': 'simulated platform'})
 
 
 def turned(axis, degrees):
@@ -20,14 +68,20 @@ def cloud(prefix, places):
     return {f'{prefix}{k}': np.array(p, dtype=float) for k, p in enumerate(places)}
 
 
-def named(link, name, prefix):
-    """Return a SimulatedLink under another name, without an IMU, its markers as prefix0, ..."""
-    return replace(link, name=name, imu=None, layout=cloud(prefix, link.layout.values()))
+def named(link, name, prefix, kind='fixed'):
+    """Return a shown link under another name, without an IMU, its markers as prefix0, ..."""
+    return replace(jointed(link, kind), name=name, imu=None,
+                   layout=cloud(prefix, link.layout.values()))
+
+
+def jointed(link, kind):
+    """Return a SimulatedLink as a Link on a joint of a ``kind``."""
+    return Link(**{f.name: getattr(link, f.name) for f in fields(link)}, kind=kind)
 
 
 SPRINGS, STIFFNESS = shown.SPRINGS, shown.SPRINGS.stiffness
 PLATFORM = named(shown.PLATFORM, 'platform', 'p')
-LINK0, LINK1 = named(shown.TRUNK, 'link0', ''), named(shown.LIMB, 'link1', 'q')
+LINK0, LINK1 = named(shown.TRUNK, 'link0', ''), named(shown.LIMB, 'link1', 'q', 'spherical')
 TWO_LINKS = (PLATFORM, LINK0, LINK1)
 POSTURES = ([turned('x', 0)], [turned('x', -35)], [turned('y', -90)],
             [turned('z', 90) @ turned('x', 30)])
@@ -37,14 +91,13 @@ _LEG = [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.08], [0.1, -0.1, -0.15], [-0.1, -0.1, 
 _FOOT = [[0.06, 0.1, -0.05], [-0.06, 0.1, -0.03], [0.06, -0.06, -0.05], [-0.06, -0.06, -0.03],
          [0.05, 0.15, 0.03], [-0.05, 0.16, 0.02]]
 LEG = (PLATFORM, LINK0,
-       SimulatedLink('thigh', 8.0, np.array([0, 0.01, -0.19]), np.diag([0.14, 0.14, 0.03]),
-                     'spherical', friction=1.5, layout=cloud('t', _LEG)),
-       SimulatedLink('shank', 3.5, np.array([0, 0, -0.18]), np.diag([0.045, 0.045, 0.006]),
-                     'revolute', axis=np.array([1.0, 0, 0]), position=np.array([0, 0, -0.42]),
-                     friction=0.6, layout=cloud('s', 0.8 * np.array(_LEG))),
-       SimulatedLink('foot', 1.1, np.array([0, 0.06, -0.03]), np.diag([0.005, 0.0015, 0.005]),
-                     'spherical', position=np.array([0, 0, -0.40]), friction=0.08,
-                     layout=cloud('f', _FOOT)))
+       Link('thigh', 8.0, np.array([0, 0.01, -0.19]), np.diag([0.14, 0.14, 0.03]),
+            friction=1.5, layout=cloud('t', _LEG)),
+       Link('shank', 3.5, np.array([0, 0, -0.18]), np.diag([0.045, 0.045, 0.006]),
+            kind='revolute', axis=(1.0, 0.0, 0.0), position=np.array([0, 0, -0.42]), friction=0.6,
+            layout=cloud('s', 0.8 * np.array(_LEG))),
+       Link('foot', 1.1, np.array([0, 0.06, -0.03]), np.diag([0.005, 0.0015, 0.005]),
+            position=np.array([0, 0, -0.40]), friction=0.08, layout=cloud('f', _FOOT)))
 
 
 def ten(link):
@@ -76,22 +129,19 @@ def description(links, calibrated=True):
                            'mass': float(sum(link.mass for link in links[1:]))}, sort_keys=False)
 
 
-def record(links, posture, duration, seed, held=True, noise=3e-4, stop=None):
+def record(links, posture, duration, seed, held=True, stop=None):
     """Return a Recording of links (after the first, which is bolted) in a posture."""
-    rig = PlatformRig(links, SPRINGS, [None, *posture], held,
-                      PlatformOptions(seed=seed, marker_noise=noise), stop)
-    return rig.record(duration)
+    return TrueRig(links, SPRINGS, [None, *posture], held, seed, stop).record(duration)
 
 
-def loaded(added, duration, seed, springs=SPRINGS):
+def loaded(added, duration, seed, platform=PLATFORM, springs=SPRINGS):
     """Return (Recording, ten parameters) of the platform with a known (mass, place) on it."""
-    links, pi = [PLATFORM], np.zeros(10)
+    links, pi = [platform], np.zeros(10)
     if added:
-        weight = SimulatedLink('weight', added[0], np.array(added[1]), np.diag([0.3, 0.3, 0.5]))
+        weight = Link('weight', added[0], np.array(added[1]), np.diag([0.3, 0.3, 0.5]))
         links.append(weight)
         pi = ten(weight)
-    rig = PlatformRig(links, springs, [None] * (len(links) - 1), True, PlatformOptions(seed=seed))
-    return rig.record(duration), pi
+    return TrueRig(links, springs, [None] * (len(links) - 1), True, seed).record(duration), pi
 
 
 def truth(model, links):

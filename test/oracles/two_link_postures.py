@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ros_inertial_id.rigs.suspended_platform.postures import overall_moments, Postures
+from ros_inertial_id.rigs.calibration.postures import Postures
 
 MASS = 80.817
 TEXT = """
@@ -45,8 +45,14 @@ def postures():
     """Return the Postures of Table 2."""
     turn = Rotation.from_matrix(TURN).as_matrix()  # four printed digits are no rotation yet
     rotations = np.stack([np.broadcast_to(np.eye(3), (3, 3, 3)), turn], axis=1)
-    moments = overall_moments(MASS, CENTER, [tensor(*row) for row in INERTIA])
-    return Postures(rotations, np.zeros((3, 2, 3)), moments)
+    moments = [_about_the_joint(tensor(*row), np.array(c)) for row, c in zip(INERTIA, CENTER)]
+    return Postures(rotations, np.zeros((3, 2, 3)), np.array(moments))
+
+
+def _about_the_joint(inertia, center):
+    """Return the ten parameters of all links by their inertia about their centre (Steiner)."""
+    moved = inertia + MASS * (center @ center * np.eye(3) - np.outer(center, center))
+    return [MASS, *MASS * center, *moved[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
 
 
 def with_table_3(result):

@@ -70,11 +70,10 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
 
 
 def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generator,
-                  gravity_world: np.ndarray, held: bool = False) -> tuple[BodyState, ...]:
+                  gravity_world: np.ndarray) -> tuple[BodyState, ...]:
     """
     Return a BodyState per joint: random motion that the joints allow.
 
-    held : joints stand still (each sample at another place), the whole moves
     samples : of every state; rng : of the motion; gravity_world : (3,) [m/s^2]
     """
     def some(size, scale=1.0):
@@ -82,13 +81,12 @@ def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generato
 
     frames = []
     for joint in joints:
-        rate = 0.0 if held else 1.0
         if joint.parent < 0:
             R = Rotation.random(samples, rng).as_matrix()
             frames.append((some(3), R, some(3, 2.0), some(3, 5.0), some(3, 5.0)))
             continue
         p, R, omega, alpha, acc = frames[joint.parent]
-        turn, spin, speeding = _relative(joint, samples, rng, rate)
+        turn, spin, speeding = _relative(joint, samples, rng)
         spin, speeding = _apply(R, spin), _apply(R, speeding)
         Rc = R @ turn
         r, s = _apply(R, joint.position), _apply(Rc, joint.own_position)
@@ -99,20 +97,20 @@ def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generato
     return tuple(_state(frame, gravity_world, rng) for frame in frames)
 
 
-def _relative(joint, samples, rng, rate):
+def _relative(joint, samples, rng):
     """Return rotation (N, 3, 3), rates and accelerations (N, 3) of a joint, in the parent."""
     zero = np.zeros((samples, 3))
     if joint.kind == 'fixed':
         return np.broadcast_to(joint.rotation, (samples, 3, 3)), zero, zero
     if joint.kind == 'spherical':
         turn = Rotation.random(samples, rng).as_matrix()
-        return (turn, rate * 2.0 * rng.standard_normal((samples, 3)),
-                rate * 5.0 * rng.standard_normal((samples, 3)))
+        return (turn, 2.0 * rng.standard_normal((samples, 3)),
+                5.0 * rng.standard_normal((samples, 3)))
     angle = rng.uniform(-np.pi, np.pi, (samples, 1))
     turn = joint.rotation @ Rotation.from_rotvec(angle * joint.axis).as_matrix()
     axis = joint.rotation @ joint.axis
-    return (turn, rate * 2.0 * rng.standard_normal((samples, 1)) * axis,
-            rate * 5.0 * rng.standard_normal((samples, 1)) * axis)
+    return (turn, 2.0 * rng.standard_normal((samples, 1)) * axis,
+            5.0 * rng.standard_normal((samples, 1)) * axis)
 
 
 def _apply(R, x):

@@ -15,6 +15,7 @@ from typing import Any, Generic
 import numpy as np
 
 from .description import with_inertials
+from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState, doubt
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -102,6 +103,18 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Des
                          options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
         """Return the YAML text of a ``robot`` with ``inertial`` of the identified ``links``."""
         return with_inertials(robot.urdf, links)
+
+    def random_state(self, robot: Any, samples: int, rng: np.random.Generator) -> BodiesState:
+        """Return a BodiesState of random motion: what the structure alone can show."""
+        bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
+        none = np.zeros((samples, 6 * len(robot.wrenches)))
+        return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
+
+    def validity_range(self, state: BodiesState,
+                       robot: Any) -> dict[str, dict[str, np.ndarray]]:
+        """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
+        return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
+                for name, body in zip(robot.body_names, state.bodies)}
 
     def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
                    parameters: Sequence[Parameter]
@@ -246,9 +259,15 @@ class _Equations:
         """Return a state, every so many of its rows (N, m, p), and all of y (N, m)."""
         blocks = list(self._rows(state))
         self.names = [group.name for group in blocks[0].groups]
-        A = np.zeros((len(state.t), len(self.names), self._count))
-        for k in range(len(self.names)):
-            A[:, k, blocks[0].groups[k].columns] = np.concatenate([b.groups[k].W for b in blocks])
-        y = np.stack([np.concatenate([b.groups[k].y for b in blocks])
-                      for k in range(len(self.names))], axis=1)
+        A, y = dense_rows(blocks, self._count)
         return state, A[::self._stride].copy(), y
+
+
+def dense_rows(blocks: Sequence[RegressorBlock], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows (N, m, ``count``) and y (N, m) of the m RowGroups in ``blocks``."""
+    groups = list(zip(*(block.groups for block in blocks)))
+    y = np.stack([np.concatenate([g.y for g in group]) for group in groups], axis=1)
+    A = np.zeros((*y.shape, count))
+    for k, group in enumerate(groups):
+        A[:, k, group[0].columns] = np.concatenate([g.W for g in group])
+    return A, y

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..measurement.body_state import on_clock
-from ..measurement.sources import gaps_between, half_width, noise_again
+from ..measurement.sources import gaps_between, guessed, half_width, noise_again, usable
 from ...errors import ConfigError
 from ...measurement import signals
 
@@ -54,12 +54,15 @@ class BodiesObservation:
     kernel: np.ndarray
     motion: Callable
     wrenches: tuple
-    trim: float
-    decimate: int
     summary: Mapping
     sign: float = 1.0
     filtered: Callable | None = None
     noisy: Callable | None = None
+
+    @property
+    def decimate(self) -> int:
+        """Return of how many samples one trains."""
+        return self.summary['decimate']
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -74,7 +77,7 @@ class BodiesObservation:
         what the filter guesses there is no motion of theirs, and no residual of the model.
         """
         period = self.clock.period
-        edge = int(round(self.trim / period))
+        edge = int(round(guessed(self.clock, self.kernel, 1.0 / self.summary['cutoff']) / period))
         stride = self.decimate if training else 1
         for number, (start, count) in enumerate(self.clock.segments):
             if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
@@ -114,19 +117,25 @@ class BodiesObservation:
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
-def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
-                   options: Any) -> dict[str, Any]:
+def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
+                     choose: Callable[[], tuple[float, float | None]]
+                     ) -> tuple[signals.Clock, np.ndarray, dict[str, Any]]:
     """
-    Return what a BodiesObservation's summary says of its clock and filter.
+    Return (the usable Clock, kernel of the low-pass (odd,), what a summary says of both).
 
-    cutoff : of the low-pass [Hz]; ends_at : where the motion ends [Hz], None where nobody looked
-    options : with the cutoff that was asked for and ``decimate``
+    topic : of the motion; options : with the cutoff that is asked for and ``decimate``
+    choose : -> the cutoff where none is [Hz], and where the motion ends [Hz]
     """
-    return {'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
-            'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
-            'duration': sum(count for _, count in clock.segments) * clock.period,
-            'cutoff': cutoff, 'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
-            'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
+    cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, topic)
+    return clock, kernel, {
+        'topic': topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
+        'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),
+        'segments': len(clock.segments),
+        'duration': sum(count for _, count in clock.segments) * clock.period, 'cutoff': cutoff,
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
+        'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
 
 
 def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,

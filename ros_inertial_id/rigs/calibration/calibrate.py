@@ -15,7 +15,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .load_dependence import check_stiffness, contradictions, LoadedStiffness, stiffness_by_load
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.joints import free_joint, random_bodies
 from ..bodies.observation import BodiesState
@@ -47,9 +46,8 @@ class Calibration:
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
-    loads : LoadedStiffness of every load by itself
     preprocessing : per recording the summary of its observation
-    doubts : what contradicts the markers' layout or the loads, in words
+    doubts : what contradicts the markers' layout, in words
     text : the description with all of it filled in
     """
 
@@ -64,7 +62,6 @@ class Calibration:
     rest_rpy: np.ndarray
     residual: dict[str, float]
     excess: float
-    loads: tuple[LoadedStiffness, ...]
     preprocessing: tuple
     doubts: tuple
     text: str
@@ -90,8 +87,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     loaded : [(Recording, added (10,)), ...], inertial parameters in the platform's frame, zeros
         for the empty platform, at least one not
     options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
-    RecordingError without two different masses; EstimationError when a number is not determined,
-    or the stiffness depends on the load.
+    RecordingError without two different masses; EstimationError when a number is not determined.
     """
     if not any(np.any(added) for _, added in loaded):
         raise RecordingError('the platform was recorded empty only', expected='recordings with a '
@@ -99,8 +95,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     if len(masses := {float(added[0]) for _, added in loaded}) < 2:
         raise RecordingError('all recordings carry the same mass', expected='two masses or more, '
                              'of which one may be none', found=f'{masses.pop():g} kg in all',
-                             do='record the empty platform, too: one mass does not show whether '
-                                'the stiffness of the springs depends on the load')
+                             do='record the empty platform, too: with one mass the size of the '
+                                'stiffness rests on how the mass tilts it')
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
     observations = []
     for number, (recording, _) in enumerate(loaded, 1):
@@ -128,16 +124,13 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
-    doubts = (*(doubt['says'] for o in observations for doubt in o.summary['doubts']
-                if doubt['severity'] == 'wrong'), *contradictions(states, rest, value, residual))
-    loads = stiffness_by_load(states, rest, value)
-    if not doubts:
-        check_stiffness(loads)
+    doubts = [doubt['says'] for o in observations for doubt in o.summary['doubts']
+              if doubt['severity'] == 'wrong']
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = _described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu,
                    largest_load=max(float(added[0]) for _, added in loaded),
-                   residual=residual, excess=excess, loads=loads,
+                   residual=residual, excess=excess,
                    doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 

@@ -1,26 +1,30 @@
 """
-Held postures: overall moments to link parameters, what they leave open, which posture helps.
+Held postures: overall moments to link parameters, and what they leave open.
 
-Step one of suspended_platform, by overall mass moments: a rig or a device for single bodies
-reports them, or free vibrations with the links held.  Then all links are one rigid body on the
-platform: the description with its first link alone, which is the whole (Homma and Yamaura, Eqs. 1
-to 4).  What postures alone never determine is given as a combination, with the interval in which
-the bodies are physically consistent.
+Step one of suspended_platform, by overall mass moments of free vibrations with the links held.
+Then all links are one rigid body on the platform: the description with its first link alone,
+which is the whole (Homma and Yamaura, Eqs. 1 to 4).  Moving a body's moments into another frame is
+a congruence of its pseudo-inertia, P' = T P T', so the moments of the whole are linear in the
+links' parameters whatever the joints (Eqs. 5 to 7 and 10, there for spherical joints).  What
+postures alone never determine is given as a combination, with its interval (Eq. 19).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
+from scipy.spatial.transform import Rotation
 import yaml
 
-from .feasible import diagonal_interval, feasible_interval
-from ..suspended_platform.method import SuspendedPlatform
-from ..suspended_platform.postures import (joined, link_parameters, posture_block, Postures,
-                                           postures_of, random_postures)
-from ...dynamics.inertial_parameters import SYMBOLS
+from ..bodies.joints import random_bodies
+from ..measurement.body_state import BodyState
+from ..suspended_platform.method import known_mass, SuspendedPlatform
+from ..suspended_platform.rig import PlatformRig
+from ...dynamics.inertial_parameters import (Parameter, parameters_of, pseudo_inertia, SYMBOLS,
+                                             UNITS)
+from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
@@ -30,7 +34,24 @@ from ...identification.prepare.dataset import Progress
 from ...identification.prepare.robot import robot_of
 from ...measurement.recording import Recording
 
+MOMENTS = ('Ixx', 'Iyy', 'Izz')
+ZERO = 1e-12  # what rounding leaves of a direction that has no such component
+_UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
 suspended_platform = SuspendedPlatform()
+
+
+@dataclass(frozen=True)
+class Postures:
+    """
+    Held postures with the moments of the whole.
+
+    rotations (N, n, 3, 3), positions (N, n, 3) : of the n links in the frame of the first [m]
+    moments : (N, 10) standard parameters of the whole in that frame
+    """
+
+    rotations: np.ndarray
+    positions: np.ndarray
+    moments: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -49,32 +70,31 @@ class PostureResult:
     missing: tuple[str, ...]
     factors: RFactors
 
-    def value(self, combination: Mapping[str, float]) -> tuple[float, float] | None:
-        """Return (value, error) of a ``combination`` {parameter: factor}; None: it is open."""
-        d = self.base.combined(combination)
-        if d is None:
-            return None
-        return (float(d @ self.estimate.params),
-                float(np.sqrt(d @ self.estimate.cov_params @ d)))
-
-    def interval(self, name: str) -> dict[str, tuple[float, float] | None]:
+    def interval(self, name: str) -> tuple[float, float] | None:
         """
-        Return {paper, physical: (least, greatest)} of a parameter that is left open.
+        Return (least, greatest) of a moment of inertia ``name`` that is left open (Eq. 19).
 
-        paper : by the diagonal of the inertia alone, None where several combinations are open
-        physical : by the whole pseudo-inertia of every link
+        By moments of inertia that are positive; None where several combinations are open.
+        EstimationError when none are.
         """
-        base, robot = self.base, self.robot
-        x0 = base.expand(self.estimate.params, np.zeros(len(base.parameters)))
-        E, e = link_parameters(robot, base.parameters)
-        direction = np.array([float(p.name == name) for p in base.parameters])
-        N = np.zeros((len(x0), len(base.dependent)))
+        base = self.base
+        names = [p.name for p in base.parameters]
+        N = np.zeros((len(names), len(base.dependent)))
         N[base.dependent, np.arange(N.shape[1])] = 1.0
         N[base.independent] = -base.X
-        open_ = N[:, np.abs(direction @ N) > 1e-12]
-        paper = (diagonal_interval(x0, open_[:, 0], direction, E, e)
-                 if open_.shape[1] == 1 else None)
-        return {'paper': paper, 'physical': feasible_interval(x0, N, direction, E, e)}
+        k = names.index(name)
+        through = np.flatnonzero(np.abs(N[k]) > ZERO)
+        if len(through) != 1:
+            return None
+        move, start = N[:, through[0]], base.expand(self.estimate.params, np.zeros(len(names)))
+        moments = [i for i, other in enumerate(names) if other[:3] in MOMENTS]
+        low = max((-start[i] / move[i] for i in moments if move[i] > ZERO), default=-np.inf)
+        high = min((-start[i] / move[i] for i in moments if move[i] < -ZERO), default=np.inf)
+        if low >= high:
+            raise EstimationError('no positive moments of inertia explain the data',
+                                  do='check the springs, the overall mass and the postures')
+        ends = sorted(float(start[k] + s * move[k]) for s in (low, high))
+        return ends[0], ends[1]
 
 
 def identify_held(text: str, recordings: Sequence[Recording], options: Any,
@@ -89,21 +109,21 @@ def identify_held(text: str, recordings: Sequence[Recording], options: Any,
     data = yaml.safe_load(text)
     first = next(iter(data['links'] or {}), None)
     whole = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
-    postures = []
+    held, moments = [], []
     for recording in recordings:
         robot = robot_of(recording, options, text, suspended_platform.name)
         observed = suspended_platform.observe(recording, robot, options)
-        bodies = next(observed.states(training=True)).rows(slice(0, 1)).bodies
+        held.append(_places(next(observed.states(training=True)).rows(slice(0, 1)).bodies))
         model = identify([recording], options, method=suspended_platform.name, urdf=whole,
                          progress=progress).model
-        moments = {e['name']: e['value'] for e in model.base}
-        open_ = [n for n in moments if n[-1] == '0' and moments[n] is None]
+        found = {e['name']: e['value'] for e in model.base}
+        open_ = [n for n in found if n[-1] == '0' and found[n] is None]
         if open_:
             raise EstimationError('a held posture does not show the whole', found=open_,
                                   do='push and turn the platform in all directions')
-        ten = [moments.get(f'{symbol}0', robot.mass) for symbol in SYMBOLS]
-        postures.append(postures_of(bodies, np.array([ten])))
-    return joined(postures)
+        moments.append([found.get(f'{symbol}0', robot.mass) for symbol in SYMBOLS])
+    rotations, positions = (np.concatenate(parts) for parts in zip(*held))
+    return Postures(rotations, positions, np.array(moments))
 
 
 def identify_postures(text: str, postures: Postures, options: Any = None,
@@ -117,19 +137,46 @@ def identify_postures(text: str, postures: Postures, options: Any = None,
     options = options or suspended_platform.Options(damping='given')
     robot = suspended_platform.build(text, options, np.asarray(gravity))
     columns = tuple(p for p in suspended_platform.parameters(robot, options) if not p.law)
-    base = find_base_parameters(_rows(robot, columns, np.random.default_rng(0)), columns)
+    base = find_base_parameters(_random_rows(robot, columns), columns)
     factors = RFactors(len(base))
     keep = np.full(len(columns), -1)
     keep[base.independent] = np.arange(len(base))
-    factors.accumulate(posture_block(postures, robot, columns), keep)
+    factors.accumulate(posture_block(postures, robot), keep)
     estimate = ordinary(Problem(factors, base, {}))
     return PostureResult(robot, base, estimate, _open_directions(robot, columns, base), factors)
 
 
-def _rows(robot, columns, rng):
-    """Return rows of random postures, of three times as many as needed."""
-    block = posture_block(random_postures(robot, len(columns), rng), robot, columns)
-    return np.concatenate([g.W for g in block.groups])
+def posture_block(postures: Postures, robot: PlatformRig) -> RegressorBlock:
+    """Return the RegressorBlock of Postures, nine rows each; columns: the links' parameters."""
+    count, links = postures.positions.shape[:2]
+    T = np.zeros((count, links, 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = postures.rotations, postures.positions, 1.0
+    ten = parameters_of(np.einsum('nlij,kjm,nlom->nlkio', T, _UNIT, T))  # (N, links, column, row)
+    rows = ten.transpose(3, 1, 2, 0).reshape(10, 10 * links, count)
+    W, y = known_mass(rows[1:], robot.mass), postures.moments[:, 1:].T
+    if np.isfinite(robot.mass):
+        y, W = y - robot.mass * W[:, 0], W[:, 1:]
+    groups = tuple(RowGroup(f'overall {symbol}', unit, np.arange(W.shape[1]), W[i].T, y[i], y[i])
+                   for i, (symbol, unit) in enumerate(zip(SYMBOLS[1:], UNITS[1:])))
+    return RegressorBlock(np.arange(float(count)), 0, groups)
+
+
+def _places(bodies: Sequence[BodyState]) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotations (N, n, 3, 3), positions (N, n, 3) of links in the frame of the first."""
+    base = bodies[1]
+    back = Rotation.from_quat(base.quaternion_xyzw).inv()
+    rotations = [(back * Rotation.from_quat(b.quaternion_xyzw)).as_matrix() for b in bodies[1:]]
+    return (np.stack(rotations, 1),
+            np.stack([back.apply(b.position - base.position) for b in bodies[1:]], 1))
+
+
+def _random_rows(robot: PlatformRig, columns: Sequence[Parameter]) -> np.ndarray:
+    """Return rows of random postures that the joints allow, of as many as there are columns."""
+    bodies = random_bodies(robot.joints, len(columns), np.random.default_rng(0),
+                           robot.gravity_base)
+    rotations, positions = _places(bodies)
+    some = Postures(rotations, positions, np.zeros((len(columns), 10)))
+    return np.concatenate([g.W for g in posture_block(some, robot).groups])
 
 
 def _open_directions(robot, columns, held):
@@ -156,30 +203,3 @@ def _expression(vector, columns):
             size = '' if abs(abs(x) - 1.0) < 1e-6 else f'{abs(x):.4g} '
             terms.append(f"{'-' if x < 0 else '+'} {size}{parameter.name}")
     return ' '.join(terms).removeprefix('+ ')
-
-
-def suggest_posture(result: PostureResult, postures: Postures, candidates: int = 300,
-                    seed: int = 0) -> tuple[Postures, float]:
-    """
-    Return (Postures of one, factor): the next posture, and by how much it shrinks errors.
-
-    The one among random postures that the joints allow whose nine further rows shrink the volume
-    of the confidence ellipsoid most (D-optimal, Fedorov 1972); factor is per parameter.
-    """
-    robot, base = result.robot, result.base
-    columns = base.parameters
-    measured = posture_block(postures, robot, columns)
-    A = np.concatenate([g.W for g in measured.groups])[:, base.independent] * base.scales()
-    tried = random_postures(robot, candidates, np.random.default_rng(seed))
-    block = posture_block(tried, robot, columns)
-    rows = np.stack([g.W for g in block.groups])[:, :, base.independent] * base.scales()
-    factors = A.T @ A
-    # What is not determined yet counts as known to a hundred times the physical scale.
-    factors += 1e-4 * np.eye(len(base))
-    before = np.linalg.slogdet(factors)[1]
-    gains = [np.linalg.slogdet(factors + rows[:, k].T @ rows[:, k])[1] - before
-             for k in range(candidates)]
-    best = int(np.argmax(gains))
-    chosen = Postures(*(x[best:best + 1] for x in
-                        (tried.rotations, tried.positions, tried.moments)))
-    return chosen, float(np.exp(-0.5 * gains[best] / len(base)))

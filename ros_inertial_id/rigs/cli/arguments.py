@@ -13,10 +13,8 @@ VERBS = {
             RIG, config('suspended_platform'), WORLD, EMPTY, loaded("in the platform's frame"),
             out("description to write: the rig's, calibrated", True), REPORT)),
     'postures': Verb(
-        DRIVES, 'find link parameters from overall moments in held postures',
+        DRIVES, 'find link parameters from free vibrations in held postures',
         'known_rig.yaml --held bag3 --held bag4', f'{__package__}.verbs:postures', (
             RIG, config('suspended_platform'), WORLD,
-            argument('postures', 'YAML of postures with their moments, see '
-                     'rigs/suspended_platform/postures.py', nargs='?', default=''),
             several('--held', 'free vibration on the calibrated rig with the links held in a '
                     'posture', metavar='BAG')))}

@@ -7,16 +7,15 @@ import numpy as np
 
 from .sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..calibration.calibrate import calibrate_platform
-from ..calibration.postures import identify_held, identify_postures, suggest_posture
+from ..calibration.postures import identify_held, identify_postures
 from ..suspended_platform.method import SuspendedPlatform
-from ..suspended_platform.postures import joined, read_postures, relative_turns
 from ...cli.console import changed, page, Progress, read_recording, show
 from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import ConfigError, EstimationError
 from ...estimation.problem import Problem
 from ...identification.fit.fitting import consistent_links
-from ...identification.model.files import read_description, read_text, write_text
+from ...identification.model.files import read_description, write_text
 from ...identification.prepare.dataset import Dataset
 from ...identification.settings import load_options
 from ...report.recording_words import signal_sentences
@@ -50,40 +49,31 @@ def calibrate(options: Any) -> None:
 
 
 def postures(options: Any) -> None:
-    """Find link parameters from overall moments in held postures; say what to hold next."""
+    """Find link parameters from free vibrations in held postures; say what they leave open."""
     settings, gravity = _settings(options, 'suspended_platform')
     text = read_description(options.rig)
-    robot = suspended_platform.build(text, settings, gravity)
-    if not options.postures and not options.held:
-        raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
+    if not options.held:
+        raise ConfigError('no postures', do='give --held BAG for each')
     with Progress() as progress:
-        recorded = [identify_held(text, [read_recording(bag)], settings, progress)
-                    for bag in options.held]
-    given = [read_postures(read_text(options.postures), robot)] if options.postures else []
-    held = joined([*given, *recorded])
+        recordings = [read_recording(bag) for bag in options.held]
+        held = identify_held(text, recordings, settings, progress)
     result = identify_postures(text, held, settings, gravity)
     base, estimate = result.base, result.estimate
     problem = Problem(result.factors, base, {})
-    links = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
+    links = consistent_links(Dataset(suspended_platform, (result.robot,), (), settings), problem,
                              estimate).entry
     bounds, note = _intervals(result, links['links'])
-    chosen, factor = suggest_posture(result, held)
-    turns, = relative_turns(robot, chosen)
     entries, rows = _entries(base, [
         (v, s) if known else (None, None) for v, s, known in
         zip(estimate.params.tolist(), estimate.bse.tolist(), estimate.determined)])
     show(options, {
         'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
         'base_parameters': entries, 'open': list(result.missing), 'intervals': bounds,
-        'consistent': {k: links[k] for k in ('links', 'loss_percent')},
-        'next': {'links': turns, 'errors_shrink_to': factor}}, '\n'.join([
-            f'{len(held.positions)} postures of {len(robot.link_names)} links: rank '
+        'consistent': {k: links[k] for k in ('links', 'loss_percent')}}, '\n'.join([
+            f'{len(held.positions)} postures of {len(links["links"])} links: rank '
             f'{estimate.rank} of {len(base)}', *aligned(rows),
             *(f'held postures leave open: {words}' for words in result.missing), *note,
-            *(_interval_words(name, entry) for name, entry in bounds.items()),
-            'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
-                                      turns.items())
-            + f' (errors shrink to {factor:.2f} of what they are)']))
+            *(_interval_words(name, entry) for name, entry in bounds.items())]))
 
 
 def _settings(options, method):
@@ -94,7 +84,7 @@ def _settings(options, method):
 
 
 def _intervals(result, links):
-    """Return {name: {paper, physical, consistent}} of what postures leave open, and a note."""
+    """Return {name: {paper, consistent}} of what postures leave open, and a note."""
     if result.estimate.rank < len(result.base):
         return {}, ['the intervals of what stays open need more postures first']
     words = {word for expression in result.missing for word in expression.split()}
@@ -103,23 +93,17 @@ def _intervals(result, links):
         for k, ten in enumerate(links.values()):
             for place, axis in ((4, 'xx'), (6, 'yy'), (9, 'zz')):
                 if f'I{axis}{k}' in words:
-                    out[f'I{axis}{k}'] = dict(result.interval(f'I{axis}{k}'),
-                                              consistent=ten[place])
+                    out[f'I{axis}{k}'] = {'paper': result.interval(f'I{axis}{k}'),
+                                          'consistent': ten[place]}
     except EstimationError as error:
         return {}, [str(error)]
     return out, []
 
 
 def _interval_words(name, entry):
-    spans = [f'{span[0]:.4f} to {span[1]:.4f} {why}' for span, why in
-             ((entry['paper'], 'by positive moments of inertia'),
-              (entry['physical'], 'by matter')) if span]
-    return f"{name} lies in {', in '.join(spans)}; {entry['consistent']:.4f} is consistent"
-
-
-def _turn_words(turn):
-    (kind, value), = turn.items()
-    return f"{kind} {' '.join(f'{x:.2f}' for x in np.atleast_1d(value))} rad"
+    span, told = entry['paper'], f"{entry['consistent']:.4f} is consistent"
+    return (f'{name} lies in {span[0]:.4f} to {span[1]:.4f} by positive moments of inertia; {told}'
+            if span else f'{name}: {told}')
 
 
 def _entries(base, values):

@@ -15,8 +15,7 @@ from scipy.linalg import null_space
 from .observation import LiveWrench, observe_wrenches
 from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
-from ..bodies.joints import random_bodies
-from ..bodies.method import BodiesMethod, BodiesOptions, Hypothesis
+from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, Hypothesis
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
@@ -126,10 +125,14 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
             across = null_space(g[None])  # (3, 2)
             parameters = self.parameters(robot, options)
 
+            def rows(state):
+                return dense_rows(list(self.regress(state, robot, parameters)),
+                                  len(parameters))[0]
+
             def tilted(state, y, values):
-                W = self._rows(state, robot, parameters)
-                return np.stack([(self._rows(_accelerated(state, e), robot, parameters) - W)
-                                 @ values for e in across.T], axis=2)
+                W = rows(state)
+                return np.stack([(rows(_accelerated(state, e)) - W) @ values for e in across.T],
+                                axis=2)
 
             def words(numbers, errors, sure):
                 found = g + across @ numbers
@@ -140,14 +143,6 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
 
             out.append(Hypothesis('gravity tilted', tilted, np.full(2, TILT * np.linalg.norm(g)),
                                   words, 'give this mounting:, or on an arm gravity: identified'))
-        return out
-
-    def _rows(self, state, robot, parameters):
-        """Return the rows (N, m, p) of a state."""
-        groups = [block.groups for block in self.regress(state, robot, parameters)]
-        out = np.zeros((len(state.t), len(groups[0]), len(parameters)))
-        for k, group in enumerate(groups[0]):
-            out[:, k, group.columns] = np.concatenate([g[k].W for g in groups])
         return out
 
     def regress(self, state: BodiesState, robot: BodyRig,
@@ -162,18 +157,6 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
             for group in robot.groups:
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
-
-    def random_state(self, robot: BodyRig, samples: int, rng: np.random.Generator) -> BodiesState:
-        """Return a BodiesState of random motion: what the structure alone can show."""
-        bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
-        none = np.zeros((samples, 6 * len(robot.wrenches)))
-        return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
-
-    def validity_range(self, state: BodiesState,
-                       robot: BodyRig) -> dict[str, dict[str, np.ndarray]]:
-        """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
-        return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
-                for name, body in zip(robot.link_names, state.bodies)}
 
     def live(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
              metadata: Mapping[str, Any]) -> LiveWrench:
@@ -247,15 +230,10 @@ def _wrench_map(state, robot, wrench, first, where, principal):
     The rows of a single body are along its own axes at its origin (force along the world's in
     ``principal``); those of several along the world's at ``where`` (N, 3).
     """
-    count = len(state.t)
     on = state.bodies[robot.link_names.index(wrench.on)]
-    own = where is None and robot.link_names[first] == wrench.on
-    if own and wrench.axes == 'body' and not principal:
-        turn, arm = np.broadcast_to(wrench.rotation, (count, 3, 3)), wrench.point
-        return _moved(turn, np.broadcast_to(arm, (count, 3)))
     R = on.rotation()
-    turn = R @ wrench.rotation if wrench.axes == 'body' else np.broadcast_to(np.eye(3),
-                                                                             (count, 3, 3))
+    turn = (R @ wrench.rotation if wrench.axes == 'body'
+            else np.broadcast_to(np.eye(3), R.shape))
     body = state.bodies[first]
     target = body.position if where is None else where
     T = _moved(turn, np.einsum('nij,j->ni', R, wrench.point) + on.position - target)

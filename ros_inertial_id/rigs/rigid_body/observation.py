@@ -12,13 +12,13 @@ from scipy.spatial.transform import Rotation
 
 from .rig import BodyRig
 from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
-from ..bodies.observation import (BodiesObservation, BodiesState, doubt, marker_doubts,
-                                  motion_summary)
+from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filter, doubt,
+                                  marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
-from ..measurement.sources import (common_clock, guessed, noise_again, on_stretches, read_imu,
-                                   read_pose, read_wrench, Series, usable)
+from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu,
+                                   read_pose, read_wrench, Series)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
@@ -47,15 +47,15 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
     sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
     clock = common_clock([*sources, *wrenches], origin)
-    cutoff, valley = options.cutoff, None
-    if not cutoff:
-        cutoff, valley = choose(raw(clock), clock.period)
-        cutoff *= WIDER if len(robot.link_names) > 1 else 1.0
-    kernel = signals.zero_phase_kernel(clock.period, cutoff)
-    clock = usable(clock, kernel, sources[0].topic)
-    summary = {
-        'topic': sources[0].topic, 'wrench_topics': [w.topic for w in wrenches],
-        **motion_summary(clock, cutoff, valley, options),
+    wider = WIDER if len(robot.link_names) > 1 else 1.0
+
+    def chosen():
+        cutoff, ends_at = choose(raw(clock), clock.period)
+        return wider * cutoff, ends_at
+
+    clock, kernel, summary = clock_and_filter(clock, sources[0].topic, options, chosen)
+    summary |= {
+        'wrench_topics': [w.topic for w in wrenches],
         'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
         'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
     gravity = np.asarray(robot.gravity_base)
@@ -74,8 +74,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
     def observation(gravity, sign=1.0):
         return BodiesObservation(
-            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
-            guessed(clock, kernel, 1.0 / cutoff), summary['decimate'], summary, sign,
+            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches), summary, sign,
             noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)

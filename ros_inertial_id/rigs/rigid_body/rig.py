@@ -64,6 +64,11 @@ class BodyRig:
     frame: Frame | None = None
 
     @property
+    def body_names(self) -> tuple[str, ...]:
+        """Return the names of all bodies."""
+        return self.link_names
+
+    @property
     def pin_model(self) -> Any:
         """Return the pinocchio model of the arm; an empty one where bodies are measured."""
         return self.arm.pin_model if self.arm else world_alone()
@@ -73,8 +78,8 @@ class BodyRig:
         if self.arm:
             return hashlib.sha256(f'{self.arm.kinematics_sha256()} {self.frame}'.encode()
                                   ).hexdigest()
-        parts = [repr((self.link_names, self.wrenches, self.joints, self.groups))]
-        return hashlib.sha256(''.join(parts).encode()).hexdigest()
+        parts = repr((self.link_names, self.wrenches, self.joints, self.groups))
+        return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:

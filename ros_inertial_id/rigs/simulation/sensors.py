@@ -10,7 +10,8 @@ from ...measurement.recording import Channel
 JOINT_STATE, IMU = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
 WRENCH, POINT, POSE, POSES = (f'geometry_msgs/msg/{kind}' for kind in (
     'WrenchStamped', 'PointStamped', 'PoseStamped', 'PoseArray'))
-MARKER_ARRAY = 'visualization_msgs/msg/MarkerArray'
+STEP = 0.01  # [s]: at most that late is what a rig says
+SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
 def stamps(t: ArrayLike, begun: float = 0.0) -> np.ndarray:

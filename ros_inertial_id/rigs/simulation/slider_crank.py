@@ -3,23 +3,29 @@ A slider-crank rig: MuJoCo moves it, a camera sees markers, an IMU is on the con
 
 A controller turns the crank along 6 t + sin(2 pi 1.5 t) + 0.5 sin(2 pi 2.5 t).  Every sensor has
 its own rate, noise and clock; the camera loses frames.  The rig advances by any time step, so the
-same code feeds a node and a test.
+same code feeds a node and a test.  The loop is closed here anew, in MuJoCo's own terms, so an
+identification that agrees does not agree with itself.
 """
 
 from typing import Any
+import xml.etree.ElementTree as ET
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .closed_mechanism import ClosedMechanism
-from .sensors import channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, WRENCH
-from ...measurement.recording import Channel, Recording
+from .sensors import (channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, STEP, SYMBOLS,
+                      WRENCH)
+from ...measurement.recording import Channel
 from ...simulation import true_robot
+from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
 
-STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
+TICK = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
+STIFF = (-1e7, -4e3)           # solref: stiffness [1/s^2] and damping [1/s] of the closure
+HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
 RAMP = 0.5                     # [s] from rest to the full motion
 GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
 START = 0.5                    # [rad] crank angle
+CRANK, ROD = 0.08, 0.25        # [m] lengths
 MARKER_RATE, IMU_RATE, TORQUE_RATE = 800.0, 800.0, 1000.0  # [Hz], that of the encoder too
 DROPPED = 0.01                 # share of the camera's frames
 ENCODER_NOISE, TORQUE_NOISE = 1e-3, 1e-2  # [rad], [N m]
@@ -27,66 +33,104 @@ MARKER_NOISE, TAG_NOISE = 1e-4, 2e-3  # [m], [rad]
 GYRO_NOISE, ACCELEROMETER_NOISE = 5e-3, 0.05  # [rad/s], [m/s^2]
 GYRO_BIAS = 0.01               # [rad/s] of every axis
 CAMERA_DELAY, IMU_DELAY = 5e-3, 2e-3  # [s] that stamps are late
-CLOSURES = ('point slider_pin rod_end',)
 POINT_MARKERS = {'/markers/crank_pin': 'rod_link', '/markers/slider_pin': 'slider_link'}
-TAGS = {'/markers/rod_tag': 'rod_tag'}
+TAG = '/markers/rod_tag'
 IMU = '/rod/imu'
 TORQUE = '/crank/torque'
 JOINTS = '/joint_states'
-TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE), IMU: IMU_TYPE,
-          TORQUE: WRENCH, JOINTS: JOINT_STATE}
+TRUE_TORQUE = '/true_torque'
+TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), TAG: POSE, IMU: IMU_TYPE, TORQUE: WRENCH,
+          JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
 
 
-class SliderCrankRig:
+class LiveSliderCrank:
     """
     The rig, from rest.
 
-    urdf : text of urdf/slider_crank.urdf; seed : of everything random
+    description : text of urdf/slider_crank.urdf; seed : of everything random
     mass_change : largest relative change of a link's mass against the description
-    true_urdf : what it really is; mechanism : the ClosedMechanism, an oracle for tests
-    true_torques : [(time [s], crank torque [N m]), ...] of the last advance, without noise
+    model, data : MuJoCo's of what it really is; see live_rigs.py
     """
 
-    def __init__(self, urdf, seed=0, mass_change=0.25):
-        self.urdf = urdf
+    urdf = 'slider_crank'
+    step = STEP
+    ends = np.inf
+    topics = TOPICS
+
+    def __init__(self, description, seed=0, mass_change=0.25):
+        self.description = description
         self._rng = np.random.default_rng(seed)
-        robot = true_robot.parse(urdf)
-        self.true_urdf = true_robot.perturbed_urdf(robot, self._rng, mass_change, 0.0, 0.0)
-        self.mechanism = ClosedMechanism(self.true_urdf, CLOSURES, step=STEP)
-        rod = -START - np.arcsin(0.08 / 0.25 * np.sin(START))
-        self.mechanism.place({'crank': START, 'rod': rod,
-                              'slider': 0.08 * np.cos(START) + 0.25 * np.cos(START + rod)})
+        self._mujoco = _mujoco()
+        self.model = self._compile(true_robot.perturbed_urdf(
+            true_robot.parse(description), self._rng, mass_change, 0.0, 0.0))
+        self.data = self._mujoco.MjData(self.model)
+        rod = -START - np.arcsin(CRANK / ROD * np.sin(START))
+        self.data.joint('crank').qpos = START
+        self.data.joint('rod').qpos = rod
+        self.data.joint('slider').qpos = CRANK * np.cos(START) + ROD * np.cos(START + rod)
         self._count = 0
         rates = {'camera': MARKER_RATE, IMU: IMU_RATE, TORQUE: TORQUE_RATE}
         self._every = {sensor: 1.0 / rate for sensor, rate in rates.items()}
         self._next = dict.fromkeys(rates, 0)
 
+    def _compile(self, urdf):
+        """Return the model of a URDF text with a site of its name on every link, loop closed."""
+        mujoco, robot = self._mujoco, bare(urdf)
+        settings = ET.SubElement(robot, 'mujoco')
+        ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')
+        spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding='unicode'))
+        for body in spec.bodies:
+            body.add_site(name=body.name)
+        closure = spec.add_equality(
+            type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_SITE, name1='slider_pin',
+            name2='rod_end')
+        closure.solref[:], closure.solimp[:] = STIFF, HARD
+        model = spec.compile()
+        model.opt.gravity[:] = 0.0, 0.0, -9.81
+        model.opt.timestep = TICK
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
+                                      | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        model.opt.tolerance, model.opt.iterations = 1e-14, 50
+        return model
+
     @property
     def time(self) -> float:
-        """Time since the start [s]."""
-        return self._count * STEP
+        """Return the time since the start [s]."""
+        return self._count * TICK
 
-    def advance(self, duration: float) -> dict[str, Channel]:
-        """Return {topic: Channel} of what the sensors say in the next ``duration`` [s]."""
+    @property
+    def truth(self) -> dict[str, float]:
+        """Return the ten parameters of every body, as MuJoCo has them."""
+        out = {}
+        for number, link in enumerate(('crank_link', 'rod_link', 'slider_link'), 1):
+            body = self.model.body(link)
+            R = Rotation.from_quat(np.roll(body.iquat, -1)).as_matrix()
+            ten = ten_parameters(body.mass[0], body.ipos, R @ np.diag(body.inertia) @ R.T)
+            out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
+        return out
+
+    def advance(self, duration: float = STEP) -> dict[str, Channel]:
+        """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
         said: dict[str, list[Any]] = {}
-        self.true_torques: list[tuple[float, float]] = []
-        for _ in range(int(round(duration / STEP))):
+        for _ in range(int(round(duration / TICK))):
             torque = self._torque()
-            self.mechanism.apply({0: torque})
+            self.data.joint('crank').qfrc_applied = torque
+            self._mujoco.mj_forward(self.model, self.data)
             for sensor, period in self._every.items():
                 if self._next[sensor] * period <= self.time + 1e-9:
                     self._next[sensor] += 1
                     self._sense(sensor, torque, said)
-            self.mechanism.step()
+            self._mujoco.mj_step2(self.model, self.data)
             self._count += 1
         return {topic: channel(
-            topic, TOPICS[topic], stamps([t for t, _ in samples]), _columns(samples),
-            ('crank',) if topic == JOINTS else ()) for topic, samples in said.items()}
+            topic, TOPICS[topic], stamps([t for t, _ in samples]),
+            {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]},
+            ('crank',) if TOPICS[topic] == JOINT_STATE else ()) for topic, samples in said.items()}
 
     def _torque(self):
         z, rate = fast_motion(self.time)
-        q, v = self.mechanism.data.qpos[0], self.mechanism.data.qvel[0]
-        return GAINS[0] * (START + z - q) + GAINS[1] * (rate - v)
+        crank = self.data.joint('crank')
+        return float(GAINS[0] * (START + z - crank.qpos[0]) + GAINS[1] * (rate - crank.qvel[0]))
 
     def _sense(self, sensor, torque, said):
         noise, t = self._noise, self.time
@@ -96,33 +140,44 @@ class SliderCrankRig:
 
         if sensor == TORQUE:
             value = torque + noise(TORQUE_NOISE)
-            self.true_torques.append((t, torque))
+            say(TRUE_TORQUE, effort=[torque])
             say(TORQUE, force=[0.0, 0.0, 0.0], torque=[0.0, 0.0, value])
-            angle = self.mechanism.data.qpos[0] + noise(ENCODER_NOISE)
+            angle = self.data.joint('crank').qpos[0] + noise(ENCODER_NOISE)
             say(JOINTS, position=[angle], effort=[value])
         elif sensor == IMU:
-            rate, acceleration = self.mechanism.motion('rod_imu')
+            rate, acceleration = self._motion('rod_imu')
             say(IMU, IMU_DELAY, angular_velocity=rate + noise(GYRO_NOISE, 3) + GYRO_BIAS,
                 linear_acceleration=acceleration + noise(ACCELEROMETER_NOISE, 3))
         elif self._rng.random() >= DROPPED:
-            for topic, link in (POINT_MARKERS | TAGS).items():
-                position, rotation = self.mechanism.pose(link)
-                fields = {'position': position + noise(MARKER_NOISE, 3)}
-                if topic in TAGS:
-                    fields.update(rotation=rotation, turn=noise(TAG_NOISE, 3))
-                say(topic, CAMERA_DELAY, **fields)
+            for topic, link in POINT_MARKERS.items():
+                say(topic, CAMERA_DELAY,
+                    position=self.data.site(link).xpos + noise(MARKER_NOISE, 3))
+            tag = self.data.site('rod_tag')
+            position = tag.xpos + noise(MARKER_NOISE, 3)
+            turn = Rotation.from_rotvec(noise(TAG_NOISE, 3))
+            attitude = turn * Rotation.from_matrix(tag.xmat.reshape(3, 3))
+            say(TAG, CAMERA_DELAY, position=position, orientation_xyzw=attitude.as_quat())
 
     def _noise(self, standard_deviation, size=None):
         return standard_deviation * self._rng.standard_normal(size)
 
+    def _motion(self, link):
+        """
+        Return angular velocity [rad/s] and acceleration [m/s^2] of ``link``, (3,) in its frame.
 
-def _columns(samples):
-    """Return {field: (N, ...)} of [(time, fields), ...]; attitudes as quaternions, with noise."""
-    out = {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]}
-    if 'turn' in out:
-        turn, rotation = Rotation.from_rotvec(out.pop('turn')), out.pop('rotation')
-        out['orientation_xyzw'] = (turn * Rotation.from_matrix(rotation)).as_quat()
-    return out
+        The integration is semi-implicit: velocities belong to half a step before the positions
+        and accelerations, so they are moved on by that half.
+        """
+        mujoco, index, data = self._mujoco, self.model.site(link).id, self.data
+        velocity, acceleration = np.zeros(6), np.zeros(6)
+        kind, before = mujoco.mjtObj.mjOBJ_SITE, data.qvel.copy()
+        data.qvel += 0.5 * TICK * data.qacc
+        mujoco.mj_comVel(self.model, data)
+        mujoco.mj_rnePostConstraint(self.model, data)
+        mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)
+        mujoco.mj_objectAcceleration(self.model, data, kind, index, acceleration, 1)
+        data.qvel[:] = before
+        return velocity[:3], acceleration[3:]
 
 
 def fast_motion(t: float) -> tuple[float, float]:
@@ -134,9 +189,3 @@ def fast_motion(t: float) -> tuple[float, float]:
     z = 6 * t + np.sin(1.5 * w * t) + 0.5 * np.sin(2.5 * w * t)
     rate = 6 + 1.5 * w * np.cos(1.5 * w * t) + 1.25 * w * np.cos(2.5 * w * t)
     return z, rate * pace
-
-
-def record(rig: SliderCrankRig, duration: float) -> Recording:
-    """Return a Recording of the topics of ``rig`` over the next ``duration`` [s]."""
-    return Recording(rig.advance(duration), rig.urdf, 'upright',
-                     {'path': 'simulated slider-crank'})

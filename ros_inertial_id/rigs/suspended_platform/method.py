@@ -15,7 +15,6 @@ import numpy as np
 from .calibration import calibration_blocks
 from .observation import observe_platform
 from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
-from ..bodies.joints import random_bodies
 from ..bodies.method import BodiesMethod, BodiesOptions
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
@@ -117,19 +116,6 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""
         rest = robot.rest_position, robot.rest_rotation
         yield from calibration_blocks(state, rest, np.zeros(10))
-
-    def random_state(self, robot: PlatformRig, samples: int,
-                     rng: np.random.Generator) -> BodiesState:
-        """Return a BodiesState of random motion: what the structure alone can show."""
-        bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
-        none = np.zeros((samples, 0))
-        return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
-
-    def validity_range(self, state: BodiesState,
-                       robot: PlatformRig) -> dict[str, dict[str, np.ndarray]]:
-        """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
-        return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
-                for name, body in zip(('platform', *robot.link_names), state.bodies)}
 
 
 def known_mass(W: np.ndarray, mass: float) -> np.ndarray:

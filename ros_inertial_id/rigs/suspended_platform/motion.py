@@ -159,24 +159,10 @@ class PlatformMotion:
             if rms < HELD:
                 still = np.zeros(3)
                 bodies.append(carried(parent, joint, Rotation.from_matrix(mean), still, still))
-            elif joint.kind != 'revolute':
-                bodies.append(jointed(parent, joint, self.own(body, t)))
             else:
-                angle, rate, acceleration = self._hinge(body, parent, t)
-                turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(
-                    angle * joint.axis)
-                bodies.append(carried(parent, joint, turn, rate * joint.axis,
-                                      acceleration * joint.axis))
+                moved = hinged if joint.kind == 'revolute' else jointed
+                bodies.append(moved(parent, joint, self.own(body, t)))
         return tuple(bodies)
-
-    def _hinge(self, body, parent, t):
-        """Return angle, rate and acceleration (N, 1) of a body's hinge to its parent's state."""
-        joint = self.robot.joints[body]
-        if self.robot.sources[body].imu:
-            return hinge_rates(parent, self.own(body, t), joint)
-        pose = on_clock(self.series[body].t, self.series[body].values, t)
-        angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
-        return signals.smoothed_derivatives(angle[:, None], self.kernel, self.period)
 
 
 def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
@@ -189,32 +175,22 @@ def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
     return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
 
 
-def hinge_angle(parent: np.ndarray, own: np.ndarray, joint: Joint) -> np.ndarray:
+def hinged(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
     """
-    Return the angle (N,) [rad] of a revolute Joint between attitudes (N, 4), without jumps.
+    Return the BodyState of a body that turns in its parent about a hinge.
 
-    What its markers show across the axis is noise, for the hinge does not turn there.
-
-    parent, own : quaternions xyzw of the carrier and of the body; joint : between them
+    What ``own`` shows across the axis is noise, for the hinge does not turn there.
     """
-    relative = (Rotation.from_matrix(joint.rotation).inv() * Rotation.from_quat(parent).inv()
-                * Rotation.from_quat(own)).as_quat()
-    return np.unwrap(2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3]))
-
-
-def hinge_rates(parent: BodyState, own: BodyState, joint: Joint) -> list[np.ndarray]:
-    """
-    Return angle, rate and acceleration (N, 1) of a hinge between BodyStates.
-
-    parent, own : states of the carrier and of the body; joint : between them [rad, s]
-    """
-    angle = hinge_angle(parent.quaternion_xyzw, own.quaternion_xyzw, joint)
-    into = (Rotation.from_quat(own.quaternion_xyzw).inv()
-            * Rotation.from_quat(parent.quaternion_xyzw))
+    zero, turn = Rotation.from_matrix(joint.rotation), Rotation.from_quat(own.quaternion_xyzw)
+    into = turn.inv() * Rotation.from_quat(parent.quaternion_xyzw)
+    relative = (into * zero).inv().as_quat()
+    angle = 2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3])
     # omega x spin, which the relative acceleration has besides, is across the axis.
-    rates = [(getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis
-             for q in ('omega', 'alpha')]
-    return [x[:, None] for x in (angle, *rates)]
+    rate, acceleration = (
+        ((getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis)[:, None] * joint.axis
+        for q in ('omega', 'alpha'))
+    turned = zero * Rotation.from_rotvec(angle[:, None] * joint.axis)
+    return carried(parent, joint, turned, rate, acceleration)
 
 
 def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,

@@ -10,18 +10,16 @@ import numpy as np
 
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary
+from ..bodies.observation import BodiesObservation, clock_and_filter, marker_doubts
 from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock
-from ..measurement.sources import common_clock, guessed, on_stretches, read_pose, usable
+from ..measurement.sources import common_clock, on_stretches, read_pose
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
 
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
-# Times the largest mass of the calibration, which cannot see less than a percent of change with
-# the load: over ten times its span that is a tenth of the stiffness.
-BEYOND = 2.5
+BEYOND = 2.5  # times the largest mass of the calibration: no spring is linear for ever
 IMPACT = 6.0  # times the usual residual: something touched the platform ...
 SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
 QUIET = 0.25  # share of the time that surely nothing touched it
@@ -40,25 +38,20 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     series = [read_pose(recording, source, origin) if source else None for source in robot.sources]
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
-    cutoff, valley = options.cutoff, None
-    if not cutoff:
-        cutoff, valley = choose_pose_cutoff(on_stretches(seen, clock), clock.period)
-    kernel = signals.zero_phase_kernel(clock.period, cutoff)
-    clock = usable(clock, kernel, seen[0].topic)
+    clock, kernel, summary = clock_and_filter(
+        clock, seen[0].topic, options,
+        lambda: choose_pose_cutoff(on_stretches(seen, clock), clock.period))
     motion = PlatformMotion(robot, series, kernel, clock.period)
     stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
     postures = [motion.posture(t) for t in stretches]
-    imus = _fuse_imus(recording, robot, motion, stretches, options)
-    not_still = _check_postures(robot, postures, clock, options)
-    summary = {
-        'topic': seen[0].topic, **motion_summary(clock, cutoff, valley, options),
+    summary |= {
         'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
-        'not_still': not_still, 'imus': imus,
+        'imus': _fuse_imus(recording, robot, motion, stretches, options),
+        'not_still': _check_postures(robot, postures, clock, options),
         'sources': {f'{name} {s.topic}': dict(s.note)
-                    for name, s in zip(('platform', *robot.link_names), series) if s}}
-    out = BodiesObservation(
-        clock, kernel, motion, (), guessed(clock, kernel, 1.0 / cutoff), summary['decimate'],
-        summary, filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
+                    for name, s in zip(robot.body_names, series) if s}}
+    out = BodiesObservation(clock, kernel, motion, (), summary, filtered=motion.filtered,
+                            noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
     summary['doubts'] = marker_doubts(summary['sources'])
     _check_load(out, robot)
@@ -90,7 +83,7 @@ def _load(observation, robot):
 def _fuse_imus(recording, robot, motion, stretches, options):
     """Let IMUs improve a PlatformMotion; return {body: what was found}."""
     notes = {}
-    for body, (name, source) in enumerate(zip(('platform', *robot.link_names), robot.sources)):
+    for body, (name, source) in enumerate(zip(robot.body_names, robot.sources)):
         # A link that is held moves with its parent.
         moving = [t for t in stretches if not body or motion.posture(t)[body - 1][1] >= HELD]
         if moving and source and source.imu:

@@ -19,7 +19,6 @@ from ...dynamics.robot_model import world_alone
 from ...errors import ConfigError
 
 Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
-UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
 CALIBRATED = 43  # numbers that step zero finds ...
 EXTRINSICS = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
@@ -60,6 +59,12 @@ class PlatformRig:
     largest_load: float = float('inf')
     base_link: str = 'world'
     joint_names: tuple[str, ...] = ()
+    wrenches: tuple[Any, ...] = ()
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Return the names of all bodies, the platform's first."""
+        return ('platform', *self.link_names)
 
     @property
     def pin_model(self) -> Any:
@@ -96,8 +101,8 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
     mass = data.get('mass')
     return PlatformRig(
         str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
-        tuple(joints), matrix(entry.get('stiffness', UNKNOWN), 'stiffness', symmetric=True),
-        matrix(entry.get('damping', [0.0] * 6), 'damping'),
+        tuple(joints), matrix(entry.get('stiffness'), 'stiffness', symmetric=True),
+        matrix(entry.get('damping') or [0.0] * 6, 'damping'),
         vector(entry.get('preload', [0.0] * 6), 'preload', 6),
         vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
         rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
@@ -166,11 +171,12 @@ def _covariance(rows):
 
 def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
     """
-    Return a matrix, (6, 6), from six diagonal numbers or six rows; UNKNOWN becomes NaN.
+    Return a matrix, (6, 6), from six diagonal numbers or six rows; nothing becomes NaN.
 
-    value : as read from YAML; what : it is, for the message of ConfigError
+    value : as read from YAML, None: step zero has yet to find it
+    what : it is, for the message of ConfigError
     """
-    if value is UNKNOWN:
+    if value is None:
         return np.full((6, 6), np.nan)
     try:
         out = np.asarray(value, dtype=float)

@@ -4,15 +4,12 @@ import json
 
 import numpy as np
 import pytest
-import two_link_postures as paper
 import yaml
 
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.rigs.measurement.sources import read_pose
-from ros_inertial_id.rigs.suspended_platform.postures import read_postures, relative_turns
 from ros_inertial_id.rigs.suspended_platform.rig import platform_rig
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -35,11 +32,8 @@ def _refused(capsys, *arguments):
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-    """Return a folder with a platform's rig.yaml, bags of it, and the paper's postures."""
-    out = tmp_path_factory.mktemp('rigs')
-    (out / 'paper.yaml').write_text(paper.TEXT)
-    (out / 'postures.yaml').write_text(_paper_postures())
-    return out
+    """Return a folder for a platform's rig.yaml and bags of it."""
+    return tmp_path_factory.mktemp('rigs')
 
 
 @pytest.fixture(scope='module')
@@ -93,19 +87,11 @@ def _write(path, recording, sources):
     write_recording(path, Recording(channels))
 
 
-def _paper_postures():
-    entries = []
-    for (xx, yy, zz, xy, zx, yz), center, turn in zip(paper.INERTIA, paper.CENTER, paper.TURN):
-        entries.append({'center': list(center), 'inertia': [xx, xy, yy, zx, yz, zz],
-                        'links': {'link1': {'rotation': [list(row) for row in turn]}}})
-    return yaml.safe_dump({'postures': entries})
-
-
 def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
     truth, file = rig
     loads = []
     for k, place in enumerate(PLACES):
-        weight = truth.SimulatedLink('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
+        weight = truth.Link('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
         loads += ['--loaded', folder / f'load{k}', ' '.join(map(str, truth.ten(weight)))]
     out = folder / 'calibrated.yaml'
     status, printed, _ = _run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',
@@ -135,90 +121,26 @@ def test_calibration_refuses_what_cannot_give_sizes(capsys, folder, rig):
     assert not out.exists()
 
 
-def test_postures_of_the_paper_give_its_table_and_what_to_hold_next(capsys, folder):
-    words = ('postures', folder / 'paper.yaml', folder / 'postures.yaml')
-    status, printed, _ = _run(capsys, *words, '--json')
-    told = json.loads(printed)
-    assert status == 0 and told['rank'] == told['rank_in_data'] == 17
-    assert told['schema'] == 'ros_inertial_id/postures/1'
-    assert any('hold next' in line for line in told['verdict'])
-    value = {e['expression']: e['value'] for e in told['base_parameters']}
-    for name in ('mcy0', 'mcz0', 'Iyz0', 'mcz1'):  # alone in their combinations
-        assert value[name] == pytest.approx(paper.TABLE_3[name], abs=0.006)
-    assert told['open'] == ['Ixx0 + Iyy0 + Izz0 - Ixx1 - Iyy1 - Izz1']
-    interval = told['intervals']['Iyy0']
-    # Table 2 by least squares; the paper's own point gives 2.4251, 1.3498 to 2.3878.
-    np.testing.assert_allclose(interval['paper'], (0.0, 2.42), atol=0.01)
-    np.testing.assert_allclose(interval['physical'], (1.35, 2.38), atol=0.01)
-    assert interval['physical'][0] < interval['consistent'] < interval['physical'][1]
-    assert list(told['next']['links']) == ['link1'] and 0.0 < told['next']['errors_shrink_to'] < 1
-    status, printed, _ = _run(capsys, *words)
-    assert status == 0 and 'hold next: link1 rpy' in printed and 'Iyy0 lies in 0.0000' in printed
-
-
 def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, held):
     truth, file, bags = held
     words = [word for bag in bags for word in ('--held', bag)]
     status, printed, _ = _run(capsys, 'postures', file, *words, '--json')
     told = json.loads(printed)
-    assert status == 0 and told['rank_in_data'] == 17
+    assert status == 0 and told['rank'] == told['rank_in_data'] == 17
+    assert told['schema'] == 'ros_inertial_id/postures/1'
+    assert told['open'] == ['Ixx0 + Iyy0 + Izz0 - Ixx1 - Iyy1 - Izz1']
     first, second = (truth.ten(link) for link in truth.TWO_LINKS[1:])
     value = {e['expression']: e['value'] for e in told['base_parameters']}
     for k, ten in enumerate((first, second)):
         for place, axis in enumerate('xyz', 1):
             # 80 kg, 0.3 mm of noise: a millimetre of the whole's centre is 0.08 kg m.
             assert value[f'mc{axis}{k}'] == pytest.approx(ten[place], abs=0.08)
-    low, high = told['intervals']['Iyy0']['physical']
+    interval = told['intervals']['Iyy0']
+    low, high = interval['paper']
     # The ends of the interval move with the combinations, known to a few hundredths.
-    assert low - 0.05 < first[6] < high + 0.05
+    assert low - 0.05 < first[6] < high + 0.05 and low < interval['consistent'] < high
+    assert any('Iyy0 lies in' in line for line in told['verdict'])
+    few = _run(capsys, 'postures', file, *words[:2])[1]
+    assert 'rank 9 of 17' in few and 'not determined' in few and 'more postures' in few
     assert 'was not still' in _refused(capsys, 'postures', file, '--held', folder / 'loose0')
     assert '--held BAG' in _refused(capsys, 'postures', file)
-
-
-def test_postures_too_few_say_so(capsys, folder):
-    data = yaml.safe_load(_paper_postures())
-    (folder / 'one.yaml').write_text(yaml.safe_dump({'postures': data['postures'][:1]}))
-    status, printed, _ = _run(capsys, 'postures', folder / 'paper.yaml', folder / 'one.yaml')
-    assert status == 0
-    assert 'rank 9 of 17' in printed and 'not determined' in printed and 'more postures' in printed
-
-
-@pytest.mark.parametrize('change, words', [
-    (lambda p: p.pop('center'), 'center of posture 1'),
-    (lambda p: p.update(inertia=[1.0, 2.0]), 'inertia of posture 1.*6 numbers'),
-    (lambda p: p.update(weight=3.0), "unknown key in posture 1.*weight"),
-    (lambda p: p['links'].update(foot={'rpy': [0, 0, 0]}), 'foot.*link0, link1'),
-    (lambda p: p.update(links={}), "'link1' in posture 1, how it is turned"),
-    (lambda p: p['links'].update(link1={'angle': 1.0}), 'rpy or rotation'),
-    (lambda p: p['links'].update(link1={'rotation': [[1.0] * 3] * 3}), 'rotation matrix')])
-def test_bad_posture_files_are_refused(folder, change, words):
-    data = yaml.safe_load(_paper_postures())
-    change(data['postures'][0])
-    with pytest.raises(ConfigError, match=words):
-        read_postures(yaml.safe_dump(data), platform_rig(paper.TEXT, GRAVITY))
-
-
-LEG = """
-platform: {pose: /p}
-links:
-  hip: {parent: platform, joint: fixed, rpy: [0.1, 0.2, 0.3], position: [0, 0, 1]}
-  thigh: {parent: hip, joint: spherical, pose: /t, position: [0.1, 0, 0]}
-  shank: {parent: thigh, joint: revolute, axis: [1, 0, 0], pose: /s, position: [0, 0, -0.4],
-          own_position: [0, 0, 0.1], rpy: [0, 0, 0.5]}
-mass: 10.0
-"""
-
-
-def test_places_of_links_follow_from_the_joints():
-    robot = platform_rig(LEG, GRAVITY)
-    links = {'thigh': {'rpy': [0.4, -0.2, 0.1]}, 'shank': {'angle': -0.7}}
-    text = yaml.safe_dump({'postures': [{'center': [0, 0, 0], 'inertia': [1, 0, 1, 0, 0, 1],
-                                         'links': links}]})
-    held = read_postures(text, robot)
-    thigh, shank = held.rotations[0, 1:]
-    np.testing.assert_allclose(held.positions[0, 0], 0.0)
-    knee = held.positions[0, 1] + thigh @ [0, 0, -0.4]
-    np.testing.assert_allclose(held.positions[0, 2] + shank @ [0, 0, 0.1], knee, atol=1e-12)
-    back, = relative_turns(robot, held)
-    np.testing.assert_allclose(back['thigh']['rpy'], links['thigh']['rpy'])
-    assert back['shank']['angle'] == pytest.approx(-0.7)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
+import simulated_rigs
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import RecordingError
@@ -15,7 +16,6 @@ from ros_inertial_id.identification.settings import options_class, prediction_op
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
-from ros_inertial_id.rigs.simulation.slider_crank import record, SliderCrankRig
 
 closed_loop = METHODS['closed_loop']
 
@@ -61,7 +61,7 @@ def pose_error(found, camera):
 @pytest.fixture(scope='module')
 def rig_recording():
     """Five seconds of 0.1 mm markers at 800 Hz, seen along the axes of the base link."""
-    return record(SliderCrankRig(URDF, seed=3, mass_change=0.0), 5.0)
+    return simulated_rigs.slider_crank(URDF, 5.0, seed=3)
 
 
 @pytest.fixture(scope='module')

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_mechanism
 import numpy as np
 import pytest
+import simulated_rigs
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import ConfigError, RecordingError
@@ -13,7 +14,6 @@ from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
-from ros_inertial_id.rigs.simulation.slider_crank import record, SliderCrankRig
 
 closed_loop = METHODS['closed_loop']
 
@@ -29,7 +29,7 @@ WITH_IMU = replace(OPTIONS, imus=('/rod/imu rod_imu',))
 @pytest.fixture(scope='module')
 def rig_recording():
     """Five seconds: 0.1 mm markers at 800 Hz, 1 % dropped, camera 5 ms and IMU 2 ms late."""
-    return record(SliderCrankRig(URDF, mass_change=0.0), 5.0)
+    return simulated_rigs.slider_crank(URDF, 5.0)
 
 
 @pytest.fixture(scope='module')

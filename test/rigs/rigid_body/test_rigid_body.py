@@ -7,6 +7,7 @@ import cylinder_chain as chain
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+import simulated_rigs
 from three_bodies import CHAIN
 import yaml
 
@@ -22,15 +23,14 @@ from ros_inertial_id.report.summary import summary
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.measurement.body_state import BodyState
+from ros_inertial_id.rigs.simulation.wrist_sensor import BIAS, PARAMETERS
 
 rigid_body = METHODS['rigid_body']
 
 OPTIONS = options_class('rigid_body')()
 URDF = (pathlib.Path(__file__).parents[3] / 'urdf' / 'franka.urdf').read_text()
 BODY = np.array([4.0, 0.2, -0.12, 0.4, 0.37, 0.0, 0.30, 0.0, 0.0, 0.20])
-JOINTS = tuple(f'fr3_joint{i}' for i in range(1, 8))
 FIVE = (0.3, 0.6, 0.9, 1.2, 1.5)  # the paper's instants
-BIAS = np.array([4.0, -3.0, 6.0, 0.2, -0.3, 0.1])  # of the simulated sensor [N, N m]
 ALL = tuple(np.arange(1, 101) * 0.02)  # all steps of its simulation
 TRUE = np.concatenate([[m] * 3 + [a, b, b]
                        for m, a, b in zip(chain.MASS, chain.J11, chain.J22)])
@@ -103,9 +103,7 @@ def test_sign_of_the_quaternion_does_not_matter():
 @pytest.fixture(scope='module')
 def swing():
     pytest.importorskip('mujoco')
-    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
-    rig = WristRig(URDF, JOINTS, 'fr3_flange')
-    return rig, rig.record(20.0)
+    return simulated_rigs.wrist(URDF, 20.0)
 
 
 def _about_centre(pi):
@@ -115,38 +113,35 @@ def _about_centre(pi):
     return m, c, inertia - m * (c @ c * np.eye(3) - np.outer(c, c))
 
 
-def _check_payload(rig, model, sure=4.0):
+def _check_payload(model, sure=4.0):
     # Sixteen numbers within 4 standard errors: a false alarm in one of a thousand seeds.
     entries = model.base
     value = np.array([e['value'] for e in entries])
     error = np.array([e['standard_error'] for e in entries])
-    true = np.concatenate([rig.parameters, BIAS])
+    true = np.concatenate([PARAMETERS, BIAS])
     assert np.all(abs(value - true) < sure * error)
-    (m, c, inertia), (m0, c0, inertia0) = map(_about_centre, (value[:10], rig.parameters))
+    (m, c, inertia), (m0, c0, inertia0) = map(_about_centre, (value[:10], PARAMETERS))
     assert abs(m / m0 - 1) < 0.005
     assert abs(c - c0).max() < 1e-3
     assert abs(inertia - inertia0).max() < 0.05 * np.linalg.eigvalsh(inertia0)[0]
 
 
 def test_recovers_payload_and_bias_behind_a_wrist_sensor(swing):
-    rig, recording = swing
-    _check_payload(rig, identify([recording], OPTIONS, method='rigid_body').model)
+    _check_payload(identify([swing], OPTIONS, method='rigid_body').model)
 
 
 def test_payload_with_an_imu_needs_no_joint_states(swing):
-    rig, recording = swing
-    alone = replace(recording, channels={t: c for t, c in recording.channels.items()
-                                         if t != '/joint_states'}, robot_description='')
+    channels = {t: c for t, c in swing.channels.items() if t != '/joint_states'}
+    alone = replace(swing, channels=channels, robot_description='')
     text = ('bodies: {payload: {imu: /payload/imu}}\n'
             'wrenches: {/wrench: {acts_on: payload}}\n')
-    _check_payload(rig, identify([alone], OPTIONS, method='rigid_body', urdf=text).model)
+    _check_payload(identify([alone], OPTIONS, method='rigid_body', urdf=text).model)
 
 
 def test_sensor_that_shows_the_reaction_is_noticed(swing):
-    rig, recording = swing
-    wrench = recording.channels['/wrench']
+    wrench = swing.channels['/wrench']
     turned = replace(wrench, fields={k: -v for k, v in wrench.fields.items()})
-    other = replace(recording, channels={**recording.channels, '/wrench': turned})
+    other = replace(swing, channels={**swing.channels, '/wrench': turned})
     model = identify([other], OPTIONS, method='rigid_body').model
     assert model.preprocessing[0]['wrench_of'] == 'by_body'
     assert model.base[0]['value'] == pytest.approx(2.0, rel=0.005)
@@ -157,10 +152,9 @@ def test_sensor_that_shows_the_reaction_is_noticed(swing):
 def test_gravity_direction_is_found_when_asked_for_behind_a_sensor_that_drifts():
     """A drift of 0.5 N turns the direction by 0.1 degrees where nobody looks for it."""
     pytest.importorskip('mujoco')
-    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
     tilted = Rotation.from_euler('xyz', [0.4, -0.7, 0.0]).apply([0.0, 0.0, -9.81])
-    rig = WristRig(URDF, JOINTS, 'fr3_flange', gravity_base=tilted)
-    options, recording = replace(OPTIONS, gravity='identified'), rig.record(20.0)
+    options = replace(OPTIONS, gravity='identified')
+    recording = simulated_rigs.wrist(URDF, 20.0, tilted)
     channel, drift = recording.channels['/wrench'], np.array([0.5, -0.3, 0.2])
     crept = channel.fields['force'] + np.linspace(0.0, drift, len(channel))
     recording = replace(recording, channels={**recording.channels, '/wrench': replace(
@@ -181,10 +175,9 @@ def test_gravity_direction_is_found_when_asked_for_behind_a_sensor_that_drifts()
 
 def test_held_payload_is_refused(swing):
     """Noise of a body at rest would pass for motion, and numbers would come out."""
-    rig, recording = swing
     rng = np.random.default_rng(1)
     still = {}
-    for topic, channel in recording.channels.items():
+    for topic, channel in swing.channels.items():
         held = {k: v[:1] * (k != 'angular_velocity') + 0.05 * rng.standard_normal(v.shape)
                 for k, v in channel.fields.items()}
         still[topic] = replace(channel, fields=held)

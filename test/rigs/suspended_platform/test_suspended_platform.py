@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 import yaml
 
-from ros_inertial_id.errors import EstimationError, InertialIdError
+from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import load_options, options_class
@@ -19,8 +19,6 @@ pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 import platform_truth as rig  # noqa: E402
 
 from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform  # noqa: E402
-from ros_inertial_id.rigs.calibration.load_dependence import (check_stiffness,  # noqa: E402
-                                                              LoadedStiffness)
 
 OPTIONS = options_class('suspended_platform')()
 ROOT = pathlib.Path(__file__).parents[3]
@@ -230,22 +228,17 @@ def test_uncalibrated_platform_is_refused(recordings):
                  urdf=rig.description(rig.TWO_LINKS, calibrated=False))
 
 
-def test_springs_that_are_the_same_under_every_load_are_found_so(calibration):
-    light, heavy = calibration.loads
-    assert (light.mass, heavy.mass) == (0.0, 40.0)
-    # Rows of free vibrations alone are correlated: 5 standard errors are what refuses.
-    difference = heavy.stiffness - light.stiffness
-    assert (np.abs(difference) < 5.0 * np.hypot(heavy.error, light.error)).all()
+def test_what_is_not_linear_or_not_as_told_is_said_by_the_residual(calibration, loaded):
+    """Coil springs 60 % stiffer under 40 kg; 56 kg told for 40.  Less than 20 % hides in it."""
     assert calibration.excess < 1.2 and 'is that of noise' in calibration.verdict
-
-
-def test_springs_that_stiffen_under_load_are_refused(loaded):
-    """Coil springs five percent stiffer under 40 kg: one stiffness for both is wrong."""
-    stiffer = replace(rig.SPRINGS, stiffness=1.05 * rig.STIFFNESS)
-    made = [loaded[0], *(rig.loaded(weight, 15.0, 401 + k, stiffer)
-                         for k, weight in enumerate(WEIGHTS[1:]))]
-    with pytest.raises(EstimationError, match='stiffness of the springs depends on the load'):
-        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), made, OPTIONS)
+    stiffer = replace(rig.SPRINGS, stiffness=1.6 * rig.STIFFNESS)
+    pressed = [loaded[0], *(rig.loaded(weight, 15.0, 401 + k, springs=stiffer)
+                            for k, weight in enumerate(WEIGHTS[1:]))]
+    heavier = [loaded[0], (loaded[1][0], 1.4 * loaded[1][1]), *loaded[2:]]
+    for recorded in (pressed, heavier):
+        found = calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), recorded,
+                                   OPTIONS)
+        assert found.excess > 1.5 and 'or the springs are not linear' in found.verdict
 
 
 def test_more_than_the_platform_was_calibrated_with_is_refused_with_both_loads(recordings):
@@ -258,24 +251,11 @@ def test_more_than_the_platform_was_calibrated_with_is_refused_with_both_loads(r
     METHODS['suspended_platform'].observe(recordings[0][0], robot, OPTIONS)
 
 
-def test_one_mass_alone_cannot_show_whether_springs_depend_on_the_load():
+def test_one_mass_alone_is_not_enough():
     weight = np.array([40.0, *np.zeros(9)])
     with pytest.raises(InertialIdError, match='all recordings carry the same mass.*40 kg in all'):
         calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False),
                            [(None, weight), (None, weight)], OPTIONS)
-
-
-@pytest.mark.parametrize('slope, known', [(0.0, True), (0.5, False), (5e-3, True)])
-def test_a_stiffness_that_grows_with_three_masses_is_refused_by_its_slope(slope, known):
-    """Stiffness 1000 + slope % per kg, each load known to 0.3 %; 0.05 % at 10 kg is no matter."""
-    errors = np.array([[1.0, -1.0, 0.5, 0.0, -0.5, 1.0], [0.0] * 6, [-1.0] * 3 + [1.0] * 3])
-    loads = [LoadedStiffness(m, 1e3 * (1.0 + slope * m / 100) + 3.0 * e, np.full(6, 3.0))
-             for m, e in zip((0.0, 5.0, 10.0), errors)]
-    if known:
-        return check_stiffness(loads)
-    said = r'rx \+5\.0 \+- 0\.4 % from 0 to 10 kg added, \+0\.5 % per kg'
-    with pytest.raises(EstimationError, match=said):
-        check_stiffness(loads)
 
 
 def _doubts(recording, change=None):
@@ -309,14 +289,6 @@ def test_a_description_that_is_wrong_is_contradicted(recordings, change, words):
     assert _doubts(loose) == {}
     said, = _doubts(loose, change).values()
     assert words in said
-
-
-def test_a_load_that_is_not_what_was_told_is_named(calibration, loaded):
-    recorded = [loaded[0], (loaded[1][0], 1.05 * loaded[1][1]), *loaded[2:]]
-    found = calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), recorded, OPTIONS)
-    assert calibration.doubts == ()
-    assert found.verdict.startswith('do not use: the load of 42 kg')
-    assert ' weighs -4.7' in found.verdict  # 1 / 1.05 - 1 = -4.76 %
 
 
 def test_empty_platform_alone_cannot_be_calibrated():

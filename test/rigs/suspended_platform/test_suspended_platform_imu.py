@@ -18,8 +18,7 @@ pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 import platform_truth as truth  # noqa: E402
 
 from ros_inertial_id.rigs.simulation import two_link_platform as rig  # noqa: E402
-from ros_inertial_id.rigs.simulation.platform import (PlatformOptions, PlatformRig,  # noqa: E402
-                                                      SimulatedImu, SimulatedLink)
+from ros_inertial_id.rigs.simulation.platform import SimulatedImu  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
@@ -28,20 +27,22 @@ LIMB_IMU = SimulatedImu('/limb/imu', np.array([0.05, 0.02, -0.25]), np.eye(3))
 
 
 def _record(links, posture, held, seed, stop=None, seconds=6.0):
-    options = PlatformOptions(seed=seed)
-    return PlatformRig(links, rig.SPRINGS, posture, held, options, stop).record(seconds)
+    return truth.TrueRig(links, rig.SPRINGS, posture, held, seed, stop).record(seconds)
 
 
 @pytest.fixture(scope='module')
 def recordings():
-    links = (rig.PLATFORM, rig.TRUNK, replace(rig.LIMB, imu=LIMB_IMU))
+    limb = replace(truth.jointed(rig.LIMB, 'spherical'), imu=LIMB_IMU)
+    links = (rig.PLATFORM, rig.TRUNK, limb)
     return ([_record(links, p, True, 20 + k) for k, p in enumerate(rig.HELD)]
             + [_record(links, p, False, 30 + k) for k, p in enumerate(rig.LOOSE)])
 
 
 def _text(imu=True, limb=False, **platform):
-    data = yaml.safe_load(rig.description(imu))
+    data = yaml.safe_load(rig.description())
     data['platform'].update(platform)
+    if not imu:
+        del data['platform']['imu']
     if limb:
         data['links']['limb'].update(imu=LIMB_IMU.topic, imu_position=LIMB_IMU.position.tolist())
     return yaml.safe_dump(data, sort_keys=False)
@@ -71,14 +72,8 @@ def _bare(imu=True):
 @pytest.fixture(scope='module')
 def loaded():
     """Return recordings of the platform for step zero, and what was on it."""
-    out = []
-    for k, place in enumerate((None, [0.0, 0.0, 0.05], [0.25, 0.1, 0.05])):
-        links, added = [rig.PLATFORM], np.zeros(10)
-        if place:
-            links.append(SimulatedLink('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5])))
-            added = rig.ten(links[1])
-        out.append((_record(links, [None] * (len(links) - 1), True, 40 + k), added))
-    return out
+    weights = (None, (40.0, [0.0, 0.0, 0.05]), (40.0, [0.25, 0.1, 0.05]))
+    return [truth.loaded(weight, 6.0, 40 + k, rig.PLATFORM) for k, weight in enumerate(weights)]
 
 
 @pytest.fixture(scope='module')
@@ -160,7 +155,7 @@ def test_imu_that_falls_silent_is_said_in_words(recordings):
 
 
 def test_a_stop_that_is_touched_and_a_lost_marker_are_said_in_words():
-    twin = PlatformRig(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, PlatformOptions(seed=2))
+    twin = truth.TrueRig(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, 2)
     heights = []
     for _ in range(240):
         heights.append(float(twin.data.qpos[2]))

@@ -5,13 +5,11 @@ The closures are read here anew, in MuJoCo's own terms (sites that are connected
 that are coupled), so an identification that agrees does not agree with itself.
 """
 
-from collections.abc import Mapping
 import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ...errors import RobotModelError
-from ...simulation.rigid_bodies import _mujoco, bare
+from ros_inertial_id.simulation.rigid_bodies import _mujoco, bare
 
 DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
 STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
@@ -26,22 +24,16 @@ class ClosedMechanism:
     step : of the simulation [s]; gravity is (0, 0, -9.81) m/s^2 in the base frame
     forces : spring, damping, dry {joint: stiffness, viscous or Coulomb coefficient}, and
         rest {joint: relaxed position of its spring}
-    Raises RobotModelError when MuJoCo cannot read it, InertialIdError when it is not installed.
     """
 
     def __init__(self, urdf, closures, step=1e-4, **forces):
         self._mujoco = mujoco = _mujoco()
-        try:
-            spec = mujoco.MjSpec.from_string(_bare(urdf))
-            for body in spec.bodies:
-                body.add_site(name=body.name)
-            for text in closures:
-                _add_closure(mujoco, spec, text)
-            self.model = spec.compile()
-        except (ValueError, KeyError) as error:
-            raise RobotModelError('MuJoCo cannot simulate the mechanism',
-                                  found=' '.join(str(error).split())) from error
-        model = self.model
+        spec = mujoco.MjSpec.from_string(_bare(urdf))
+        for body in spec.bodies:
+            body.add_site(name=body.name)
+        for text in closures:
+            _add_closure(mujoco, spec, text)
+        self.model = model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         model.opt.timestep = step
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -57,14 +49,14 @@ class ClosedMechanism:
                 targets[kind][self.joint_names.index(name)] = value
         self._dry = {self.joint_names.index(n): f for n, f in dry.items()}
 
-    def place(self, positions: Mapping[str, float]) -> None:
+    def place(self, positions):
         """Put the joints at ``positions`` {joint: [rad or m]} (assembled, at rest)."""
         self._mujoco.mj_resetData(self.model, self.data)
         for name, value in positions.items():
             self.data.qpos[self.joint_names.index(name)] = value
         self._mujoco.mj_forward(self.model, self.data)
 
-    def apply(self, torque: Mapping[int, float]) -> None:
+    def apply(self, torque):
         """
         Apply ``torque`` {joint index: [N m]} and compute poses and accelerations of this instant.
 
@@ -78,32 +70,9 @@ class ClosedMechanism:
             data.qfrc_applied[index] -= force * np.tanh(data.qvel[index] / DRY_WIDTH)
         self._mujoco.mj_forward(self.model, data)
 
-    def step(self) -> None:
+    def step(self):
         """Move on by one time step under what is applied (call ``apply`` before)."""
         self._mujoco.mj_step2(self.model, self.data)
-
-    def pose(self, link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return position (3,) [m] and rotation (3, 3) of the frame of ``link`` in the world."""
-        site = self.data.site(link)
-        return site.xpos.copy(), site.xmat.reshape(3, 3).copy()
-
-    def motion(self, link: str) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return angular velocity [rad/s] and acceleration [m/s^2] of ``link``, (3,) in its frame.
-
-        The integration is semi-implicit: velocities belong to half a step before the positions
-        and accelerations, so they are moved on by that half.
-        """
-        mujoco, index, data = self._mujoco, self.model.site(link).id, self.data
-        velocity, acceleration = np.zeros(6), np.zeros(6)
-        kind, before = mujoco.mjtObj.mjOBJ_SITE, data.qvel.copy()
-        data.qvel += 0.5 * self.model.opt.timestep * data.qacc
-        mujoco.mj_comVel(self.model, data)
-        mujoco.mj_rnePostConstraint(self.model, data)
-        mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)
-        mujoco.mj_objectAcceleration(self.model, data, kind, index, acceleration, 1)
-        data.qvel[:] = before
-        return velocity[:3], acceleration[3:]
 
 
 def _bare(urdf):
