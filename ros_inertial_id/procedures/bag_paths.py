@@ -7,7 +7,6 @@ from pathlib import Path
 import re
 
 from ..errors import RecordingError
-from ..measurement.bags.object_store import path_of
 
 _PART = re.compile(r'_\d+$')
 SUFFIXES = ('.mcap', '.db3', '.mcap.zstd', '.db3.zstd', '.mcap.zst', '.db3.zst')
@@ -18,12 +17,12 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
     Return the paths of all bags that ``arguments`` stand for, each once, numbers in their order.
 
     An argument is a bag, BAG@START:END, a pattern (``day*``), or a folder in which, at any
-    depth, bags lie: folders, or single files.  All but patterns may be URLs.
+    depth, bags lie: folders, or single files.
     RecordingError where a folder or pattern holds none.
     """
     found: list[str] = []
     for argument in arguments:
-        path = path_of(argument)
+        path = Path(argument)
         if path.is_dir() and not is_bag(path):
             own = _inside(path)
         elif glob.has_magic(argument) and not os.path.exists(argument):
@@ -54,7 +53,7 @@ def is_bag(path: Path) -> bool:
 def several(arguments: Sequence[str]) -> bool:
     """Return whether one of ``arguments`` is a folder of bags or a pattern."""
     return any(glob.has_magic(a) and not os.path.exists(a)
-               or path_of(a).is_dir() and not is_bag(path_of(a)) and bool(_inside(path_of(a)))
+               or Path(a).is_dir() and not is_bag(Path(a)) and bool(_inside(Path(a)))
                for a in arguments)
 
 

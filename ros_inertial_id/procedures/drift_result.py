@@ -15,7 +15,6 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..estimation.changes import Trend
-from ..measurement.bags.object_store import path_of
 
 RATE = 0.01  # expected share of changes that are none among those that are named
 NAMED = 20  # robots, at most, that are shown without a change
@@ -184,11 +183,11 @@ class Drift:
 
     def write_tables(self, folder: str | Path) -> dict[str, str]:
         """
-        Write the tables into a ``folder``, also a URL; return {name: path}.
+        Write the tables into a ``folder``; return {name: path}.
 
         RecordingError where one cannot be written.
         """
-        goal, written = path_of(folder), {}
+        goal, written = Path(folder), {}
         tables = {'drift_series': [row for robot in self.robots for row in robot.rows()],
                   'drift_trends': [{'robot': robot.robot, **change.to_dict()}
                                    for robot in self.robots for change in robot.changes]}

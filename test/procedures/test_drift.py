@@ -14,7 +14,6 @@ from scipy.stats import norm
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.measurement.bags import object_store
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import mapped_bags
 from ros_inertial_id.procedures.drift_result import adjusted, Change, RobotDrift
@@ -162,25 +161,3 @@ def test_tables_hold_what_was_found(found, tmp_path, monkeypatch, engine):
     trends = [r for r in tables['drift_trends'] if float(r['adjusted']) < 0.01]
     named = {(r['robot'], r['name']) for r in trends}
     assert named == {(r.robot, c.name) for r in found.robots for c in r.significant}
-
-
-def test_an_object_store_gives_the_same(folders, model, found):
-    pytest.importorskip('upath')
-    store = object_store.path_of('memory://drift/bags/robot0')
-    for path in sorted((folders / 'robot0').rglob('*.*')):
-        if path.is_file():
-            goal = store / path.relative_to(folders / 'robot0').as_posix()
-            goal.parent.mkdir(parents=True, exist_ok=True)
-            goal.write_bytes(path.read_bytes())
-    first, again = (rid.drift(model, 'memory://drift/bags', cache='memory://drift/cache')
-                    for _ in range(2))
-    assert (first.read, again.read, again.cached) == (DAYS, 0, DAYS) and not first.left_out
-    for key, values in by_bag(first).items():
-        np.testing.assert_allclose(values, by_bag(found)[key], rtol=1e-9, atol=1e-15)
-        np.testing.assert_array_equal(by_bag(again)[key], values)
-
-
-def test_a_url_without_its_package_is_an_error_that_helps(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'upath', None)
-    with pytest.raises(rid.ConfigError, match='ros_inertial_id.remote'):
-        rid.drift(model, 'memory://nowhere')
