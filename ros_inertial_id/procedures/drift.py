@@ -144,9 +144,9 @@ def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
     sigma = row_deviation(merged(f.residuals for f in factors))
     systems = [f.stretches[0].system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
-    found = changes_of(systems, S, spread, prior_rows(base))
-    series = [Series(name, joint, law, unit, found.values[:, k], found.errors[:, k],
-                     *_usual(entries, found.common, k))
+    values, errors, common = changes_of(systems, S, spread, prior_rows(base))
+    series = [Series(name, joint, law, unit, values[:, k], errors[:, k],
+                     *_usual(entries, common, k))
               for k, (name, joint, law, unit, _) in enumerate(entries)]
     days = np.array([f.notes['start_s'] for f in factors]) / DAY
     trends = [trend_of(days, one.values, one.errors) for one in series]
