@@ -22,15 +22,10 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for argument in arguments:
-        path = Path(argument)
-        if path.is_dir() and not is_bag(path):
-            own = _inside(path)
-        elif glob.has_magic(argument) and not os.path.exists(argument):
-            own = [bag for match in sorted(glob.glob(argument), key=_natural)
-                   for bag in (_inside(Path(match)) if Path(match).is_dir()
-                               and not is_bag(Path(match)) else [match])]
-        else:
-            own = [argument]
+        matches = (sorted(glob.glob(argument), key=_natural) if _is_pattern(argument)
+                   else [argument])
+        own = [bag for match in matches for bag in (
+            _inside(Path(match)) if _is_folder_of_bags(match) else [match])]
         if not own:
             raise RecordingError(f'{argument} holds no bag', expected='rosbag2 folders or files')
         found += own
@@ -52,9 +47,15 @@ def is_bag(path: Path) -> bool:
 
 def several(arguments: Sequence[str]) -> bool:
     """Return whether one of ``arguments`` is a folder of bags or a pattern."""
-    return any(glob.has_magic(a) and not os.path.exists(a)
-               or Path(a).is_dir() and not is_bag(Path(a)) and bool(_inside(Path(a)))
-               for a in arguments)
+    return any(_is_pattern(a) or _is_folder_of_bags(a) and _inside(Path(a)) for a in arguments)
+
+
+def _is_pattern(argument: str) -> bool:
+    return glob.has_magic(argument) and not os.path.exists(argument)
+
+
+def _is_folder_of_bags(path: str) -> bool:
+    return Path(path).is_dir() and not is_bag(Path(path))
 
 
 def _inside(folder: Path, above: frozenset[Path] = frozenset()) -> list[str]:

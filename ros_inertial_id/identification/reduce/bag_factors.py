@@ -55,8 +55,8 @@ class BagFactors:
     residuals : of the recording's own estimate
     motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
-    notes : summary, provenance, mounting, gravity_base, start_s (since 1970), span_s,
-        samples (of training)
+    notes : summary, provenance, mounting, gravity_base, start_s (since 1970), samples
+        (of training)
     """
 
     stretches: tuple[RFactors, ...]
@@ -84,8 +84,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
     return BagFactors(tuple(rows.folds), residuals, rows.ranges, motion, {
         'summary': dict(summary), 'provenance': dict(recording.provenance),
         'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
-        'start_s': recording.origin_ns() * 1e-9, 'span_s': float(summary['duration']),
-        'samples': samples})
+        'start_s': recording.origin_ns() * 1e-9, 'samples': samples})
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:

@@ -10,7 +10,7 @@ from ..calibration.calibrate import calibrate_platform
 from ..calibration.postures import identify_held, identify_postures, suggest_posture
 from ..suspended_platform.method import SuspendedPlatform
 from ..suspended_platform.postures import joined, read_postures, relative_turns
-from ...cli.console import changed, page, Progress, read_recording, show
+from ...cli.console import changed, page, Progress, show
 from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import ConfigError, EstimationError
@@ -19,6 +19,7 @@ from ...identification.fit.fitting import consistent_links
 from ...identification.model.files import read_description, read_text, write_text
 from ...identification.prepare.dataset import Dataset
 from ...identification.settings import load_options
+from ...measurement.bags.bag import read_bag
 from ...report.recording_words import signal_sentences
 
 suspended_platform = SuspendedPlatform()
@@ -57,7 +58,7 @@ def postures(options: Any) -> None:
     if not options.postures and not options.held:
         raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
     with Progress() as progress:
-        recorded = [identify_held(text, [read_recording(bag)], settings, progress)
+        recorded = [identify_held(text, [read_bag(bag)], settings, progress)
                     for bag in options.held]
     given = [read_postures(read_text(options.postures), robot)] if options.postures else []
     held = joined([*given, *recorded])
