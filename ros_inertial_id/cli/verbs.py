@@ -210,7 +210,7 @@ def design_(options: Any) -> None:
     from ..excitation.design import design, load_design
     from ..report.design_files import write_design
     settings = load_design(options.config, changed(
-        options, 'mounting', 'kind', 'model', 'period', 'seconds', 'seed'))
+        options, 'mounting', 'model', 'period', 'seconds', 'seed'))
     beside = str(Path(options.urdf).resolve().parent)  # where its meshes may be
     settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(settings.mounting or 'upright',
