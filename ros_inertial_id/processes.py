@@ -82,10 +82,13 @@ def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: in
     ConfigError where no process can begin, as in a script without a guard.
     """
     context = multiprocessing.get_context('spawn')
-    begun, others = context.Event(), set(multiprocessing.active_children())
+    others = set(multiprocessing.active_children())
     done, left = SimpleQueue[Any](), set(range(len(tasks)))
-    with ProcessPoolExecutor(jobs, context, _begin_worker,
-                             (function, shared, begun, os.getpid())) as pool:
+    with _starting():  # Python's own process that tracks semaphores begins here
+        begun = context.Event()
+        pool = ProcessPoolExecutor(jobs, context, _begin_worker,
+                                   (function, shared, begun, os.getpid()))
+    with pool:
         try:
             with _starting():
                 for number, task in enumerate(tasks):
