@@ -44,10 +44,9 @@ setup(
         'sim': ['mujoco>=3.2'],
         'cluster': ['distributed'],
         'parquet': ['pyarrow'],
-        'remote': ['universal_pathlib', 'fsspec'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist',
                  'hypothesis', 'jsonschema', 'mujoco>=3.2', 'pandas', 'pyarrow',
-                 'universal_pathlib', 'flake8', 'mypy', 'axe-core-python'],
+                 'flake8', 'mypy', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },
     entry_points={

@@ -112,13 +112,13 @@ def timed(work):
 
 
 def kill_a_child(after):
-    """Kill the first child of this process after some seconds."""
+    """Kill the last child of this process after some seconds: the first tracks semaphores."""
     def later():
         time.sleep(after)
         children = Path(f'/proc/self/task/{os.getpid()}/children').read_text().split()
         if children:
-            os.kill(int(children[0]), signal.SIGKILL)
-            print(f'  killed worker {children[0]}')
+            os.kill(int(children[-1]), signal.SIGKILL)
+            print(f'  killed worker {children[-1]}')
     threading.Thread(target=later, daemon=True).start()
 
 

@@ -7,27 +7,27 @@ With PYTHONSAFEPATH a json.py in the current folder is not imported, from Python
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 import ctypes
 from dataclasses import dataclass
 import importlib
 import multiprocessing
 import os
+from queue import Empty, SimpleQueue
 import signal
 import subprocess
 import sys
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
+
+from .errors import ConfigError
 
 POLL = 0.1  # [s]
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 KILLED = ('a process ended before it was done, as one that is killed where memory is short: '
           'use fewer processes (--jobs)')
 SAFE = {'PYTHONSAFEPATH': '1', 'OPENBLAS_NUM_THREADS': '1'}
-_pool: Any = None  # in a worker: function, shared, pipe to the parent, its lock
-S = TypeVar('S')
-T = TypeVar('T')
-R = TypeVar('R')
+_call: Any = None  # in a worker: function, shared
+Function = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -71,57 +71,56 @@ def _end_with(parent: int) -> None:
             sys.exit(1)
 
 
-def in_processes(function: Callable[[S, T], Iterator[R]], shared: S, tasks: Sequence[T],
-                 jobs: int) -> Generator[tuple[int, R | Lost] | None, None, None]:
+def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: int
+                 ) -> Generator[tuple[int, Any] | None, None, None]:
     """
-    Yield (number of a task, what function(shared, task) yields) as it comes.
+    Yield (number of a task, function(shared, task)) as they come, None about every POLL.
 
     function : of a module; shared : first argument of all; tasks : second arguments
     jobs : processes; closing the generator ends them
-    None comes about every POLL where nothing else does.  An exception is a Lost; so is, when a
-    process is killed, every task of which nothing came.
+    An exception is a Lost; so is, when a process is killed, every task that was not done.
+    ConfigError where no process can begin, as in a script without a guard.
     """
     context = multiprocessing.get_context('spawn')
-    reader, writer = context.Pipe(duplex=False)
-    with _starting():
-        pool = ProcessPoolExecutor(jobs, context, _begin_worker, (
-            function, shared, writer, context.Lock(), os.getpid()))
-    processes = pool._processes
-    try:
-        with _starting():
-            futures = [pool.submit(_work, number, task) for number, task in enumerate(tasks)]
-        pool.shutdown(wait=False)  # when the tasks are done
-        writer.close()
-        came = set()
-        with suppress(EOFError, OSError):  # all processes have ended
-            while True:
-                event = reader.recv() if reader.poll(POLL) else None
-                came.add(event and event[0])
+    others = set(multiprocessing.active_children())
+    done, left = SimpleQueue[Any](), set(range(len(tasks)))
+    with _starting():  # Python's own process that tracks semaphores begins here
+        begun = context.Event()
+        pool = ProcessPoolExecutor(jobs, context, _begin_worker,
+                                   (function, shared, begun, os.getpid()))
+    with pool:
+        try:
+            with _starting():
+                for number, task in enumerate(tasks):
+                    pool.submit(_work, number, task).add_done_callback(done.put)
+            while left:
+                try:
+                    event = done.get(timeout=POLL).result()
+                    left.remove(event[0])
+                except Empty:
+                    event = None
                 yield event
-        for number, error in enumerate(future.exception() for future in futures):
-            if isinstance(error, BrokenProcessPool):
-                if number not in came:
-                    yield number, Lost(KILLED)
-            elif error:
-                yield number, lost(error)
-    finally:
-        for process in list(processes.values()):
-            process.kill()
-            process.join()
+        except BrokenProcessPool:
+            if not begun.is_set():
+                raise ConfigError('the processes ended before they began',
+                                  do="in a script, call this under if __name__ == '__main__':, "
+                                  'or ask for one process') from None
+            yield from ((number, Lost(KILLED)) for number in left)
+        finally:
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Have processes import nothing of the current folder or of the caller's main program."""
-    before, main = {name: os.environ.get(name) for name in SAFE}, sys.modules['__main__']
-    # Ctrl-C is the parent's to answer.
+    """Have processes started meanwhile inherit SAFE, and leave Ctrl-C to this one."""
+    before = {name: os.environ.get(name) for name in SAFE}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         os.environ.update(SAFE)
-        sys.modules['__main__'] = ModuleType('__main__')
         yield
     finally:
-        sys.modules['__main__'] = main
         for name, value in before.items():
             os.environ.pop(name)
             if value is not None:
@@ -129,16 +128,18 @@ def _starting() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _begin_worker(function: Any, shared: Any, pipe: Any, lock: Any, parent: int) -> None:
+def _begin_worker(function: Function, shared: Any, begun: Any, parent: int) -> None:
     """Remember in a process of a pool what all of its tasks share."""
-    global _pool
+    global _call
     _end_with(parent)
-    _pool = function, shared, pipe, lock
+    _call = function, shared
+    begun.set()
 
 
-def _work(number: int, task: Any) -> None:
-    """Send (number, result) for every result of a ``task`` to the parent."""
-    function, shared, pipe, lock = _pool
-    for result in function(shared, task):
-        with lock:
-            pipe.send((number, result))
+def _work(number: int, task: Any) -> tuple[int, Any]:
+    """Return the number and the result of a ``task``, a Lost where it raises."""
+    function, shared = _call
+    try:
+        return number, function(shared, task)
+    except Exception as error:  # not every exception can be pickled
+        return number, lost(error)

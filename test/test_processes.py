@@ -40,21 +40,20 @@ def pids(folder, count=2):
 
 
 def never(folder, task):
-    """Yield nothing for minutes: in one call of C, with the lock of the interpreter held."""
+    """Return after minutes in one call of C, with the lock of the interpreter held."""
     (Path(folder) / str(os.getpid())).touch()
-    yield sum(range(10 ** 10))
+    return sum(range(10 ** 10))
 
 
-def ended_at(how, task):
-    """Yield a task and its square; the process ends, or an error comes, after those of 1."""
-    yield task
-    yield task ** 2
+def squared(how, task):
+    """Return the square of a task; the process ends, or an error comes, instead of that of 1."""
     if task == 1:
         how()
+    return task ** 2
 
 
 def killed():
-    time.sleep(0.2)  # what was yielded before has been sent
+    time.sleep(0.2)  # what was returned before has been sent
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -63,11 +62,8 @@ def fails():
 
 
 def outcome(function, shared, tasks, jobs=1):
-    """Return {number: results} of tasks in processes."""
-    out = {}
-    for event in filter(None, in_processes(function, shared, tasks, jobs)):
-        out.setdefault(event[0], []).append(event[1])
-    return out
+    """Return {number: result} of tasks in processes."""
+    return dict(filter(None, in_processes(function, shared, tasks, jobs)))
 
 
 def test_workers_end_when_their_parent_is_killed(import_path, tmp_path):
@@ -90,26 +86,27 @@ def test_closing_ends_the_workers(tmp_path):
 
 
 def test_what_came_before_a_process_was_killed_counts_and_the_rest_says_why():
-    results = outcome(ended_at, killed, range(4))
-    assert results[0] == [0, 0] and results[1] == [1, 1]
-    for number in (2, 3):
-        lost, = results[number]
+    results = outcome(squared, killed, range(4))
+    assert results.pop(0) == 0 and set(results) == {1, 2, 3}
+    for lost in results.values():
         assert isinstance(lost, Lost) and 'memory is short' in lost.reason
         assert '--jobs' in lost.reason
 
 
 def test_an_error_ends_its_task_alone():
-    assert outcome(ended_at, fails, range(4), 2) == {
-        0: [0, 0], 1: [1, 1, Lost('ValueError: one')], 2: [2, 4], 3: [3, 9]}
+    assert outcome(squared, fails, range(4), 2) == {0: 0, 1: Lost('ValueError: one'), 2: 4, 3: 9}
 
 
-def test_a_script_without_a_guard_is_not_run_again(import_path, tmp_path):
-    script = tmp_path / 'script.py'
-    script.write_text('from test_processes import ended_at, fails, outcome\n'
-                      'print(outcome(ended_at, fails, [5], 1))\n')
-    done = subprocess.run([sys.executable, str(script)], env=import_path, capture_output=True,
-                          text=True, check=True)
-    assert done.stdout == '{0: [5, 25]}\n' and done.stderr == ''
+def test_a_script_without_a_guard_is_told_of_it(import_path, tmp_path):
+    script, call = tmp_path / 'script.py', 'print(outcome(squared, fails, [5], 1))\n'
+    for guard in ('', "if __name__ == '__main__': "):
+        script.write_text(f'from test_processes import fails, outcome, squared\n{guard}{call}')
+        done = subprocess.run([sys.executable, str(script)], env=import_path, text=True,
+                              capture_output=True)
+        assert done.stdout == ('{0: 25}\n' if guard else '')
+        assert bool(done.returncode) == (not guard)
+        last = done.stderr.splitlines()[-1:]
+        assert not last if guard else "under if __name__ == '__main__':" in last[0]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='Python 3.10 has no safe path')

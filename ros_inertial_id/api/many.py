@@ -31,17 +31,16 @@ class ManyResult:
     """
     A Model of many bags.
 
-    many : with ``bags`` that take part and ``left_out`` {path: why}; identification : model and
-    thinned out rows of validation
+    many : with ``bags`` that take part, ``left_out`` {path: why} and the ``identification``: model
+    and thinned out rows of validation
     """
 
     many: Many
-    identification: Identification
 
     @property
     def model(self) -> Model:
         """Return the identified Model."""
-        return model_of(self.identification.model)
+        return model_of(self.many.model)
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -53,7 +52,7 @@ class ManyResult:
 
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""
-        return summary(self.identification.model)
+        return summary(self.many.model)
 
     def report(self, path: str | Path) -> str:
         """
@@ -61,7 +60,7 @@ class ManyResult:
 
         Its curves are of the validation, else of the first bag, which is read for them.
         """
-        found = self.identification
+        found = self.many.identification
         if not found.validation:
             _, curves = validation(found.model, [read_bag(self.many.bags[0].path)])
             found = Identification(found.model, curves)
@@ -77,9 +76,10 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     paths : bags, patterns, or folders with bags at any depth
     validate : Recordings to validate on; urdf, config : see ``identify``
     progress : called with (stage, bags done, bags in all)
-    options : single options of the configuration by name; ``jobs`` (processes, 1), ``scheduler``
-        (address of a Dask scheduler), ``cache`` (folder of the factors, the user's cache by
-        default), ``keep_all``
+    options : single options of the configuration by name; ``jobs`` (processes, 1; a script that
+        asks for more calls this under ``if __name__ == '__main__':``), ``scheduler`` (address of a
+        Dask scheduler), ``cache`` (folder of the factors, the user's cache by default),
+        ``keep_all``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
@@ -97,7 +97,7 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     seen = seen_before(model.provenance['recordings'], others)
     if seen:
         model.statistics['validation_seen'] = seen
-    return ManyResult(many, many.identification)
+    return ManyResult(many)
 
 
 def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,

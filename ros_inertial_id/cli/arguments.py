@@ -170,7 +170,7 @@ VERBS = {
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'),
             jobs(1), *MANY,
-            out('folder for drift.html and tables (Parquet, CSV without pyarrow)'))),
+            out('folder for drift.html and tables (CSV)'))),
     'payload': Verb(
         IDENTIFY, 'weigh what an identified arm carries', 'result/model.yaml loaded_bag',
         '.verbs:payload', (

@@ -1,6 +1,6 @@
 """Console: what the verbs share, bags and texts in, files, numbers and progress out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 import json
 from pathlib import Path
 import shlex
@@ -16,22 +16,10 @@ from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
 from ..identification.model.files import make_folder
 from ..identification.model.identified_model import plain
-from ..measurement.bags.bag import read_bag
-from ..measurement.recording import Recording
 from ..report import outline
 
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
-
-
-def read_recording(argument: str) -> Recording:
-    """Return the Recording of BAG or BAG@START:END, seconds after the first stamp."""
-    return read_bag(argument)
-
-
-def read_recordings(arguments: Sequence[str]) -> list[Recording]:
-    """Return the Recordings of bags, see ``read_recording``."""
-    return [read_recording(argument) for argument in arguments]
 
 
 def changed(options: Any, *names: str) -> dict[str, Any]:

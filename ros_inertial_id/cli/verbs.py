@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .console import (bar, changed, identified, page, Progress, read_recording, read_recordings,
-                      show, status)
+from .console import bar, changed, identified, page, Progress, show, status
 from ..api import identify as api
 from ..api.many import drift, identify_many
 from ..checks.check import check
@@ -20,6 +19,7 @@ from ..identification.model.files import make_folder, read_description, read_tex
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
+from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
 from ..procedures.many_recordings import Many
@@ -55,7 +55,8 @@ def identify_(options: Any) -> int:
     load_options(options.config, options.method, changes, urdf)  # refused before bags are read
     if options.jobs is not None or options.scheduler or several(options.bags):
         return _identify_many(options, changes, urdf)
-    recordings, others = read_recordings(options.bags), read_recordings(options.validate)
+    recordings, others = ([read_bag(bag) for bag in bags]
+                          for bags in (options.bags, options.validate))
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
@@ -74,7 +75,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
     if options.identify_gravity:
         raise ConfigError('--identify-gravity', found='many recordings',
                           do='find gravity from one bag, and give the --mounting')
-    others = read_recordings(options.validate)
+    others = [read_bag(bag) for bag in options.validate]
     make_folder(options.out)
     with Progress('bag') as progress:
         result = identify_many(options.bags, validate=others, urdf=urdf, config=options.config,
@@ -92,7 +93,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
 def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
     urdf = read_description(options.urdf) if options.urdf else ''
-    recordings = read_recordings(options.bags)
+    recordings = [read_bag(bag) for bag in options.bags]
     with Progress('bag') as progress:
         found = api.check(recordings, urdf=urdf, config=options.config, method=options.method,
                           progress=progress, **changed(options, 'mounting'))
@@ -105,7 +106,7 @@ def check_(options: Any) -> int:
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
-    recording = read_recording(options.bag)
+    recording = read_bag(options.bag)
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
     verdict, checkup = validation_verdict(model, [recording], fit)
@@ -197,7 +198,7 @@ def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
     from ..api.tasks import payload as weighed
     from ..report.sheets import payload_sheet
-    result = weighed(options.model, read_recordings(options.bags), link=options.link,
+    result = weighed(options.model, options.bags, link=options.link,
                      frame=options.frame)
     files = page(options, options.report, lambda: payload_sheet(result, options.model))
     show(options, {**result.to_dict(), **files},
@@ -209,7 +210,7 @@ def design_(options: Any) -> None:
     from ..excitation.design import design, load_design
     from ..report.design_files import write_design
     settings = load_design(options.config, changed(
-        options, 'mounting', 'kind', 'model', 'period', 'seconds', 'seed'))
+        options, 'mounting', 'model', 'period', 'seconds', 'seed'))
     beside = str(Path(options.urdf).resolve().parent)  # where its meshes may be
     settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(settings.mounting or 'upright',

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .console import changed, known_load, read_recording, show
+from .console import changed, known_load, show
 from ..errors import ConfigError
 from ..identification.model.files import read_description
 from ..identification.settings import load_options
+from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.knowledge import with_error
@@ -45,7 +46,7 @@ def loaded_recordings(options: Any, mass_alone: bool = False
     bags = [*options.empty, *(bag for bag, _ in options.loaded)]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(read_recording(bag), load) for bag, load in zip(bags, loads)]
+    return [(read_bag(bag), load) for bag, load in zip(bags, loads)]
 
 
 def number_row(name: str, value: float | None, error: float | None, unit: str

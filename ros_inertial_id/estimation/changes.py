@@ -26,24 +26,11 @@ SETTLED = 1e-3  # of a standard error
 FEWEST = 5  # days that a trend needs
 
 
-@dataclass(frozen=True)
-class Changes:
-    """
-    What changed from day to day.
-
-    values, errors : (days, m) changes from the mean of all days and their standard errors
-    common : (b,) beta
-    """
-
-    values: np.ndarray
-    errors: np.ndarray
-    common: np.ndarray
-
-
 def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, spread: np.ndarray,
-               prior: tuple[np.ndarray, np.ndarray]) -> Changes:
+               prior: tuple[np.ndarray, np.ndarray]
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the Changes of days.
+    Return changes from the mean of all days (days, m), their standard errors, and beta (b,).
 
     systems : (A (k, k), target (k,)) of every day, rows of unit variance
     S : (k, m) columns of the changes; spread : (m,) their prior standard deviations
@@ -70,7 +57,7 @@ def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, 
         delta = new
         if moved < SETTLED:
             break
-    return Changes(delta, errors, beta)
+    return delta, errors, beta
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem, RATE
-from .search import search
+from .search import HANDING_OVER, search
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -166,7 +166,7 @@ def _searched(robot: RobotModel, options: DesignOptions,
             if progress is not None:
                 progress(Progress(time.monotonic() - began, options.seconds,
                                   best.value if best else None, found, rejected))
-            late = time.monotonic() - began > options.seconds
+            late = time.monotonic() - began > options.seconds + HANDING_OVER
             if late and best or stop is not None and stop():
                 break
     except KeyboardInterrupt:

@@ -7,11 +7,12 @@ search can be stopped at any time.  The best of all is settled on twice as many 
 friction changes sign between those of a coarse grid.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 import logging
 import time
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -36,6 +37,7 @@ REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
 LONGER = 5.0  # times as long goes on who has found no motion at all: computers differ
+HANDING_OVER = 1.0  # [s] in which what restarts have found when the time is over has come
 _logger = logging.getLogger(__name__)
 
 
@@ -64,18 +66,21 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     The best of all restarts is settled on a finer grid then.
 
     problem, samples, seed : see restart; restarts : how many
-    seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all,
-        counted from when a process is there; what is found does not depend on them otherwise
-    processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
-    MotionError where none of the processes came to an end.
+    seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all;
+        what is found does not depend on them otherwise
+    processes : 1 searches in this process, more in new ones, whose Candidates come when their
+        restart has ended, the best first.  Closing the generator stops them.
+    MotionError where no restart came to an end.
     """
     best, deadline = None, time.monotonic() + seconds
-    shared = problem, samples, seed, seconds
+    shared = problem, samples, seed, (deadline + (LONGER - 1.0) * seconds, deadline)
     with closing(_all_restarts(shared, restarts, processes)) as candidates:
         for candidate in candidates:
             if candidate and candidate.value < (best.value if best else np.inf):
                 best = candidate
             yield candidate
+            if best and time.monotonic() > deadline + HANDING_OVER:
+                break
     if best:
         with one_thread():
             yield from _chain(problem, (SETTLING * samples, samples), best, RUNS[-2:],
@@ -87,26 +92,30 @@ def _all_restarts(shared, restarts, processes):
     if processes == 1:
         yield from _restarts(shared, range(restarts))
         return
-    shares = [range(k, restarts, processes) for k in range(processes)]
     lost = []
-    with closing(in_processes(_restarts, shared, shares, processes)) as events:
+    with closing(in_processes(_one_restart, shared, range(restarts), processes)) as events:
         for event in events:
-            result = event[1] if event else None
-            if isinstance(result, Lost):
-                lost.append(result.reason)
-                _logger.warning('a process of the search failed: %s', result.reason)
+            found = event[1] if event else [None]
+            if isinstance(found, Lost):
+                lost.append(found.reason)
             else:
-                yield result
-    if len(lost) == processes:
+                yield from found
+    if len(lost) == restarts:
         raise MotionError('all processes that search failed', found=lost[0],
                           do='give restarts: 1, which needs none')
+    if lost:
+        _logger.warning('%d of %d restarts of the search failed: %s', len(lost), restarts, lost[0])
 
 
-def _restarts(shared: tuple[MotionProblem, int, int, float], numbers: Sequence[int]
+def _one_restart(shared: Any, number: int) -> list[Candidate]:
+    """Return the Candidates of restart ``number``, the best first."""
+    return sorted(_restarts(shared, [number]), key=lambda candidate: candidate.value)
+
+
+def _restarts(shared: tuple[MotionProblem, int, int, tuple[float, float]], numbers: Iterable[int]
               ) -> Iterator[Candidate]:
     """Yield the Candidates of the restarts ``numbers``, one after the other."""
-    problem, samples, seed, seconds = shared
-    deadlines = time.monotonic() + LONGER * seconds, time.monotonic() + seconds
+    problem, samples, seed, deadlines = shared
     met = False
     with one_thread():
         for number in numbers:

@@ -13,10 +13,9 @@ from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
-from ..processes import in_processes, Lost, lost
+from ..processes import Function, in_processes, Lost, lost
 
 Report = Callable[[str, int, int], None]
-Function = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Engine:
         elif self.jobs == 1 or len(tasks) <= few:
             results = ((k, _guarded(function, shared, task)) for k, task in enumerate(tasks))
         else:
-            results = filter(None, in_processes(_one_result, (function, shared), tasks,
+            results = filter(None, in_processes(function, shared, tasks,
                                                 min(self.jobs, len(tasks))))
         out: list[Any] = [None] * len(tasks)
         for done, (number, result) in enumerate(results, 1):
@@ -114,10 +113,6 @@ def _guarded(function: Function, shared: Any, task: Any) -> Any:
             return function(shared, task)
     except Exception as error:  # one task never ends the others
         return lost(error)
-
-
-def _one_result(call: tuple[Function, Any], task: Any) -> Iterator[Any]:
-    yield _guarded(*call, task)
 
 
 def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: str

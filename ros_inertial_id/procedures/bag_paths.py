@@ -7,7 +7,6 @@ from pathlib import Path
 import re
 
 from ..errors import RecordingError
-from ..measurement.bags.object_store import path_of
 
 _PART = re.compile(r'_\d+$')
 SUFFIXES = ('.mcap', '.db3', '.mcap.zstd', '.db3.zstd', '.mcap.zst', '.db3.zst')
@@ -18,20 +17,15 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
     Return the paths of all bags that ``arguments`` stand for, each once, numbers in their order.
 
     An argument is a bag, BAG@START:END, a pattern (``day*``), or a folder in which, at any
-    depth, bags lie: folders, or single files.  All but patterns may be URLs.
+    depth, bags lie: folders, or single files.
     RecordingError where a folder or pattern holds none.
     """
     found: list[str] = []
     for argument in arguments:
-        path = path_of(argument)
-        if path.is_dir() and not is_bag(path):
-            own = _inside(path)
-        elif glob.has_magic(argument) and not os.path.exists(argument):
-            own = [bag for match in sorted(glob.glob(argument), key=_natural)
-                   for bag in (_inside(Path(match)) if Path(match).is_dir()
-                               and not is_bag(Path(match)) else [match])]
-        else:
-            own = [argument]
+        matches = (sorted(glob.glob(argument), key=_natural) if _is_pattern(argument)
+                   else [argument])
+        own = [bag for match in matches for bag in (
+            _inside(Path(match)) if _is_folder_of_bags(match) else [match])]
         if not own:
             raise RecordingError(f'{argument} holds no bag', expected='rosbag2 folders or files')
         found += own
@@ -53,9 +47,15 @@ def is_bag(path: Path) -> bool:
 
 def several(arguments: Sequence[str]) -> bool:
     """Return whether one of ``arguments`` is a folder of bags or a pattern."""
-    return any(glob.has_magic(a) and not os.path.exists(a)
-               or path_of(a).is_dir() and not is_bag(path_of(a)) and bool(_inside(path_of(a)))
-               for a in arguments)
+    return any(_is_pattern(a) or _is_folder_of_bags(a) and _inside(Path(a)) for a in arguments)
+
+
+def _is_pattern(argument: str) -> bool:
+    return glob.has_magic(argument) and not os.path.exists(argument)
+
+
+def _is_folder_of_bags(path: str) -> bool:
+    return Path(path).is_dir() and not is_bag(Path(path))
 
 
 def _inside(folder: Path, above: frozenset[Path] = frozenset()) -> list[str]:

@@ -88,11 +88,22 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     shared : plan, model; task : name, bags, of which those under the mounting of the first count
     RobotModelError where the model is of another robot.
     """
-    (plan, model), (name, bags) = shared, task
+    (plan, model), (robot, bags) = shared, task
     own = [b for b in bags
            if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
     base, factors = day_factors(plan, model, own)
-    return robot_changes(name, [b.path for b in own], base, factors)
+    sigma = row_deviation(merged(f.residuals for f in factors))
+    systems = [f.stretches[0].system(sigma)[:2] for f in factors]
+    entries, S, spread = change_columns(base)
+    values, errors, common = changes_of(systems, S, spread, prior_rows(base))
+    series = [Series(name, joint, law, unit, values[:, k], errors[:, k],
+                     *_usual(entries, common, k))
+              for k, (name, joint, law, unit, _) in enumerate(entries)]
+    days = np.array([f.notes['start_s'] for f in factors]) / DAY
+    trends = [trend_of(days, one.values, one.errors) for one in series]
+    return RobotDrift(robot, DAY * days[0], days - days[0], tuple(b.path for b in own),
+                      tuple(series), tuple(change_of(one, trend, float(days[-1] - days[0]))
+                                           for one, trend in zip(series, trends) if trend))
 
 
 def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
@@ -110,40 +121,14 @@ def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    return base, [_day(b.file, columns) for b in bags]
+    factors = [read_factors(b.file) for b in bags]
+    return base, [replace(f, stretches=(merge(f.stretches).combine(columns),)) for f in factors]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
     """Return the robot of a plan as it was mounted in a bag."""
     return METHODS[plan.method].build(plan.urdf, plan.options,
                                       np.array(bag.notes['gravity_base']))
-
-
-def _day(file: str, columns: np.ndarray) -> BagFactors:
-    """Return the BagFactors in a ``file``, all stretches together, about ``columns``."""
-    found = read_factors(file)
-    return replace(found, stretches=(merge(found.stretches).combine(columns),))
-
-
-def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
-                  factors: Sequence[BagFactors]) -> RobotDrift:
-    """
-    Return the RobotDrift by the factors of every bag, see ``day_factors``.
-
-    name : of the robot; paths : of its bags
-    """
-    sigma = row_deviation(merged(f.residuals for f in factors))
-    systems = [f.stretches[0].system(sigma)[:2] for f in factors]
-    entries, S, spread = change_columns(base)
-    found = changes_of(systems, S, spread, prior_rows(base))
-    series = [Series(name, joint, law, unit, found.values[:, k], found.errors[:, k],
-                     *_usual(entries, found.common, k))
-              for k, (name, joint, law, unit, _) in enumerate(entries)]
-    days = np.array([f.notes['start_s'] for f in factors]) / DAY
-    trends = [trend_of(days, one.values, one.errors) for one in series]
-    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), tuple(series), tuple(
-        change_of(one, trend, float(days[-1] - days[0]))
-        for one, trend in zip(series, trends) if trend))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:

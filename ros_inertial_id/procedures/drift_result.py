@@ -1,8 +1,8 @@
 """
 What drift found: series of every quantity of a robot, by how much each changed, tables of both.
 
-Tables are Parquet where pyarrow is there, CSV without.  ``drift_series`` has one row for every
-quantity of every bag, ``drift_trends`` one for every quantity.
+Of the tables ``drift_series.csv`` has one row for every quantity of every bag,
+``drift_trends.csv`` one for every quantity.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..estimation.changes import Trend
-from ..measurement.bags.object_store import path_of
+from ..identification.model.identified_model import plain
 
 RATE = 0.01  # expected share of changes that are none among those that are named
 NAMED = 20  # robots, at most, that are shown without a change
@@ -112,7 +112,7 @@ class RobotDrift:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the table of series."""
-        times = (1e6 * (self.start_s + DAY * self.days)).astype('datetime64[us]').tolist()
+        times = (1e3 * (self.start_s + DAY * self.days)).astype('datetime64[ms]').tolist()
         for one in self.series:
             for bag, time, change, error in zip(self.paths, times, one.values, one.errors):
                 yield {'robot': self.robot, 'bag': bag, 'time': time, 'name': one.name,
@@ -123,9 +123,7 @@ class RobotDrift:
         """Return plain values for JSON."""
         return {'days': self.days.tolist(), 'bags': list(self.paths),
                 'changes': [c.to_dict() for c in self.significant],
-                'series': [{'name': s.name, 'joint': s.joint, 'law': s.law, 'unit': s.unit,
-                            'values': s.values.tolist(), 'errors': s.errors.tolist(),
-                            'usual': s.usual} for s in self.series]}
+                'series': [plain(asdict(s)) for s in self.series]}
 
 
 def adjusted(robots: Sequence[RobotDrift]) -> list[RobotDrift]:
@@ -184,36 +182,24 @@ class Drift:
 
     def write_tables(self, folder: str | Path) -> dict[str, str]:
         """
-        Write the tables into a ``folder``, also a URL; return {name: path}.
+        Write the tables into a ``folder``; return {name: path}.
 
         RecordingError where one cannot be written.
         """
-        goal, written = path_of(folder), {}
+        written = {}
         tables = {'drift_series': [row for robot in self.robots for row in robot.rows()],
                   'drift_trends': [{'robot': robot.robot, **change.to_dict()}
                                    for robot in self.robots for change in robot.changes]}
         try:
-            goal.mkdir(parents=True, exist_ok=True)
+            Path(folder).mkdir(parents=True, exist_ok=True)
             for name, rows in tables.items():
-                written[name] = _write(goal, name, rows)
+                path = Path(folder, f'{name}.csv')
+                with path.open('w', newline='', encoding='utf-8') as stream:
+                    writer = csv.DictWriter(stream, rows[0] if rows else ())
+                    writer.writeheader()
+                    writer.writerows(rows)
+                written[name] = str(path)
         except OSError as error:
             raise RecordingError(f'the tables cannot be written to {folder}',
                                  found=error.strerror or error) from error
         return written
-
-
-def _write(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write a table into a folder; return its path."""
-    try:
-        from pyarrow import parquet, Table
-    except ModuleNotFoundError:
-        path = folder / f'{name}.csv'
-        with path.open('w', newline='', encoding='utf-8') as stream:
-            writer = csv.DictWriter(stream, rows[0] if rows else ())
-            writer.writeheader()
-            writer.writerows(rows)
-        return str(path)
-    path = folder / f'{name}.parquet'
-    with path.open('wb') as stream:
-        parquet.write_table(Table.from_pylist(list(rows)), stream)
-    return str(path)

@@ -10,6 +10,7 @@ some where there are many.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,16 +186,9 @@ def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
         if gravity not in robots:
             robots[gravity] = method.build(plan.urdf, plan.options, np.array(gravity))
     return Dataset(method, tuple(robots[tuple(n['gravity_base'])] for n in notes),
-                   tuple(_Summary(n['summary']) for n in notes), plan.options,
+                   tuple(SimpleNamespace(summary=n['summary']) for n in notes), plan.options,
                    recordings=tuple(Recording({}, mounting=n['mounting'],
                                               provenance=n['provenance']) for n in notes))
-
-
-@dataclass(frozen=True)
-class _Summary:
-    """What a model file needs of a recording that was accumulated before."""
-
-    summary: Mapping[str, Any]
 
 
 def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> Plan:

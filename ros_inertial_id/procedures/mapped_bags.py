@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from ..identification.reduce.bag_factors import (BagFactors, cache_folder, datas
                                                  write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
-from ..measurement.bags.object_store import is_url, version_of
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 from ..processes import lost
@@ -112,16 +112,17 @@ def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | No
     bag, window = split_window(path)
     if not bag.exists():
         storage_files(bag)  # says so
-    version = version_of(sorted(bag.iterdir()) if bag.is_dir() else [bag])
-    if is_url(bag):
-        return version, window
-    file = cache_folder(cache) / f'{version[:40]}.sha256'
+    version = hashlib.sha256()
+    for part in sorted(bag.iterdir()) if bag.is_dir() else [bag]:
+        found = part.stat()
+        version.update(os.fsencode(f'{part.resolve()} {found.st_size} {found.st_mtime_ns}\n'))
+    file = cache_folder(cache) / f'{version.hexdigest()[:40]}.sha256'
     with suppress(OSError, ValueError):
         return file.read_text(), window
-    found = sha256(storage_files(bag)[0])
+    content = sha256(storage_files(bag)[0])
     with suppress(OSError):
-        keep(file, found.encode())
-    return found, window
+        keep(file, content.encode())
+    return content, window
 
 
 def _mapped(path: str, file: Path, kept: BagFactors | str, cached: bool) -> Mapped:

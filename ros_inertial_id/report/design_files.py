@@ -1,12 +1,11 @@
 """
-A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at.
+A Design as files: YAML to keep and to run, CSV for other programs, a page to look at.
 
 The page shows the use of the limits, curves against them and the moving arm.
 """
 
 import csv
 from dataclasses import asdict
-import json
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..excitation.limits import GIVEN
 from ..excitation.problem import RATE
 from ..excitation.regressor_adjoint import Chain, TreePass
 
-FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
+FILES = ('motion.yaml', 'motion.csv', 'motion.html')
 FRAMES = 401  # of one period
 HUES = 8  # joints that differ by colour; those beyond are dashed
 
@@ -32,8 +31,7 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
     motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
-    each limit is; motion.csv and joint_trajectory.json are one period at 100 Hz;
-    motion.html needs no network.
+    each limit is; motion.csv is one period at 100 Hz; motion.html needs no network.
     """
     out = Path(out_dir)
     samples = sampled(design.motion, RATE)
@@ -42,9 +40,7 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
         with open(out / FILES[0], 'w', encoding='utf-8') as file:
             yaml.safe_dump(_content(design), file, sort_keys=False, allow_unicode=True)
         _write_csv(out / FILES[1], design.motion.joint_names, samples)
-        with open(out / FILES[2], 'w', encoding='utf-8') as file:
-            json.dump(_trajectory(design.motion.joint_names, samples), file)
-        (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
+        (out / FILES[2]).write_text(motion_page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
     return tuple(out / name for name in FILES)
@@ -84,19 +80,6 @@ def _plain(value):
 def _number(value):
     """Return a float, or None where there is no limit."""
     return float(value) if np.isfinite(value) else None
-
-
-def _trajectory(joint_names, samples):
-    """Return the fields of a trajectory_msgs/JointTrajectory."""
-    points = []
-    for t, q, v, a in zip(*samples):
-        nanoseconds = int(round(t * 1e9))
-        points.append({
-            'positions': q.tolist(), 'velocities': v.tolist(), 'accelerations': a.tolist(),
-            'effort': [], 'time_from_start': {'sec': nanoseconds // 10 ** 9,
-                                              'nanosec': nanoseconds % 10 ** 9}})
-    return {'header': {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''},
-            'joint_names': list(joint_names), 'points': points}
 
 
 def _write_csv(path, joint_names, samples):

@@ -120,18 +120,13 @@ class Drawings:
             [pane('friction [N m]', SMALL, [self.line(*one) for one in
                                             zip(names, styles, torques)])])
 
-    def over_time(self, row: Mapping[str, Any], days: np.ndarray) -> str:
-        """
-        Return the number of a chart of one number over time.
-
-        row : name, unit, values and errors; days : (models,) since the first of them
-        """
-        order = np.argsort(days)
-        value, error = (np.array(row[key])[order] for key in ('values', 'errors'))
+    def over_time(self, name: str, unit: str, days: np.ndarray, values: np.ndarray,
+                  errors: np.ndarray) -> str:
+        """Return the number of a chart of ``values`` (N,) with two ``errors`` over ``days``."""
         return self.add(
-            row['name'], f"{row['name']} over time", ('time since the first', 'days'), days[order],
-            [pane(f"[{typeset(row['unit'])}]", SMALL, [
-                self.band(2.0 * error, value), self.line(row['name'], 'predicted', value)])])
+            name, f'{name} over time', ('time since the first', 'days'), days,
+            [pane(f'[{typeset(unit)}]', SMALL, [
+                self.band(2.0 * errors, values), self.line(name, 'predicted', values)])])
 
     def limited(self, quantity: tuple[str, str], t: np.ndarray,
                 joints: Sequence[tuple[str, str]], values: np.ndarray,

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .drawings import Drawings
 from .knowledge import significant, with_error
 from .sheet import Card, Section, Sheet, Table
@@ -107,13 +105,10 @@ def drift_sheet(drift: 'Drift') -> Sheet:
 def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
     """Return the changes of one robot, with charts of the series that they are of."""
     named = {change.name for change in robot.significant}
-    order, charts = np.argsort(robot.days), []
-    for series in robot.series:
-        if series.name in named or not named and series.law == 'viscous':
-            charts.append(drawings.over_time({
-                'name': f'{series.name} of {series.joint}', 'unit': series.unit,
-                'values': (series.usual + series.values)[order], 'errors': series.errors[order]},
-                robot.days[order]))
+    charts = [drawings.over_time(f'{series.name} of {series.joint}', series.unit, robot.days,
+                                 series.usual + series.values, series.errors)
+              for series in robot.series
+              if series.name in named or not named and series.law == 'viscous']
     rows = [(c.name, c.joint, c.sentence(), significant(c.p_value)) for c in robot.significant]
     return Section(
         f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',

@@ -86,9 +86,7 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
         yield ('Alarm: the torques contradict the mounting given. '
                f"{found['candidate']} has a log-likelihood higher by {gain}; "
-               + ('check mounting:, or leave it out and the direction is estimated.'
-                  if found.get('halves_agree', True) else
-                  'parts of the data disagree on it: check mounting: of each recording.'))
+               'check mounting:, or leave it out and the direction is estimated.')
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:

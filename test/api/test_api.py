@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 import runpy
-import subprocess
 import sys
 
 import mujoco_arm
@@ -13,12 +12,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import ros_inertial_id as rid
-from ros_inertial_id import methods
-from ros_inertial_id.dynamics import robot_model
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
-from ros_inertial_id.methods import serial_arm
-from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
 LATE = 0.015  # [s] of efforts
@@ -36,15 +31,6 @@ def test_everything_that_is_offered_exists_and_is_documented():
     assert set(rid.__all__) <= set(dir(rid)) and rid.__version__
     with pytest.raises(AttributeError, match='no attribute'):
         rid.anything_else
-
-
-def test_importing_the_package_imports_no_room():
-    code = ('import sys, ros_inertial_id; rid = ros_inertial_id; '
-            'print([m for m in sys.modules if m.startswith("ros_inertial_id.")], '
-            '"numpy" in sys.modules)')
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
-                             check=True, cwd=EXAMPLE.parents[1]).stdout
-    assert printed.strip() == '[] False'
 
 
 def test_torque_is_that_of_the_true_arm(arm3, result):
@@ -115,12 +101,6 @@ def test_written_files_have_the_models_gravity_and_inertia(result, tmp_path):
         np.testing.assert_allclose(product, M @ acceleration, atol=1e-8)
         tau = pin.rnea(ours, data, x, np.zeros(3), acceleration)
         np.testing.assert_allclose(tau, gravity + M @ acceleration, atol=1e-8)
-
-
-def test_what_a_urdf_cannot_hold_is_listed_in_it_with_its_size(result, tmp_path):
-    lines = result.model.to_urdf(tmp_path / 'arm.urdf')
-    names = {line.split(' = ')[0] for line in lines}
-    assert {'off1', 'Ia1'} <= names and all('N m in the training data' in x for x in lines)
 
 
 def test_what_is_predicted_is_what_was_validated(bags):
@@ -194,21 +174,6 @@ def test_a_mounting_that_was_not_identified_is_refused(result):
         result.model.mounted('rpy 0 1.5708 0')
 
 
-def test_a_description_is_parsed_once_and_so_is_every_recording_prepared(bags, monkeypatch):
-    counts = {}
-
-    def counted(module, name):
-        own = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *args: (
-            counts.update({name: counts.get(name, 0) + 1}), own(*args))[1])
-
-    counted(robot_model, '_parse')
-    counted(serial_arm, 'observe_joints')
-    robot_model._described.cache_clear()
-    rid.identify(bags[0], validate=bags[1])
-    assert counts == {'_parse': 1, 'observe_joints': 2}
-
-
 def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, 'argv', [str(EXAMPLE), *map(str, bags)])
@@ -246,18 +211,6 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         assert f'{1e3 * found:.1f} +- ' in says[0] and abs(found - LATE) < 1e-3
 
 
-def test_a_further_method_of_joints_keeps_its_name(arm3, arm3_recording, monkeypatch):
-    class OtherArm(SerialArm):
-        name = 'other_arm'
-
-    monkeypatch.setitem(methods.METHODS._made, 'other_arm', OtherArm())
-    monkeypatch.setitem(methods.METHODS._own, 'other_arm', 'ros_inertial_id.methods:Method')
-    one, other = (rid.identify(arm3_recording, urdf=arm3[0], method=name).model.identified
-                  for name in ('serial_arm', 'other_arm'))
-    assert other.method == 'other_arm'
-    np.testing.assert_array_equal(one.values, other.values)
-
-
 def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
     channel = arm3_recording.channels['/joint_states']
     negated = replace(arm3_recording, channels={'/joint_states': replace(channel, fields={
@@ -273,11 +226,6 @@ def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
 def test_no_recording_is_said(verb, nothing):
     with pytest.raises(rid.RecordingError, match='expected one or more; found none'):
         verb(nothing)
-
-
-def test_no_validation_may_be_none(arm3, arm3_recording):
-    found = rid.identify(arm3_recording, urdf=arm3[0], validate=None)
-    assert 'validation' not in found.model.statistics
 
 
 def test_paths_of_bags_serve_as_recordings(bags, arm3):

@@ -85,13 +85,6 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert all(method in message for method in METHODS)
 
 
-def test_methods_are_those_that_help_names(capsys):
-    with pytest.raises(SystemExit):
-        main(['identify', '--help'])
-    text = capsys.readouterr().out
-    assert all(method in text for method in METHODS)
-
-
 def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', str(tmp_path))
     empty, xacro = tmp_path / 'empty.urdf', tmp_path / 'arm.urdf.xacro'

@@ -45,8 +45,9 @@ def test_changes_are_found_beside_what_is_common():
     for d in range(days):
         A = rng.normal(size=(200, size))
         systems.append((A, A @ (beta + S @ true[d]) + rng.normal(size=200)))
-    found = changes_of(systems, S, np.array([10.0, 10.0]), (np.eye(size) / 100.0, np.zeros(size)))
-    assert np.abs((found.values - true) / found.errors).max() < 4.5
+    prior = np.eye(size) / 100.0, np.zeros(size)
+    values, errors, common = changes_of(systems, S, np.array([10.0, 10.0]), prior)
+    assert np.abs((values - true) / errors).max() < 4.5
     # 200 rows of unit columns and noise: 1 / sqrt(200) each, a fifth apart by chance.
-    np.testing.assert_allclose(found.errors, 200.0 ** -0.5, rtol=0.3)
-    np.testing.assert_allclose(found.common, beta, atol=0.15)
+    np.testing.assert_allclose(errors, 200.0 ** -0.5, rtol=0.3)
+    np.testing.assert_allclose(common, beta, atol=0.15)

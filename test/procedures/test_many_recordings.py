@@ -23,7 +23,7 @@ from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.writing import write_recording
-from ros_inertial_id.procedures import bag_map, many_recordings, mapped_bags
+from ros_inertial_id.procedures import many_recordings, mapped_bags
 from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_fold
 from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.many_recordings import identify_many
@@ -102,12 +102,6 @@ def test_processes_and_cache_change_nothing(serial, paths, options, tmp_path):
     assert_same(serial, again)
     assert all(b.cached for b in again.bags)
     assert stamps == {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
-
-
-def test_one_more_bag_is_the_only_one_accumulated(arm3, paths, options, kept, tmp_path):
-    write_recording(tmp_path / 'day4', day(arm3, 4))
-    more = identify_many([*paths[:DAYS], str(tmp_path / 'day4')], options, engine=kept)
-    assert [b.cached for b in more.bags] == [True] * DAYS + [False]
 
 
 def test_a_damaged_cache_is_computed_anew(serial, paths, options, kept):
@@ -193,7 +187,7 @@ def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(
 
 
 def never_accumulated(shared, path):
-    return next(never(os.environ['NOTED'], path))
+    return never(os.environ['NOTED'], path)
 
 
 def noted_and_killed(shared, path):
@@ -208,8 +202,9 @@ def start_verb(paths, function, import_path, tmp_path):
     (tmp_path / 'noted').mkdir()
     words = ['identify', *paths, '--jobs', '2', '--cache', str(tmp_path / 'cache'), '--out',
              str(tmp_path / 'out'), '--no-report']
-    code = ('import test_many_recordings as here\n'
-            f'here.bag_map.accumulate_bag = here.{function.__name__}\n'
+    code = ('from ros_inertial_id.procedures import bag_map\n'
+            'import test_many_recordings as here\n'
+            f'bag_map.accumulate_bag = here.{function.__name__}\n'
             f'here.sys.exit(here.main({words!r}))\n')
     return subprocess.Popen([sys.executable, '-c', code], text=True, start_new_session=True,
                             env={**import_path, 'NOTED': str(tmp_path / 'noted')},
@@ -237,19 +232,6 @@ def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(paths, i
     reason = model.provenance['left_out'][paths[3]]
     assert 'memory is short' in reason and '--jobs' in reason
     assert 'day3' in out
-
-
-def faulty(shared, path):
-    """Return what ``accumulate_bag`` does; an error for one bag."""
-    if path.endswith('day1'):
-        raise ValueError('six')
-    return mapped_bags.accumulate_bag(shared, path)
-
-
-def test_what_goes_wrong_in_a_worker_is_said_of_the_bag(paths, options, kept, monkeypatch):
-    monkeypatch.setattr(bag_map, 'accumulate_bag', faulty)
-    many = identify_many(paths[:DAYS], options, engine=replace(kept, jobs=2))
-    assert many.left_out == {paths[1]: 'ValueError: six'}
 
 
 def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kept, tmp_path,

@@ -21,6 +21,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import platformdirs
 
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning
@@ -38,7 +39,6 @@ from ...estimation.estimators import Problem, ridge
 from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
-from ...measurement.bags.object_store import is_url, path_of
 from ...measurement.joints.observation import within_rate
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
@@ -55,8 +55,8 @@ class BagFactors:
     residuals : of the recording's own estimate
     motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
-    notes : summary, provenance, mounting, gravity_base, start_s (since 1970), span_s,
-        samples (of training)
+    notes : summary, provenance, mounting, gravity_base, start_s (since 1970), samples
+        (of training)
     """
 
     stretches: tuple[RFactors, ...]
@@ -84,8 +84,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
     return BagFactors(tuple(rows.folds), residuals, rows.ranges, motion, {
         'summary': dict(summary), 'provenance': dict(recording.provenance),
         'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
-        'start_s': recording.origin_ns() * 1e-9, 'span_s': float(summary['duration']),
-        'samples': samples})
+        'start_s': recording.origin_ns() * 1e-9, 'samples': samples})
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:
@@ -146,17 +145,13 @@ def key_of(content: str, window: tuple[float | None, float | None], plan: str) -
 
 
 def cache_folder(cache: str = '') -> Path:
-    """Return the folder of what is kept: ``cache``, also a URL, by default the user's cache."""
-    import platformdirs  # nodes, which keep nothing, do without where there is no key for rosdep
-    return path_of(cache or platformdirs.user_cache_dir('ros_inertial_id'))
+    """Return the folder of what is kept: ``cache``, by default the user's cache."""
+    return Path(cache or platformdirs.user_cache_dir('ros_inertial_id'))
 
 
 def keep(path: Path, content: bytes) -> None:
     """Write ``content`` as the file ``path``; OSError where there is no room."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if is_url(path):  # a store shows whole objects only
-        path.write_bytes(content)
-        return
     # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
     beside = path.with_name(f'.{uuid4().hex}')
     try:
@@ -193,7 +188,7 @@ def read_kept(path: str | Path) -> BagFactors | str:
     ValueError where it holds neither: there is none, or it was cut short.
     """
     try:
-        line, _, numbers = path_of(path).read_bytes().partition(b'\n')
+        line, _, numbers = Path(path).read_bytes().partition(b'\n')
         header, arrays, end = json.loads(line), dict[str, np.ndarray](), 0
         for name, shape in header['shapes'].items():
             count = math.prod(shape)

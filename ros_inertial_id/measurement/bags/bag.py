@@ -18,7 +18,6 @@ import numpy as np
 from .cdr import RawMessages
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
-from .object_store import is_url, local_files, path_of
 from .storage import read_storage, sha256, storage_files
 from ..recording import LazyChannels, Recording, TF
 from ... import __version__
@@ -34,9 +33,8 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     """
     Return the Recording of a bag, or of a part of it.
 
-    path : folder of a rosbag2, or one .mcap or .db3 file, or the URL of one in an object store; as
-        text also BAG@START:END, seconds after the first stamp of its streams, either of which may
-        be missing
+    path : folder of a rosbag2, or one .mcap or .db3 file; as text also BAG@START:END, seconds
+        after the first stamp of its streams, either of which may be missing
     topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
@@ -61,9 +59,9 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
 
     path : as ``read_bag`` has it; RecordingError for a window that is none
     """
-    match = _WINDOW.fullmatch(str(path)) if '@' in str(path) else None
-    if os.path.exists(path) or '@' not in str(path) or is_url(path) and not match:
-        return path_of(path), (None, None)
+    if os.path.exists(path) or '@' not in str(path):
+        return Path(path), (None, None)
+    match = _WINDOW.fullmatch(str(path))
     try:
         if match is None:
             raise ValueError
@@ -71,16 +69,11 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
     except ValueError:
         raise RecordingError(f'the window of {path}',
                              expected='BAG@START:END in seconds') from None
-    return path_of(match['path']), (start, end)
+    return Path(match['path']), (start, end)
 
 
 def _read(path, topics, progress):
     files, damage = storage_files(path)
-    with local_files(files) as copies:
-        return _recording(path, copies, damage, topics, progress)
-
-
-def _recording(path, files, damage, topics, progress):
     sizes = [file.stat().st_size for file in files]
     contents = Contents(path, topics)
     for i, file in enumerate(files):

@@ -19,7 +19,6 @@ geometry_msgs/msg/TransformStamped  position (n, k, 3), orientation_xyzw (n, k, 
 tf2_msgs/msg/TFMessage              names = child frames; one row per stamp
 visualization_msgs/msg/MarkerArray  the same; names = namespace/id, or id where there is none
 geometry_msgs/msg/Wrench            force [N], torque [N m] (n, 3); so does WrenchStamped
-sensor_msgs/msg/Temperature         temperature [deg C] (n,)
 std_msgs/msg/Float64                data (n,)
 std_msgs/msg/Float64MultiArray      data (n, k)
 std_msgs/msg/String                 data (n,) of str
@@ -77,7 +76,6 @@ DECODERS = {
     'geometry_msgs/msg/Wrench': Decoder({'force': 'force', 'torque': 'torque'}),
     'geometry_msgs/msg/WrenchStamped': Decoder(
         {'force': 'wrench.force', 'torque': 'wrench.torque'}, header='header'),
-    'sensor_msgs/msg/Temperature': Decoder({'temperature': 'temperature'}, header='header'),
     'std_msgs/msg/Float64': Decoder({'data': 'data'}),
     'std_msgs/msg/Float64MultiArray': Decoder({'data': 'data'}),
     STRING: Decoder(text='data'),

@@ -9,7 +9,7 @@ from .sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..calibration.calibrate import calibrate_platform
 from ..calibration.postures import identify_held, identify_postures
 from ..suspended_platform.method import SuspendedPlatform
-from ...cli.console import changed, page, Progress, read_recording, show
+from ...cli.console import changed, page, Progress, show
 from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import ConfigError, EstimationError
@@ -18,6 +18,7 @@ from ...identification.fit.fitting import consistent_links
 from ...identification.model.files import read_description, write_text
 from ...identification.prepare.dataset import Dataset
 from ...identification.settings import load_options
+from ...measurement.bags.bag import read_bag
 from ...report.recording_words import signal_sentences
 
 suspended_platform = SuspendedPlatform()
@@ -55,7 +56,7 @@ def postures(options: Any) -> None:
     if not options.held:
         raise ConfigError('no postures', do='give --held BAG for each')
     with Progress() as progress:
-        recordings = [read_recording(bag) for bag in options.held]
+        recordings = [read_bag(bag) for bag in options.held]
         held = identify_held(text, recordings, settings, progress)
     result = identify_postures(text, held, settings, gravity)
     base, estimate = result.base, result.estimate
