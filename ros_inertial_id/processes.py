@@ -17,9 +17,8 @@ from queue import Empty, SimpleQueue
 import signal
 import subprocess
 import sys
+from types import ModuleType
 from typing import Any
-
-from .errors import ConfigError
 
 POLL = 0.1  # [s]
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
@@ -79,15 +78,12 @@ def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: in
     function : of a module; shared : first argument of all; tasks : second arguments
     jobs : processes; closing the generator ends them
     An exception is a Lost; so is, when a process is killed, every task that was not done.
-    ConfigError where no process can begin, as in a script without a guard.
     """
     context = multiprocessing.get_context('spawn')
     others = set(multiprocessing.active_children())
     done, left = SimpleQueue[Any](), set(range(len(tasks)))
     with _starting():  # Python's own process that tracks semaphores begins here
-        begun = context.Event()
-        pool = ProcessPoolExecutor(jobs, context, _begin_worker,
-                                   (function, shared, begun, os.getpid()))
+        pool = ProcessPoolExecutor(jobs, context, _begin_worker, (function, shared, os.getpid()))
     with pool:
         try:
             with _starting():
@@ -101,10 +97,6 @@ def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: in
                     event = None
                 yield event
         except BrokenProcessPool:
-            if not begun.is_set():
-                raise ConfigError('the processes ended before they began',
-                                  do="in a script, call this under if __name__ == '__main__':, "
-                                  'or ask for one process') from None
             yield from ((number, Lost(KILLED)) for number in left)
         finally:
             for process in set(multiprocessing.active_children()) - others:
@@ -114,13 +106,19 @@ def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: in
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Have processes started meanwhile inherit SAFE, and leave Ctrl-C to this one."""
-    before = {name: os.environ.get(name) for name in SAFE}
+    """
+    Have processes started meanwhile inherit SAFE, and leave Ctrl-C to this one.
+
+    They do not import the caller's main program: one that moves a robot would do so in each.
+    """
+    before, main = {name: os.environ.get(name) for name in SAFE}, sys.modules['__main__']
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         os.environ.update(SAFE)
+        sys.modules['__main__'] = ModuleType('__main__')
         yield
     finally:
+        sys.modules['__main__'] = main
         for name, value in before.items():
             os.environ.pop(name)
             if value is not None:
@@ -128,12 +126,11 @@ def _starting() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _begin_worker(function: Function, shared: Any, begun: Any, parent: int) -> None:
+def _begin_worker(function: Function, shared: Any, parent: int) -> None:
     """Remember in a process of a pool what all of its tasks share."""
     global _call
     _end_with(parent)
     _call = function, shared
-    begun.set()
 
 
 def _work(number: int, task: Any) -> tuple[int, Any]:

@@ -97,16 +97,13 @@ def test_an_error_ends_its_task_alone():
     assert outcome(squared, fails, range(4), 2) == {0: 0, 1: Lost('ValueError: one'), 2: 4, 3: 9}
 
 
-def test_a_script_without_a_guard_is_told_of_it(import_path, tmp_path):
-    script, call = tmp_path / 'script.py', 'print(outcome(squared, fails, [5], 1))\n'
-    for guard in ('', "if __name__ == '__main__': "):
-        script.write_text(f'from test_processes import fails, outcome, squared\n{guard}{call}')
-        done = subprocess.run([sys.executable, str(script)], env=import_path, text=True,
-                              capture_output=True)
-        assert done.stdout == ('{0: 25}\n' if guard else '')
-        assert bool(done.returncode) == (not guard)
-        last = done.stderr.splitlines()[-1:]
-        assert not last if guard else "under if __name__ == '__main__':" in last[0]
+def test_a_script_without_a_guard_is_not_run_again(import_path, tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text('from test_processes import fails, outcome, squared\n'
+                      'print(outcome(squared, fails, [5], 1))\n')
+    done = subprocess.run([sys.executable, str(script)], env=import_path, capture_output=True,
+                          text=True, check=True)
+    assert done.stdout == '{0: 25}\n' and done.stderr == ''
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='Python 3.10 has no safe path')

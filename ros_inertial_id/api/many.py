@@ -76,10 +76,9 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     paths : bags, patterns, or folders with bags at any depth
     validate : Recordings to validate on; urdf, config : see ``identify``
     progress : called with (stage, bags done, bags in all)
-    options : single options of the configuration by name; ``jobs`` (processes, 1; a script that
-        asks for more calls this under ``if __name__ == '__main__':``), ``scheduler`` (address of a
-        Dask scheduler), ``cache`` (folder of the factors, the user's cache by default),
-        ``keep_all``
+    options : single options of the configuration by name; ``jobs`` (processes, 1),
+        ``scheduler`` (address of a Dask scheduler), ``cache`` (folder of the factors, the user's
+        cache by default), ``keep_all``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)

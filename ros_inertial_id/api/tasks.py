@@ -58,8 +58,6 @@ def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
     out : folder for motion.yaml, motion.csv and the page, '' : nothing is written
     progress : called with Progress a few times per second
     options : single options of the block by name (``mounting='rpy 0 1.57 0'``, ``seconds=20.0``)
-    A script calls this under ``if __name__ == '__main__':``, or with ``restarts=1``: more restarts
-    are searched from in further processes.
     MotionError when a limit is missing or no motion keeps all of them.
     """
     settings = load_design(str(config), options)
