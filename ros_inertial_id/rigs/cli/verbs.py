@@ -101,9 +101,9 @@ def _intervals(result, links):
 
 
 def _interval_words(name, entry):
-    span, told = entry['paper'], f"{entry['consistent']:.4f} is consistent"
-    return (f'{name} lies in {span[0]:.4f} to {span[1]:.4f} by positive moments of inertia; {told}'
-            if span else f'{name}: {told}')
+    span, found = entry['paper'], f"{entry['consistent']:.4f} is consistent"
+    return (f'{name} lies in {span[0]:.4f} to {span[1]:.4f} by positive moments of inertia; {found}'
+            if span else f'{name}: {found}')
 
 
 def _entries(base, values):
