@@ -8,7 +8,6 @@ import numpy as np
 
 from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, noise_again, usable
-from ...errors import ConfigError
 from ...measurement import signals
 
 PIECE = 8192  # samples of one state
@@ -46,8 +45,8 @@ class BodiesObservation:
 
     motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
     wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
-    filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
-    noisy(rng) : -> the motion with its noise once more; None where that is not known
+    filtered(kernel) : -> the motion behind another low-pass
+    noisy(rng) : -> the motion with its noise once more
     """
 
     clock: signals.Clock
@@ -55,9 +54,9 @@ class BodiesObservation:
     motion: Callable
     wrenches: tuple
     summary: Mapping
+    filtered: Callable
+    noisy: Callable
     sign: float = 1.0
-    filtered: Callable | None = None
-    noisy: Callable | None = None
 
     @property
     def decimate(self) -> int:
@@ -89,7 +88,7 @@ class BodiesObservation:
 
     def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
         """Yield (training state, the same with all noise once more, times it counts)."""
-        if self.noisy is None or len(self.kernel) < 3:
+        if len(self.kernel) < 3:
             return
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
         rng = np.random.default_rng(1)
@@ -104,9 +103,6 @@ class BodiesObservation:
 
     def low_passed(self, cutoff: float) -> 'BodiesObservation':
         """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
-        if self.filtered is None:
-            raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
-                              found='one without a low-pass to lower', do='use another estimator')
         kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
         return replace(self, motion=self.filtered(kernel))
 

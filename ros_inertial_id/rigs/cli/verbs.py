@@ -102,9 +102,10 @@ def _intervals(result, links):
 
 
 def _interval_words(name, entry):
-    span, told = entry['paper'], f"{entry['consistent']:.4f} is consistent"
-    return (f'{name} lies in {span[0]:.4f} to {span[1]:.4f} by positive moments of inertia; {told}'
-            if span else f'{name}: {told}')
+    span, found = entry['paper'], f"{entry['consistent']:.4f} is consistent"
+    if span is None:
+        return f'{name}: {found}'
+    return f'{name} lies in {span[0]:.4f} to {span[1]:.4f} by positive moments of inertia; {found}'
 
 
 def _entries(base, values):

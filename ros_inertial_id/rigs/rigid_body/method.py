@@ -230,10 +230,15 @@ def _wrench_map(state, robot, wrench, first, where, principal):
     The rows of a single body are along its own axes at its origin (force along the world's in
     ``principal``); those of several along the world's at ``where`` (N, 3).
     """
+    count = len(state.t)
     on = state.bodies[robot.link_names.index(wrench.on)]
+    own = where is None and robot.link_names[first] == wrench.on
+    if own and wrench.axes == 'body' and not principal:  # an IMU alone shows no attitude
+        turn, arm = np.broadcast_to(wrench.rotation, (count, 3, 3)), wrench.point
+        return _moved(turn, np.broadcast_to(arm, (count, 3)))
     R = on.rotation()
-    turn = (R @ wrench.rotation if wrench.axes == 'body'
-            else np.broadcast_to(np.eye(3), R.shape))
+    turn = R @ wrench.rotation if wrench.axes == 'body' else np.broadcast_to(np.eye(3),
+                                                                             (count, 3, 3))
     body = state.bodies[first]
     target = body.position if where is None else where
     T = _moved(turn, np.einsum('nij,j->ni', R, wrench.point) + on.position - target)

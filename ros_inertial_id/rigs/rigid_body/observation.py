@@ -74,8 +74,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
     def observation(gravity, sign=1.0):
         return BodiesObservation(
-            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches), summary, sign,
-            noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
+            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches), summary,
+            lambda other: filtered(gravity, other), lambda rng: noisy(gravity, rng), sign)
 
     _check_moving(observation(gravity), sources[0].topic)
     return _oriented(robot, options, (wrenches, gravity, summary), observation)

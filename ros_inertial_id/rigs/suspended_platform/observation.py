@@ -50,8 +50,8 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         'not_still': _check_postures(robot, postures, clock, options),
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(robot.body_names, series) if s}}
-    out = BodiesObservation(clock, kernel, motion, (), summary, filtered=motion.filtered,
-                            noisy=lambda rng: motion.noisy(clock, rng))
+    out = BodiesObservation(clock, kernel, motion, (), summary, motion.filtered,
+                            lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
     summary['doubts'] = marker_doubts(summary['sources'])
     _check_load(out, robot)

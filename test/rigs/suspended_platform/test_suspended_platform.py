@@ -11,7 +11,7 @@ import yaml
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel
-from ros_inertial_id.identification.settings import load_options, options_class
+from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.recording_words import recording_sentences
 
@@ -79,6 +79,8 @@ def test_whole_procedure_from_markers_meets_the_papers_errors(calibration, recor
     assert len(z) == 18
     # Those of the calibration are in the stated errors; see the next test.
     assert np.sqrt((z ** 2).mean()) < 1.3 and abs(z).max() < 3.0
+    assert all(summary['not_still'] == [] for summary in model.preprocessing)
+    assert [s['held'] for s in model.preprocessing] == [[['link1']]] * 4 + [[[]]] * 2
 
 
 def test_errors_of_the_calibration_are_passed_on(calibration, recordings):
@@ -116,25 +118,6 @@ def test_a_calibration_that_is_cut_off_is_refused(calibration):
     text['platform']['covariance'] = text['platform']['covariance'][:-1]
     with pytest.raises(InertialIdError, match='43 lines'):
         METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, np.zeros(3))
-
-
-def test_known_springs_give_all_eighteen_within_their_errors(recordings):
-    held, loose = recordings
-    model = identify(held + loose, OPTIONS, method='suspended_platform',
-                     urdf=rig.description(rig.TWO_LINKS)).model
-    z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
-    assert len(z) == 18 and abs(z).max() < 3.0
-    assert all(summary['not_still'] == [] for summary in model.preprocessing)
-    assert [s['held'] for s in model.preprocessing] == [[['link1']]] * 4 + [[[]]] * 2
-
-
-def test_held_postures_alone_leave_the_moments_of_inertia_open(recordings):
-    model = identify(recordings[0], OPTIONS, method='suspended_platform',
-                     urdf=rig.description(rig.TWO_LINKS)).model
-    assert model.statistics['rank'] == 18 + 6  # six of damping
-    assert model.statistics['rank_in_data'] == 17 + 6
-    unknown = {e['name'] for e in model.base if e['value'] is None}
-    assert unknown == {f'I{a}{a}{k}' for a in 'xyz' for k in (0, 1)}
 
 
 def test_leg_of_three_links_is_recovered():
@@ -180,17 +163,6 @@ def test_posture_that_creeps_is_noticed(recordings):
     assert 'Link link1 was not still from' in ' '.join(recording_sentences(model))
 
 
-def test_spring_that_touches_a_stop_is_noticed(recordings):
-    height = recordings[0][0].channels['/markers'].fields['position'][-300:, :8, 2].mean() - 0.015
-    struck = rig.record(rig.TWO_LINKS, rig.POSTURES[0], 10.0, 200, stop=height - 0.001)
-    text = rig.description(rig.TWO_LINKS)
-    good, bad = (identify([r], OPTIONS, method='suspended_platform', urdf=text).model
-                 .preprocessing[0] for r in (recordings[0][0], struck))
-    assert good['impacts'] == [] and good['doubts'] == []
-    # In every swing of the recording: no burst, but other springs than described.
-    assert [entry['severity'] for entry in bad['doubts']] == ['wrong'], bad['doubts']
-
-
 def test_marker_lost_for_a_second_is_said_and_does_no_harm(recordings):
     held, loose = recordings
     recording = held[0]
@@ -205,6 +177,7 @@ def test_marker_lost_for_a_second_is_said_and_does_no_harm(recordings):
     assert lost['samples'] == 120
     assert lost['longest'] == pytest.approx(1.0, abs=0.02)
     assert lost['from'] == pytest.approx(5.0, abs=0.01)
+    assert 'was lost for 1.0' in ' '.join(recording_sentences(model))
     z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
     assert abs(z).max() < 4.0
 
@@ -273,28 +246,17 @@ def _stiffer(text):
     text['platform']['stiffness'] = (1.1 * np.array(text['platform']['stiffness'])).tolist()
 
 
-def _heavier(text):
-    text['mass'] *= 1.05
-
-
 def _misplaced(text):
     text['platform']['layout']['p3'][1] += 0.015
 
 
 @pytest.mark.parametrize('change, words', [
-    (_stiffer, 'times what the noise'), (_heavier, 'times what the noise'),
-    (_misplaced, 'p3 15.0 mm [-0.0, -15.0, ')])
+    (_stiffer, 'times what the noise'), (_misplaced, 'p3 15.0 mm [-0.0, -15.0, ')])
 def test_a_description_that_is_wrong_is_contradicted(recordings, change, words):
     loose = recordings[1][0]
     assert _doubts(loose) == {}
     said, = _doubts(loose, change).values()
     assert words in said
-
-
-def test_empty_platform_alone_cannot_be_calibrated():
-    with pytest.raises(InertialIdError, match='known mass'):
-        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False),
-                           [rig.loaded(None, 5.0, 1)], OPTIONS)
 
 
 def test_model_survives_its_file_and_predicts_held_out_swings(recordings):
@@ -316,8 +278,3 @@ def test_descriptions_that_are_shipped_can_be_read(name, method):
     text = (ROOT / 'urdf' / f'{name}.yaml').read_text()
     robot = METHODS[method].build(text, options_class(method)(), np.array([0.0, 0.0, -9.81]))
     assert len(METHODS[method].parameters(robot, options_class(method)())) >= 10
-
-
-@pytest.mark.parametrize('name', ['suspended_platform', 'rigid_body', 'wrist_sensor'])
-def test_configurations_that_are_shipped_can_be_read(name):
-    load_options(str(ROOT / 'config' / f'{name}.yaml'))

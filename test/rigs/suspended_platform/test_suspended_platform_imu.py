@@ -137,13 +137,6 @@ def test_imu_on_the_limb_too_helps_what_the_loose_limb_shows(recordings, fused):
     assert set(model.preprocessing[4]['imus']) == {'platform', 'limb'}
 
 
-def test_imu_described_upside_down_is_refused(recordings):
-    upside_down = Rotation.from_euler('xyz', [180.0, 0.0, 90.0], degrees=True).as_euler('xyz')
-    with pytest.raises(InertialIdError, match='mounted another way'):
-        identify(recordings[:1], OPTIONS, method='suspended_platform',
-                 urdf=_text(imu_rpy=upside_down.tolist()))
-
-
 def test_imu_that_falls_silent_is_said_in_words(recordings):
     imu = recordings[0].channels['/platform/imu']
     since = (imu.stamp_ns - imu.stamp_ns[0]) * 1e-9
@@ -154,7 +147,7 @@ def test_imu_that_falls_silent_is_said_in_words(recordings):
     assert 'IMU on platform was silent for 1.0' in words
 
 
-def test_a_stop_that_is_touched_and_a_lost_marker_are_said_in_words():
+def test_a_stop_that_is_touched_is_said_in_words():
     twin = truth.TrueRig(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, 2)
     heights = []
     for _ in range(240):
@@ -162,15 +155,8 @@ def test_a_stop_that_is_touched_and_a_lost_marker_are_said_in_words():
         twin.step()
     stop = min(heights) + 0.2 * (np.mean(heights) - min(heights))
     struck = _record(rig.LINKS, rig.HELD[2], True, 2, stop, 12.0)
-    markers = struck.channels['/markers']
-    position = np.array(markers.fields['position'])
-    position[120:240, 3] = np.nan
-    struck = replace(struck, channels=dict(struck.channels, **{'/markers': replace(
-        markers, fields=dict(markers.fields, position=position))}))
     model = identify([struck], OPTIONS, method='suspended_platform', urdf=_text()).model
-    said = ' '.join(recording_sentences(model))
-    assert 'was lost for 1.01 s' in said or 'was lost for 1.00 s' in said
-    assert 'Impact from' in said
+    assert 'Impact from' in ' '.join(recording_sentences(model))
 
 
 def test_imu_alone_is_no_platform():
