@@ -14,7 +14,7 @@ from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdic
                       NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import RESTS, samples_of, WIDTH
-from .selection import best_of, hides, mended, NOTHING
+from .selection import best_of, hides, mended, NOTHING, OTHERS
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
@@ -24,6 +24,8 @@ from ..estimation.r_factors import one_thread
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
+from ..identification.prepare.time_offset import aligned
+from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
@@ -31,6 +33,7 @@ FOREIGN = 0.35    # relative residual that no alternative explains
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
+LATE = 'effort delayed'  # of all joints
 CAUSES = 3        # that are mended one after the other
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
@@ -77,6 +80,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
             more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
                                       model, findings)
             findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
+            findings = _saying_how_late(findings, data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
     return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
@@ -225,6 +229,22 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
                       }, data
+
+
+def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
+    """Return the ``findings`` with the delay of all efforts as the identification finds it."""
+    if data is None or not any(f.name == LATE for f in findings):
+        return list(findings)
+    columns = data.method.parameters(data.robot, data.options)
+    before, after = (one.observations[0].summary for one in (
+        data, aligned(data, structure_of(data.method, data.robots, columns))))
+    if after.get('time_offset') == before.get('time_offset'):  # none is found
+        return list(findings)
+    delay, error = (1e3 * after[f'time_offset_{key}'] for key in ('found', 'error'))
+    says = (f'the efforts are {abs(delay):.1f} +- {error:.1g} ms '
+            f'{"behind" if delay > 0 else "ahead of"} the motion')
+    return [replace(f, says=says + f.says[len(f.says.split(OTHERS)[0]):]) if f.name == LATE else f
+            for f in findings]
 
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:
