@@ -33,7 +33,8 @@ def encoders(evidence: Evidence) -> Iterator[Candidate]:
 
 def _torques_of(evidence: Evidence, joint: int,
                 chosen: np.ndarray | slice = slice(None)) -> list[np.ndarray]:
-    """Return per joint (M,) what UNIT in the angle of a ``joint`` adds to torques, to first order.
+    """
+    Return per joint (M,) what UNIT in the angle of a ``joint`` adds to torques, to first order.
 
     chosen : (M,) of the samples
     """

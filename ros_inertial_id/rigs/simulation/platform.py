@@ -55,7 +55,7 @@ class SimulatedLink:
 
     @property
     def parameters(self) -> np.ndarray:
-        """Return the ten standard parameters (10,) about the frame's origin."""
+        """Return its ten standard parameters, (10,), about the frame's origin."""
         return ten_parameters(self.mass, self.center, self.inertia)
 
 
