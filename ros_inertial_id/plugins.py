@@ -75,10 +75,10 @@ class Plugins(Mapping[str, Plugin], Generic[Plugin]):
         return name in self._own or name in registered(self._group)
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**registered(self._group), **self._own})
+        return iter({**self._own, **registered(self._group)})
 
     def __len__(self) -> int:
-        return len({**registered(self._group), **self._own})
+        return len({**self._own, **registered(self._group)})
 
 
 SIMULATED_RIGS: Plugins[Any] = Plugins(RIGS_GROUP, 'rig')
