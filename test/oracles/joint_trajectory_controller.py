@@ -16,8 +16,6 @@ What matters to somebody who sends trajectories piece by piece:
   where the trajectory is one period later, at full speed.
 - A joint farther from the trajectory than its tolerance aborts it: the last command stays for one
   update, then the position that was measured is held.
-
-benchmark/real_controller.py compares it with the real one.
 """
 
 from collections.abc import Sequence
