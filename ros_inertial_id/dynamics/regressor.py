@@ -269,6 +269,39 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     return out
 
 
+def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
+    """
+    Return what unit gravity along x, y, z of the base adds to rows: per body (3, k, 4, B).
+
+    robot, q : see ``bodies_rows``, whose rows are affine in gravity; of mass and first moments
+    alone, as gravity pulls at nothing else
+    """
+    B, q = len(q), np.ascontiguousarray(q.T)
+    base = np.zeros((6, 3, B))
+    base[range(3), range(3)] = -1.0
+    frames: list[np.ndarray] = []
+    out = []
+    for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
+        before = frames[parent] if parent >= 0 else base
+        placed = (step.place @ before.reshape(6, -1)).reshape(before.shape)
+        twist = np.zeros((6, 1, B))
+        twist[2 if robot.prismatic[i] else 5] = 1.0
+        if robot.prismatic[i]:
+            placed[0] += q[i] * placed[4]
+            placed[1] -= q[i] * placed[3]
+        else:
+            cosine, sine = np.cos(q[i]), np.sin(q[i])
+            x, y = placed[[0, 3]], placed[[1, 4]]
+            placed[[0, 3]], placed[[1, 4]] = cosine * x + sine * y, cosine * y - sine * x
+        frames.append(np.concatenate([placed, twist], axis=1))
+        a, u = frames[-1][:3, :3], frames[-1][:, 3:].swapaxes(0, 1)
+        moment = np.tensordot(step.tensor[1][:, 1:4, :3], a, 1)  # (3, 3 first moments, 3, B)
+        own = np.empty((3, len(u), 4, B))
+        own[:, :, 0] = np.einsum('krb,rgb->gkb', u[:, :3], a)
+        own[:, :, 1:] = np.einsum('krb,rcgb->gkcb', u[:, 3:], moment)
+        out.append(own)
+    return out
+
 def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """
     Return the torques (N, n) [N m] ([N] of sliders) that move the bodies as described.

@@ -14,7 +14,7 @@ from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, bodies_rows, nominal_torques, RegressorBlock, RowGroup
+from ..dynamics.regressor import BLOCK, bodies_rows, gravity_slopes, nominal_torques, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
@@ -146,6 +146,16 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         at_rest = self.state_of(robot, state.q, 0.0 * state.q, 0.0 * state.q)
         yield from zip(*(self.regress(at_rest, replace(robot, gravity_base=gravity), parameters)
                          for gravity in gravities))
+
+    def gravity_slopes(self, state: JointSpaceState, robot: RobotModel, wanted: np.ndarray
+                       ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+        """Yield per joint (columns (h,), slopes (3, h, B)) by gravity; see methods/contract.py."""
+        bodies = [np.flatnonzero(wanted[10 * b:10 * b + 4]) for b in range(len(robot))]
+        for low in range(0, len(state.t), BLOCK):
+            slopes = gravity_slopes(robot, state.q[low:low + BLOCK])
+            yield [(np.concatenate([10 * b + bodies[b] for b, _ in moved]),
+                    np.concatenate([slopes[b][:, k, bodies[b]] for b, k in moved], axis=1))
+                   for moved in robot.moved]
 
     def random_state(self, robot: RobotModel, samples: int,
                      rng: np.random.Generator) -> JointSpaceState:

@@ -1,46 +1,37 @@
 """
-The choice of a model: what predicts stretches of the motion that are left out of the fit.
+The one choice of a model: what predicts stretches of the motion that are left out of the fit.
 
-Viscous and Coulomb friction, offset and rotor inertia are there in every joint, bodies are
-physically consistent, and gravity is as declared.  Springs, power laws and the like, gravity along
-another direction and bodies that need not be consistent are richer: each is tried beside what was
-chosen before, and the best of them is taken if it predicts better by more than one standard error
-of the difference over the stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3);
-bodies that cannot exist have to predict everything that is left out better.  The
-difference is that of the logarithms of the squared errors: every stretch counts alike, whether
-much or little of it is explained.  What is left out are quarters of the time, the fastest motion,
-the ends of the range and every fourth stretch: what describes the motion that was seen and no
-other is not taken.
-
-A spring in every joint explains a tilt of gravity, too, where the arm has been, and nowhere else:
-both are tried together.
+Viscous and Coulomb friction, offset and rotor inertia are there in every joint.  The width of the
+Coulomb step, friction in proportion to the load, a spring, a power law and a tilt of gravity are
+tried, for all joints alike, by linear solutions that lean on the description.  What is left out
+are quarters of the time, the fastest motion, the ends of the range and every fourth stretch.  The
+simplest is taken that predicts as well as the best within one standard error of the difference
+over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
+the logarithms of squared errors: every stretch counts alike, whether much or little of it is
+explained.  What the options say is not chosen.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from .tilt import GRAVITY, Tilt, tilt_of, tilted, with_angles
-from ..fit.fitting import fit, Fitted, values_of_links
-from ..passes import Passes
 from ..prepare.dataset import Dataset
-from ..reduce.reduction import reduce_again, reduce_without, Reduced
-from ..reduce.stretches import FEWEST, normal_equations, Stretches
-from ..reduce.tilted_rows import tilts_across
-from ...estimation.constants_choice import log_ratio
-from ...estimation.estimators import params_of, ridge
-from ...estimation.r_factors import merge
+from ..reduce.structure import alike_constants, chosen_constants, Structure
+from ..reduce.systems import Systems
+from ..reduce.wide_factor import WideFactor
+from ...dynamics.friction import LAWS
+from ...dynamics.inertial_parameters import Parameter
+from ...estimation.covariance import FEWEST
+from ...measurement.joints.kinematic_state import AT_REST
 
-PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')  # laws that every joint has
-LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
+GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
-EXACT = 1e-8    # of the squared target, in an error: no model predicts better
-ROUNDS = 4      # of the rows under a direction that was found, and the tilt that is left
-SETTLED = 0.25  # of the error of the direction
-ENOUGH = 1e-4   # squared Newton decrement: a hundredth of a standard error
+LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
+COVERED = 0.5   # of the limits of a joint, that positions cover where a law of these is tried
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -48,305 +39,168 @@ class Candidate:
     """
     A model that was tried, and how it predicts stretches left out.
 
-    extras : friction laws beyond PLAIN, GRAVITY where its direction is free
-    consistent : whether bodies are physically consistent
-    errors : (sets, count) squared error of each stretch over the deviations of its rows, not a
-        number where the set does not leave it out
-    params : base parameters by all the data, then, where gravity is searched, its angles (2,)
-        [rad]; zero where it has none
+    constants : {coefficient: Parameter with its law and constant}
+    extras : laws beyond those of every joint, GRAVITY where its direction is free
+    errors : (sets, count) weighted squared error of each stretch, nan where not left out
+    params : (places + 2,) by all the data
     """
 
+    constants: Mapping[str, Parameter]
     extras: tuple[str, ...]
-    consistent: bool
     errors: np.ndarray
     params: np.ndarray
 
-    @property
-    def tilt(self) -> np.ndarray:
-        """Return the angles (2,) of gravity [rad]."""
-        return self.params[-2:] if GRAVITY in self.extras else np.zeros(2)
-
-    def better_than(self, other: 'Candidate') -> bool:
-        """Return whether it predicts better, by more than one standard error."""
-        gain, error = log_ratio(self.errors, other.errors)
-        return gain < -error
-
-    def nowhere_worse(self, other: 'Candidate') -> bool:
-        """Return whether no set that was left out is predicted worse."""
-        one, two = (np.nansum(c.errors, axis=1) for c in (self, other))
-        return bool((one <= two).all())
-
     def words(self) -> str:
         """Return what it consists of, in words."""
+        widths = {f'{p.law} {p.nonlinear:g}' for p in self.constants.values() if p.nonlinear}
         laws = [law for law in self.extras if law != GRAVITY]
-        return ', '.join([
-            'physically consistent bodies' if self.consistent else 'free base parameters',
-            ' and '.join(laws) if laws else 'no further friction law',
-            'gravity as the torques show it' if GRAVITY in self.extras else 'gravity as given'])
+        return ', '.join([*sorted(widths)[:2], ' and '.join(laws) or 'no further friction law',
+                          'gravity as the torques show it' if GRAVITY in self.extras
+                          else 'gravity as given'])
 
 
 @dataclass(frozen=True)
 class Choice:
     """
-    The data as they were chosen to be explained.
+    The model that was chosen.
 
-    data : under gravity as it is used; reduced : with the laws chosen; fitted : of these
-    consistent : whether bodies are physically consistent
-    stretches : of the motion, None where a method does not tell motions apart
-    tilt : where gravity was found, and
-    shown_tilt : of it as the torques show it, used or not; None where it is not asked
-    entries : of ``statistics['choices']``
-    apart : {name of a base parameter: (k,)} errors of unit size by what else may be true
+    structure : of the columns that take part, as mounted; constants : {coefficient: Parameter}
+    tilted : whether gravity is taken as the torques show it
+    refined : whether constants are refined off their grid, joint by joint
+    systems : of the wide factor, with weights; best : Candidate, and the others
     """
 
-    data: Dataset
-    reduced: Reduced
-    fitted: Fitted
-    consistent: bool
-    stretches: Stretches | None = None
-    tilt: Tilt | None = None
-    shown_tilt: Tilt | None = None
-    entries: Sequence[dict[str, Any]] = ()
-    apart: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def model_errors(self) -> np.ndarray:
-        """Return H (b, k): errors of the base parameters, of unit size, by the choice itself."""
-        base = self.reduced.base
-        none = np.zeros_like(next(iter(self.apart.values()), np.zeros(0)))
-        return np.array([self.apart.get(base.parameters[k].name, none)
-                         for k in base.independent])
+    structure: Structure
+    constants: Mapping[str, Parameter]
+    tilted: bool
+    systems: Systems
+    best: Candidate
+    candidates: Sequence[Candidate] = ()
+    asked: bool = False
+    entries: Sequence[dict[str, Any]] = field(default_factory=list)
 
 
-def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
+def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     """
-    Return the Choice of friction laws, gravity's direction and consistency.
+    Return the mean logarithm of the ratio of squared errors, and its standard error.
 
-    What the options say is not chosen; what the torques say of gravity is shown all the same.
+    errors, others : (count,) or (sets, count) of independent stretches, of two models
     """
-    options, fitted = data.options, fit(data, reduced, passes)
-    consistent = bool(options.consistent or consistent_by_default(data))
-    if not (data.method.distinguishes_motion and (consistent or options.estimator == 'ridge')):
-        return Choice(data, reduced, fitted, consistent)
+    ratios = np.nanmean(np.atleast_2d(np.log(errors / others)), axis=0)
+    return float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))
+                                       ) if len(ratios) > 1 else 0.0
+
+
+def choose(data: Dataset, wide: WideFactor) -> Choice:
+    """Return the Choice of constants, friction laws and gravity for a ``wide`` factor of data."""
+    options, given = data.options, data.robot.gravity_base
+    structure, resting = wide.structure, resting_columns(wide)
+    parameters = structure.parameters_of_places()
+    auto = data.method.chooses_laws(options)
+    optional = {p.law for p in parameters if auto and p.law and LAWS[p.law].optional}
+    own = np.array([p.name not in resting for p in parameters])
+    widths = alike_constants(structure) if auto else [chosen_constants(structure, wide.stretches)]
+
+    def places(constants: Mapping[str, Parameter], extras: Sequence[str]) -> np.ndarray:
+        taken = [own[k] and (p.law not in optional or p.law in extras)
+                 and constants.get(p.name, p) == p for k, p in enumerate(parameters)]
+        tilts = [len(parameters), len(parameters) + 1] * (GRAVITY in extras)
+        return np.append(np.flatnonzero(taken), tilts).astype(int)
+
+    usual = _usual(widths)
+    systems = Systems(wide, given, places(usual, ()))
+    tilts = [GRAVITY] * _tilt_is_asked(data, wide)
+    extras = [law for law in sorted(optional) if any(
+        p.law == law and own[k] for k, p in enumerate(parameters))
+        and (not LAWS[law].position or LAWS[law].loaded or _covered(data, wide))]
+    tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
+
+    def candidate(width: int, laws: tuple[str, ...]) -> Candidate:
+        if (width, laws) not in tried:
+            at = places(widths[width], laws)
+            errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
+            tried[width, laws] = Candidate(widths[width], laws, errors,
+                                           systems.solve(systems.whole, at)[:, 0])
+        return tried[width, laws]
+
+    first = widths.index(usual)
+    best = first
+    if systems.count >= FEWEST:
+        beside = [candidate(k, tuple(tilts)) for k in range(len(widths))]
+        best = _simplest(beside, [k != first for k in range(len(widths))])
+        laws = [(*e, *tilt) for count in range(len(extras) + 1)
+                for e in combinations(extras, count) for tilt in {(), tuple(tilts)}]
+        models = [candidate(best, e) for e in laws]
+        chosen = models[_simplest(models, [len(e) for e in laws])]
+    else:
+        chosen = candidate(best, tuple(extras))
+    tilt = np.linalg.norm(chosen.params[-2:])
+    if GRAVITY in chosen.extras and not LEAST < tilt < LARGEST:
+        chosen = candidate(best, tuple(x for x in chosen.extras if x != GRAVITY))
+    columns = [p for p in structure.columns if p.name not in resting and (
+        p.law not in optional or p.law in chosen.extras)]
+    return Choice(columns, chosen.constants, GRAVITY in chosen.extras, systems, chosen,
+                  tuple(tried.values()), bool(tilts), _entries(tried.values(), chosen))
+
+
+def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:
+    """Return which candidate is the simplest within a standard error of the best."""
+    ratios = [log_ratio(c.errors, candidates[0].errors)[0] for c in candidates]
+    best = candidates[int(np.argmin(ratios))]
+    gaps = [log_ratio(c.errors, best.errors) for c in candidates]
+    alike = [k for k, (gap, error) in enumerate(gaps) if gap <= error + 1e-12]
+    return min(alike, key=lambda k: (complexity[k], gaps[k][0]))
+
+
+def _usual(widths: Sequence[Mapping[str, Parameter]]) -> Mapping[str, Parameter]:
+    """Return the constants of all joints that are taken unless others predict better."""
+    return widths[min(1, len(widths) - 1)]
+
+
+def resting_columns(wide: WideFactor) -> set[str]:
+    """
+    Return the names of friction and rotor inertia of joints that stood still.
+
+    The noise of their velocities is all that a fit has for them: what it makes of that would be
+    used as soon as they move.
+    """
+    if not wide.joints:
+        return set()
+    return {p.name for p in wide.structure.columns if p.law and np.ptp(
+        wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST}
+
+
+def _tilt_is_asked(data: Dataset, wide: WideFactor) -> bool:
+    """Return whether a tilt of gravity is among what is chosen."""
     gravity = data.robot.gravity_base
-    stretches = _stretches(data, fitted, consistent, passes)
-    if len(stretches.factors) < FEWEST:
-        return Choice(data, reduced, fitted, consistent, stretches)
-    trials = _Trials(data, fitted, stretches)
-    laws = data.method.chooses_laws(options)
-    alike = (tilts_across(data).size > 0 and consistent
-             and all(np.allclose(r.gravity_base, gravity) for r in data.robots))
-    fixed = () if laws else tuple(law for law in trials.places if law != GRAVITY)
-    wanted = [law for law in trials.places if law not in fixed and law != GRAVITY]
-    wanted += [GRAVITY] if alike and not options.mounting else []
-    best = _forward(trials, trials.tried(fixed, consistent), wanted)
-    if not options.consistent and consistent:
-        free = trials.tried(best.extras, False)
-        best = free if free.better_than(best) and free.nowhere_worse(best) else best
-    if alike:  # also where it is given: the report shows what the torques say
-        trials.tried(_with(best.extras, GRAVITY), consistent)
-        trials.tried(_without(best.extras, GRAVITY), consistent)
-    gone = [name for law in trials.places if law != GRAVITY and law not in best.extras
-            for name in trials.names(law)]
-    if gone:
-        reduced = reduce_without(data, reduced, gone)
-    found = Choice(data, reduced, fitted, best.consistent, stretches)
-    if GRAVITY in best.extras:
-        found = _under_gravity(found, best.tilt, passes)
-    elif gone:
-        fitted = fit(data, reduced, passes)
-        found = replace(found, fitted=fitted, stretches=_stretches(
-            data, fitted, best.consistent, passes))
-    tilt = found.tilt or (trials.tilt(best.extras) if alike else None)
-    return replace(found, shown_tilt=tilt, apart=trials.apart(best, wanted), entries=[
-        *_entries(trials, best), *_gravity_entries(trials, best, gravity, found, tilt)])
+    return bool(wide.heavy.size and gravity.any() and not data.options.mounting
+                and predicts_consistently(data)
+                and all(np.allclose(r.gravity_base, gravity) for r in data.robots))
 
 
-def consistent_by_default(data: Dataset) -> bool:
-    """Return whether physically consistent bodies predict ``data`` though nobody asked for it."""
+def predicts_consistently(data: Dataset) -> bool:
+    """Return whether physically consistent bodies predict ``data``."""
     options = data.options
-    return bool(data.method.consistent_by_default and not options.unconstrained
-                and options.estimator == 'ridge')
+    return bool(options.consistent or data.method.consistent_by_default
+                and not options.unconstrained and options.estimator == 'ridge')
 
 
-class _Trials:
-    """Candidates about base columns and angles of gravity, fitted to all but what is left out."""
-
-    def __init__(self, data: Dataset, fitted: Fitted, stretches: Stretches) -> None:
-        base = fitted.problem.base
-        base = with_angles(base) if tilts_across(data).size else base
-        self.data, self.fitted, self.stretches = data, fitted, stretches
-        self.problem = replace(fitted.problem, base=base, factors=merge(stretches.factors))
-        self.sets = stretches.left_out()
-        self.systems = normal_equations(self.problem, fitted.estimate, stretches.factors)
-        self.candidates: dict[tuple[tuple[str, ...], bool], Candidate] = {}
-        self.places: dict[str, list[int]] = {}
-        for i, (k, row) in enumerate(zip(base.independent, base.X)):
-            p = base.parameters[k]
-            alone = p.law and p.law not in PLAIN and not np.any(row)
-            if alone and (p.owner in self.problem.factors.groups or p.law == GRAVITY):
-                self.places.setdefault(p.law, []).append(i)
-
-    @cached_property
-    def rest(self):
-        """Return the RFactors without each of the sets that are left out."""
-        return [merge([f for k, f in enumerate(self.stretches.factors) if k not in one])
-                for one in self.sets]
-
-    def names(self, law):
-        """Return the names of the parameters of a law."""
-        base = self.problem.base
-        return [base.parameters[base.independent[i]].name for i in self.places[law]]
-
-    def part(self, extras):
-        """Return the Problem about the columns that a candidate has, and their places."""
-        base = self.problem.base
-        out = [i for law, places in self.places.items() if law not in extras for i in places]
-        columns = np.setdiff1d(np.arange(len(base)), out)
-        return replace(self.problem, base=base.without(out),
-                       factors=self.problem.factors.select(columns)), columns
-
-    def tried(self, extras, consistent):
-        """Return the Candidate with these extras."""
-        extras = tuple(law for law in self.places if law in extras)
-        if (extras, consistent) not in self.candidates:
-            self.candidates[extras, consistent] = self._candidate(extras, consistent)
-        return self.candidates[extras, consistent]
-
-    def _candidate(self, extras, consistent):
-        problem, columns = self.part(extras)
-        estimate, count = replace(self.fitted.estimate, system=None), len(self.systems)
-        if consistent:
-            values = values_of_links(self.data, problem, estimate, None, ENOUGH)
-
-        def params(factors):
-            if consistent:
-                return problem.base.reduce(values(factors))
-            return params_of(ridge)(replace(problem, factors=factors))
-
-        whole = np.zeros(len(self.problem.base))
-        whole[columns] = params(problem.factors)
-        rows = np.append(columns, -1)
-        own = self.systems[:, rows[:, None], rows]
-        errors = np.full((len(self.sets), count), np.nan)
-        for k, (one, factors) in enumerate(zip(self.sets, self.rest)):
-            x = np.append(params(factors.select(columns)), -1.0)
-            floor = EXACT * own[one, -1, -1] + 1e-300
-            errors[k, one] = np.maximum(np.einsum('a,gab,b->g', x, own[one], x), floor)
-        return Candidate(extras, consistent, errors, whole)
-
-    def apart(self, best, wanted):
-        """
-        Return {parameter: (k,)} by how much it differs in k candidates of what is ``wanted``.
-
-        A candidate that predicts worse by z standard errors counts exp(-z^2 / 2) times as much as
-        the chosen one: which of them is true is not known (Buckland, Burnham and Augustin 1997).
-        """
-        moves, weights = [], [1.0]
-        for other in self.candidates.values():
-            worse, error = log_ratio(other.errors, best.errors)
-            differ = set(other.extras) ^ set(best.extras)
-            if differ and differ <= set(wanted) and other.consistent == best.consistent:
-                moves.append(other.params - best.params)
-                weights.append(float(np.exp(-0.5 * max(worse / max(error, 1e-12), 0.0) ** 2)))
-        share = np.sqrt(np.array(weights[1:]) / sum(weights))
-        base = self.problem.base
-        return {base.parameters[k].name: share * [move[i] for move in moves]
-                for i, k in enumerate(base.independent)}
-
-    def tilt(self, extras):
-        """Return the Tilt beside other extras."""
-        problem, columns = self.part(_with(extras, GRAVITY))
-        return tilt_of(self.data, problem, self.fitted, self.stretches, columns)
+def _covered(data: Dataset, wide: WideFactor) -> bool:
+    """Return whether the motion of every joint covers its range: a law of positions holds there."""
+    robot = data.robot
+    low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
+    high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)
+    way = np.array([np.ptp(wide.ranges.get(j, {}).get('q', (0.0, 0.0)))
+                    for j in robot.joint_names])
+    return bool((way > COVERED * (high - low)).all())
 
 
-def _forward(trials, best, wanted):
-    """Return the Candidate reached by one extra after the other, as long as they predict."""
-    while True:
-        tried = [trials.tried(_with(best.extras, law), best.consistent)
-                 for law in wanted if law not in best.extras]
-        tried = [c for c in tried if c.better_than(best)
-                 and (not c.tilt.any() or LEAST < np.linalg.norm(c.tilt) < LARGEST)]
-        if not tried:
-            return best
-        best = min(tried, key=lambda c: log_ratio(c.errors, best.errors)[0])
-
-
-def _with(extras, law):
-    return tuple(dict.fromkeys((*extras, law)))
-
-
-def _without(extras, law):
-    return tuple(x for x in extras if x != law)
-
-
-def _stretches(data, fitted, consistent, passes):
-    """Return the Stretches of the data, gravity pulling at the links as they are estimated."""
-    base = fitted.problem.base
-    values = (values_of_links(data, fitted.problem, fitted.estimate, fitted.inherited)(
-        fitted.problem.factors) if consistent else base.standard(fitted.estimate.params))
-    return passes.stretches(data, base, values, tilts_across(data))
-
-
-def _under_gravity(choice: Choice, angles: np.ndarray, passes: Passes) -> Choice:
-    """Return the Choice under gravity as the torques show it, from angles (2,) [rad] on."""
-    first = choice.reduced
-    for _ in range(ROUNDS):
-        data = tilted(choice.data, angles)
-        reduced = reduce_again(data, first, passes)
-        fitted = fit(data, reduced, passes)
-        stretches = _stretches(data, fitted, True, passes)
-        problem = replace(fitted.problem, base=with_angles(fitted.problem.base),
-                          factors=merge(stretches.factors))
-        tilt = tilt_of(data, problem, fitted, stretches, np.arange(len(problem.base)))
-        choice = replace(choice, data=data, reduced=reduced, fitted=fitted, stretches=stretches,
-                         tilt=tilt)
-        angles = tilt.angles
-        if angles @ np.linalg.solve(tilt.covariance, angles) < SETTLED ** 2:
-            break
-    return choice
-
-
-def _entries(trials: _Trials, best: Candidate) -> list[dict[str, Any]]:
-    """Return the entries of all candidates: their error on stretches left out, the difference."""
-    target = trials.systems[:, -1, -1].sum()
+def _entries(candidates, best: Candidate) -> list[dict[str, Any]]:
+    """Return the entries of ``statistics['choices']``: what was tried, and by how much worse."""
     entries = []
-    for candidate in trials.candidates.values():
-        worse, error = log_ratio(candidate.errors, best.errors)
-        left_out = np.nanmean(candidate.errors, axis=0).sum()
-        entries.append({
-            'what': 'model', 'candidate': candidate.words(),
-            'left_out_error': float(100.0 * np.sqrt(left_out / max(target, 1e-300))),
-            'worse_percent': float(50.0 * worse), 'worse_error_percent': float(50.0 * error),
-            'chosen': candidate is best})
-    return entries
-
-
-def _gravity_entries(trials: _Trials, best: Candidate, given: np.ndarray, choice: Choice,
-                     tilt: Tilt | None) -> list[dict[str, Any]]:
-    """Return the entries of gravity as it was given, and as the torques show it."""
-    if tilt is None:
-        return []
-    used = GRAVITY in best.extras
-    moved = choice.data if used else tilted(choice.data, tilt.angles)
-    direction = moved.robot.gravity_base / np.linalg.norm(given)
-    angle = float(np.degrees(np.arccos(np.clip(direction @ given / np.linalg.norm(given),
-                                               -1.0, 1.0))))
-    error = float(np.degrees(np.sqrt(np.linalg.eigvalsh(tilt.covariance)[-1])))
-    pair = [trials.tried(f(best.extras, GRAVITY), True) for f in (_without, _with)]
-    totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in pair]
-    evidence = 0.5 * (totals[0] - totals[1])
-    if not pair[1].better_than(pair[0]):
-        evidence = min(evidence, 0.0)
-    target = max(float(trials.systems[:, -1, -1].sum()), 1e-300)
-    words = (f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg')
-    entries = []
-    for k, (what, chosen) in enumerate((('as given', not used), (words, used))):
-        worse, sd = log_ratio(pair[k].errors, pair[1 - k if chosen else int(used)].errors)
-        entries.append({
-            'what': 'gravity direction', 'candidate': what,
-            'left_out_error': 100.0 * np.sqrt(totals[k] / target),
-            'worse_percent': 0.0 if chosen else 50.0 * worse,
-            'worse_error_percent': 0.0 if chosen else 50.0 * sd, 'chosen': chosen,
-            'tilt_deg': angle, 'standard_error_deg': error,
-            'evidence': evidence if k else -evidence})
+    for c in candidates:
+        worse, error = log_ratio(c.errors, best.errors)
+        entries.append({'what': 'model', 'candidate': c.words(),
+                        'worse_percent': float(50.0 * worse),
+                        'worse_error_percent': float(50.0 * error), 'chosen': c is best})
     return entries

@@ -92,41 +92,24 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     return Structure(base, tuple(columns), keep, choices)
 
 
-def choose_alternatives(structure: Structure, folds: Sequence[RFactors]) -> tuple[
-        BaseParameters, list[RFactors], Grid | None, list[dict[str, Any]]]:
-    """
-    Return base and folds with the chosen nonlinear parameters alone, the Grid of all or None.
-
-    The last are the entries of ``statistics['choices']``, where laws were chosen.
-    """
-    base, choices = structure.base, structure.choices
-    if not choices:
-        return base, list(folds), None, []
+def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
+    """Return the constants tried for all joints alike: {coefficient: Parameter} of each."""
     parameters = structure.parameters_of_places()
-    picked, entries = choose_nonlinear(folds, base, choices, parameters)
-    laws = {name: parameters[choices[name][k]].law for name, k in picked.items()}
-    grid = Grid(merge(folds), {name: ks[0] for name, ks in choices.items()},
-                {name: [k for k in ks if parameters[k].law == laws[name]]
-                 for name, ks in choices.items()}, tuple(parameters))
-    selection, final = np.arange(len(base)), list(base.parameters)
-    for name, k in picked.items():
-        place = choices[name][0]
-        selection[place] = choices[name][k]
-        final[base.independent[place]] = parameters[choices[name][k]]
-    base = replace(base, parameters=tuple(final))
-    return base, [f.select(selection) for f in folds], grid, entries
+    every = [[parameters[k] for k in places] for places in structure.choices.values()]
+    pairs = dict.fromkeys((p.law, p.nonlinear) for own in every for p in own)
+    return [{own[0].name: next(p for p in own if (p.law, p.nonlinear) == pair) for own in every
+             if any((p.law, p.nonlinear) == pair for p in own)} for pair in pairs] or [{}]
 
 
-def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
-    """
-    Return the RefinedNonlinear parameters of friction laws, None where there are none.
-
-    laws : names of those to refine
-    """
-    own = [problem.base.parameters[k] for k in problem.base.independent]
-    if not any(p.law in laws and p.nonlinear for p in own):
-        return None
-    return refine_nonlinear(problem, two_step(problem)[1], laws)
+def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:
+    """Return the constants of least residual, joint by joint: {coefficient: Parameter}."""
+    if not structure.choices:
+        return {}
+    places = np.arange(int(structure.keep.max()) + 1)
+    parameters = structure.parameters_of_places()
+    picked = choose_nonlinear(merge([f.select(places) for f in stretches]), structure.base,
+                              structure.choices, parameters)
+    return {name: parameters[structure.choices[name][k]] for name, k in picked.items()}
 
 
 def at_constants(structure: Structure, chosen: Mapping[str, Parameter]

@@ -1,0 +1,197 @@
+"""
+Systems: least squares problems of a wide factor under one gravity, with stretches left out.
+
+Of every set of stretches that is left out the rows of all others, weighted, and the prior of the
+description are one triangle of [columns | two tilts of gravity | targets]: a model is a choice of
+its columns, a fault of the efforts another combination of its targets.  QR throughout, columns in
+units of their priors; no solution forms normal equations.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .wide_factor import WideFactor
+from ...dynamics.inertial_parameters import Parameter
+from ...estimation.gravity_search import across_gravity
+from ...estimation.r_factors import RFactors, triangle
+
+TILT = 0.05   # [rad] by how much a base is tilted that is called upright: prior deviation
+ROUNDS = 3    # of weights by residuals
+LASTING = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
+SEEN = 1e-6   # of the largest information on scaled columns: less is rounding
+EXACT = 1e-8  # of the squared target, in an error: no model predicts better
+
+
+class Systems:
+    """
+    The systems of a WideFactor about its places and two angles of gravity.
+
+    wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
+    beta : (places,) parameters at which a tilt pulls, those of the description by default
+    plain : (k,) places of the model whose residuals give the weights
+    deviation : ({group: sd of its rows}, how many rows say what one would), found if not given
+    """
+
+    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray, *,
+                 gravity: np.ndarray | None = None, beta: np.ndarray | None = None,
+                 weights: tuple[np.ndarray, float] | None = None) -> None:
+        self.wide, self.given, self.plain = wide, given, plain
+        self.gravity = given if gravity is None else gravity
+        structure, self.size = wide.structure, wide.places
+        base = structure.base
+        self.parameters: list[Parameter] = structure.parameters_of_places()
+        self.nominal = np.zeros(self.size + 2)
+        self.nominal[:len(base)] = base.nominal()
+        self.beta = self.nominal[:-2] if beta is None else beta
+        self.prior_sd = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT])
+        self.prior_sd[:len(base)] = base.prior_sd
+        self.extras = 1 if not wide.joints else 2 + 2 * wide.joints
+        T = [wide.under(self.gravity - given), self._tilts()]
+        T.append(np.eye(wide.total.size)[:, wide.efforts:])
+        self._parts = [_combined(stretch, np.hstack(T), self.size + 2)
+                       for stretch in wide.stretches]
+        self.names = tuple(wide.groups)
+        self.rows = np.array([[s.groups[n].rows if n in s.groups else 0.0 for n in self.names]
+                              for s in wide.stretches])
+        self.count = len(wide.stretches)
+        if weights is None:
+            self.sd, self.lasting = np.ones(len(self.names)), 1.0
+            self._weigh()
+        else:
+            self.sd, self.lasting = weights
+
+    def _tilts(self):
+        size = self.wide.total.size
+        if not self.wide.heavy.size or not self.given.any():
+            return np.zeros((size, 2))
+        g = self.gravity if self.gravity.any() else self.given
+        return self.wide.tilts(self.beta, across_gravity(g) * np.linalg.norm(g))
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Return the triangle (size + 3, size + 3) of the prior, its target last."""
+        base, size = self.wide.structure.base, self.size
+        root = np.diag(1.0 / self.prior_sd)
+        b = len(base)
+        factor = np.linalg.cholesky(base.prior_covariance())
+        root[:b, :b] = solve_triangular(factor, np.eye(b), lower=True)
+        rows = np.column_stack([root * self.prior_sd, root @ self.nominal])
+        return triangle(np.asfortranarray(np.vstack([rows, np.zeros((1, size + 3))])))
+
+    def stacked(self, stretches: Sequence[int], targets: int = 1) -> np.ndarray:
+        """
+        Return the triangle of all weighted rows of ``stretches`` and of the prior.
+
+        Columns in units of their priors, the two tilts after the places; then, group by group,
+        the first ``targets`` of [measured | efforts | rate | slopes with angles], or, of one
+        target, all groups together; the prior's target is the last column.
+        """
+        size, blocks = self.size + 2, [self._with_targets(self.prior, targets)]
+        width = blocks[0].shape[1]
+        for j, name in enumerate(self.names):
+            parts = [self._parts[s][name] for s in stretches if name in self._parts[s]]
+            if not parts:
+                continue
+            index = parts[0][0]
+            last = len(index) + targets
+            rows = np.vstack([R[:last, :last] for _, R in parts])
+            R = triangle(np.asfortranarray(rows)) / self.sd[j]
+            block = np.zeros((len(R), width))
+            block[:, index] = R[:, :len(index)] * self.prior_sd[index]
+            first = size + (j * targets if targets > 1 else 0)
+            block[:, first:first + targets] = R[:, len(index):]
+            blocks.append(block)
+        return triangle(np.asfortranarray(np.vstack(blocks)))
+
+    def _with_targets(self, prior, targets):
+        size = self.size + 2
+        if targets == 1:
+            return prior
+        out = np.zeros((len(prior), size + targets * len(self.names) + 1))
+        out[:, :size], out[:, -1] = prior[:, :-1], prior[:, -1]
+        return out
+
+    def solve(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """
+        Return the solution (size + 2, targets) of chosen columns, zero elsewhere.
+
+        stacked : triangle of ``stacked``; places : (k,) of the columns
+        """
+        size, k = self.size + 2, len(places)
+        R = triangle(np.asfortranarray(np.column_stack([stacked[:, places], stacked[:, size:]])))
+        out = np.zeros((size, R.shape[1] - k))
+        out[places] = solve_triangular(R[:k, :k], R[:k, k:]) * self.prior_sd[places, None]
+        return out
+
+    def errors(self, x: np.ndarray, stretches: Sequence[int]) -> np.ndarray:
+        """Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted."""
+        out = np.zeros((len(stretches), len(self.names), x.shape[1]))
+        for row, s in zip(out, stretches):
+            for j, name in enumerate(self.names):
+                if name in self._parts[s]:
+                    index, R = self._parts[s][name]
+                    k = len(index)
+                    left = R[:k + 1, k, None] - R[:k + 1, :k] @ x[index]
+                    row[j] = np.maximum((left ** 2).sum(0), EXACT * (R[:, k] ** 2).sum())
+        return out
+
+    @cached_property
+    def without(self) -> list[np.ndarray]:
+        """Return the triangle without each of the sets that are left out."""
+        return [self.stacked(np.setdiff1d(np.arange(self.count), one))
+                for one in self.wide.left_out()]
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """Return the triangle of all stretches."""
+        return self.stacked(range(self.count))
+
+    def left_out(self, places: np.ndarray) -> np.ndarray:
+        """Return (sets, count) weighted squared errors of stretches left out, nan elsewhere."""
+        out = np.full((len(self.without), self.count), np.nan)
+        for row, one, stacked in zip(out, self.wide.left_out(), self.without):
+            x = self.solve(stacked, places)[:, :1]
+            row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
+        return out
+
+    def _weigh(self):
+        """Find deviations of rows by the plain model, and how many rows say what one would."""
+        every = range(self.count)
+        for _ in range(ROUNDS):
+            x = self.solve(self.stacked(every), self.plain)[:, :1]
+            squares = self.errors(x, every)[:, :, 0].sum(0)
+            self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
+        self.lasting = max(1.0, LASTING * float(np.median(
+            [self._pulls(j, x[:, 0]) for j in range(len(self.names))])))
+        self.sd = self.sd * np.sqrt(self.lasting)
+
+    def _pulls(self, j, x):
+        """Return the mean square of what stretches pull at a joint, over that of white noise."""
+        parts = [p[self.names[j]] for p in self._parts if self.names[j] in p]
+        index = parts[0][0]
+        own = np.flatnonzero(np.isin(index, self.plain))
+        R = triangle(np.asfortranarray(np.vstack([R[:, own] for _, R in parts])))
+        size = np.linalg.norm(R, axis=0)
+        _, s, Vt = np.linalg.svd(R / np.maximum(size, 1e-300))
+        seen = s > np.sqrt(SEEN) * s[0]
+        axes = (Vt[seen] / s[seen, None]).T
+        pulls = np.array([(R[:, own] / np.maximum(size, 1e-300)).T @ (
+            R[:, len(index)] - R[:, :len(index)] @ x[index]) for _, R in parts])
+        z = pulls @ axes / self.sd[j]
+        return float(np.square(z).sum(0).mean())
+
+
+def _combined(stretch: RFactors, T: np.ndarray, columns: int
+              ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return {group: (its first ``columns``, triangle of [these | measured | further ones])}."""
+    out = {}
+    for name, group in stretch.groups.items():
+        own = T[group.columns]
+        index = np.flatnonzero(own[:, :columns].any(axis=0))
+        rows = np.column_stack([group.R[:, :-2] @ own[:, index], group.R[:, -2],
+                                group.R[:, :-2] @ own[:, columns:]])
+        out[name] = index, triangle(np.asfortranarray(rows))
+    return out

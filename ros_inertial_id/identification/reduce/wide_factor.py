@@ -1,0 +1,248 @@
+"""
+The wide factor: rows of recordings, written once, as one triangle per row group and stretch.
+
+    [ columns of the structure | unit gravity along x, y, z of the heavy ones
+      | efforts of all joints | rate of the own effort | slope of the torque with each angle ]
+
+Every later question is algebra on these triangles.  Rows are affine in gravity, W(g') = W +
+(g' - g) G, so that no tilt and no antipode asks for another pass; another sign, order, gain or
+delay of the efforts is another combination of columns; stretches that are left out are triangles
+that are left out; triangles of further recordings merge.
+
+A stretch is distinct motion: two periods of a trajectory say no more of what a model lacks than
+one.  Of methods that do not tell motions apart it is a piece of time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from .stretches import Numbers, STRETCHES, stretches_of
+from .structure import Structure, structure_of
+from ..prepare.dataset import Dataset
+from ..prepare.mounting import any_mounting
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock, RowGroup
+from ...estimation.r_factors import merge, RFactors
+from ...measurement.recording import nothing_left
+
+
+@dataclass(frozen=True)
+class WideFactor:
+    """
+    What rows of recordings of one robot say, about the columns above.
+
+    structure : of the first columns, under any gravity where the method knows its slope
+    by_number : (STRETCHES,) RFactors of each
+    heavy : (h,) places of the columns that gravity pulls at, none where its slope is not known
+    joints : n joints whose efforts are further columns, 0 without
+    numbers : of the stretches of each recording's training samples
+    speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean, of
+        all joints in units of their own
+    ranges : {joint or body: {quantity: [smallest, largest]}}
+    """
+
+    structure: Structure
+    by_number: tuple[RFactors, ...]
+    heavy: np.ndarray
+    joints: int
+    numbers: tuple[Numbers, ...]
+    speed: np.ndarray
+    distance: np.ndarray
+    ranges: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """Return the numbers of the stretches that have rows."""
+        return [k for k, f in enumerate(self.by_number) if f.groups]
+
+    @cached_property
+    def stretches(self) -> list[RFactors]:
+        """Return the RFactors of the stretches that have rows."""
+        return [self.by_number[k] for k in self.kept]
+
+    @property
+    def places(self) -> int:
+        """Return the number of columns of the structure, alternatives among them."""
+        return int(self.structure.keep.max()) + 1
+
+    @property
+    def efforts(self) -> int:
+        """Return where the columns of efforts begin."""
+        return self.places + 3 * len(self.heavy)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Return the names of the row groups."""
+        return tuple(self.total.groups)
+
+    @cached_property
+    def total(self) -> RFactors:
+        """Return the RFactors of all stretches."""
+        return merge(self.stretches)
+
+    def under(self, change: np.ndarray) -> np.ndarray:
+        """Return T (size, places): the columns with gravity changed by ``change`` (3,) [m/s^2]."""
+        T = np.eye(self.total.size)[:, :self.places]
+        for k in range(3):
+            T[self.places + k * len(self.heavy) + np.arange(len(self.heavy)),
+              self.heavy] = change[k]
+        return T
+
+    def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
+        """
+        Return T (size, k): torques of unit tilts of gravity [1/rad].
+
+        beta : (places,) parameters that gravity pulls at
+        across : (3, k) unit tilts times the size of gravity [m/s^2]
+        """
+        T = np.zeros((self.total.size, across.shape[1]))
+        T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
+        return T
+
+    def merged(self, other: 'WideFactor') -> 'WideFactor':
+        """Return the WideFactor of both, stretch by stretch."""
+        rows = np.array([[f.rows() for f in w.by_number] for w in (self, other)])
+        share = rows[1] / np.maximum(rows.sum(0), 1e-300)
+        speed, distance = ((1.0 - share) * mine + share * theirs for mine, theirs in (
+            (self.speed, other.speed), (self.distance, other.distance)))
+        return replace(self, by_number=tuple(map(RFactors.merge, self.by_number, other.by_number)),
+                       numbers=(*self.numbers, *other.numbers), speed=speed, distance=distance,
+                       ranges=merged_ranges(self.ranges, other.ranges))
+
+    def left_out(self) -> list[np.ndarray]:
+        """
+        Return which stretches are left out together, (k,) each.
+
+        Quarters of the time, the fastest quarter, the quarter that is farthest from where the
+        arm is in the mean, and every fourth: what only helps inside of the data is no gain.
+        """
+        count = len(self.stretches)
+        order, quarter = np.arange(count), max(1, count // 4)
+        return [*np.array_split(order, 4), np.argsort(-self.speed[self.kept])[:quarter],
+                np.argsort(-self.distance[self.kept])[:quarter], *(order[k::4] for k in range(4))]
+
+
+def merged_ranges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {joint or body: {quantity: [smallest, largest]}} of both."""
+    out = {where: dict(own) for where, own in one.items()}
+    for where, own in other.items():
+        mine = out.setdefault(where, {})
+        for name, (low, high) in own.items():
+            before = mine.get(name, (np.inf, -np.inf))
+            mine[name] = [min(low, before[0]), max(high, before[1])]
+    return out
+
+
+def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
+    """Return the Structure of ``columns`` under any gravity, or as mounted where none is asked."""
+    if not data.method.searches_gravity:
+        return structure_of(data.method, data.robots, columns)
+    return structure_of(data.method, any_mounting(data.method, data.robot.urdf, data.options),
+                        columns)
+
+
+def wide_factor(data: Dataset, structure: Structure, every: int = 1) -> WideFactor:
+    """
+    Return the WideFactor of all recordings of a Dataset ``data``: rows are written here.
+
+    structure : of ``wide_structure``; every : that many training sample takes part
+    RecordingError where no sample is left after filtering.
+    """
+    whole, done = data.samples(training=True), 0
+    total: WideFactor | None = None
+    for one in data.each():
+        own = _of_recording(one, structure, every, (done, whole))
+        done += one.samples(training=True)
+        if own:
+            total = own if total is None else total.merged(own)
+    if total is None:
+        raise nothing_left()
+    return total
+
+
+def _of_recording(data: Dataset, structure: Structure, every: int, progress: tuple[int, int]
+                  ) -> WideFactor | None:
+    """Return the WideFactor of a Dataset of one recording, None without samples."""
+    found = stretches_of(data)
+    if found is None:
+        return None
+    numbers, speed, distance = found
+    places = int(structure.keep.max()) + 1
+    bodies = structure.keep[[k for k, p in enumerate(structure.columns)
+                             if not p.law and p.unit in ('kg', 'kg m')]]
+    heavy = np.sort(bodies[bodies >= 0]) if data.method.searches_gravity else np.zeros(0, int)
+    joints = len(data.robot) if data.method.joints_alone else 0
+    size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
+    factors = [RFactors(size) for _ in range(STRETCHES)]
+    identity, ranges, done = np.arange(size), dict[str, Any](), 0
+    for robot, state in data.states(training=True):
+        extend(ranges, data.method.validity_range(state, robot))
+        number = numbers.at(done + np.arange(len(state.t)))
+        done += len(state.t)
+        if every > 1:
+            state, number = state.rows(slice(None, None, every)), number[::every]
+        low = 0
+        for block in _wide_rows(data, robot, state, structure, heavy, joints):
+            own = number[low:low + len(block.t)]
+            low += len(block.t)
+            for k in np.unique(own[own >= 0]):
+                factors[k].accumulate(block.rows(np.flatnonzero(own == k)), identity)
+        data.report('identify', progress[0] + done, progress[1])
+    return WideFactor(structure, tuple(factors), heavy, joints, (numbers,), speed, distance,
+                      ranges) if any(f.groups for f in factors) else None
+
+
+def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heavy: np.ndarray,
+               joints: int) -> Iterator[RegressorBlock]:
+    """Yield RegressorBlocks of a ``state`` about the columns of a WideFactor."""
+    method, keep, wanted = data.method, structure.keep, structure.keep >= 0
+    slopes: Iterator[Any] = iter(())
+    rank = np.full(len(keep), -1)
+    if heavy.size:
+        rank = np.searchsorted(heavy, keep)
+        pulled = np.isin(keep, heavy)
+        slopes = method.gravity_slopes(state, robot, pulled)
+    efforts = _effort_columns(robot, state) if joints else None
+    places, low = int(keep.max()) + 1, 0
+    for block in method.regress_wanted(state, robot, structure.columns, wanted):
+        part, groups = slice(low, low + len(block.t)), []
+        low = part.stop
+        slope = next(slopes) if heavy.size else ()
+        for j, g in enumerate(block.groups):
+            chosen = keep[g.columns] >= 0
+            W, columns = [g.W.T if chosen.all() else g.W.T[chosen]], [keep[g.columns][chosen]]
+            if heavy.size:
+                at, G = slope[j]
+                W += list(G)
+                columns += [places + k * len(heavy) + rank[at] for k in range(3)]
+            if efforts is not None:
+                tau, rate, angle = efforts
+                W += [tau[part].T, rate[part, j][None], angle[part, j].T]
+                columns.append(places + 3 * len(heavy) + np.arange(2 * joints + 1))
+            groups.append(RowGroup(g.name, g.unit, np.concatenate(columns),
+                                   np.concatenate(W).T, g.y, g.y_raw))
+        yield RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def _effort_columns(robot: Any, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return efforts (N, n), their rates (N, n), slopes of described torques with angles."""
+    rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
+    model, angle = robot.pin_model, np.empty((*state.tau.shape, len(robot)))
+    scratch = model.createData()
+    for k, x in enumerate(zip(robot.pin_q(state.q), state.v, state.a)):
+        angle[k] = pin.computeRNEADerivatives(model, scratch, *x)[0]
+    return state.tau, rate, angle
+
+
+def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Extend ``ranges`` joint -> {q, v, a: [smallest, largest]} by the values ``seen``."""
+    for where, quantities in seen.items():
+        entry = ranges.setdefault(where, {})
+        for name, column in quantities.items():
+            low, high = entry.get(name, (np.inf, -np.inf))
+            entry[name] = [min(low, float(np.min(column))), max(high, float(np.max(column)))]
