@@ -1,7 +1,8 @@
 """
 Friction laws as columns of the regressor: tau_friction = sum coefficient * column(q, v, a).
 
-A law is one function and one line of ``LAWS``.  A law may hold one constant that is not
+A law is one function and one entry of ``LAWS``, which says all that others ask of it: nobody else
+names a law.  A law may hold one constant that is not
 linear (the width of Coulomb's step, the speed of Stribeck's); the constants tried for it become
 columns of their own, of which the estimation keeps one per joint and may then refine it
 (variable projection, Golub and Pereyra 1973; see estimation/nonlinear_parameters.py).
@@ -35,6 +36,14 @@ class Law:
     brakes : part of the friction curve, which as a whole never drives a passive joint
     position : a torque that depends on the position
     loaded : times the torque [N m] that the gear passes on, by the nominal model
+    dry : with the sign of the speed, as large at any: at rest it is anything up to that
+    memory : goes on from sample to sample, by ``presliding_step``
+    wears : what wear and grease move, in words; drift watches it
+    in_urdf : attribute of a joint that means the same: damping and friction of URDF, armature
+        and stiffness of MJCF and pinocchio
+    always : of every joint by default
+    tried : constants of which the default takes one, the same in all joints
+    optional : by default where it predicts better
     """
 
     symbol: str
@@ -47,10 +56,42 @@ class Law:
     brakes: bool = True
     position: bool = False
     loaded: bool = False
+    dry: bool = False
+    memory: bool = False
+    wears: str = ''
+    in_urdf: str = ''
+    always: bool = False
+    tried: tuple[float, ...] = ()
+    optional: bool = False
+
+    @property
+    def by_default(self) -> bool:
+        """Return whether an identification has or tries it where no laws are named."""
+        return self.always or self.optional or bool(self.tried)
+
+    @property
+    def nonlinear(self) -> bool:
+        """Return whether it holds a constant."""
+        return self.nonlinear_values != (None,)
+
+    @property
+    def has_width(self) -> bool:
+        """Return whether its constant is the speed over which dry friction changes sign."""
+        return self.nonlinear and self.in_urdf == 'friction'
+
+    @property
+    def inertial(self) -> bool:
+        """Return whether it is an inertia, whose torque is linear in the acceleration."""
+        return self.unit == 'kg m^2'
+
+    @property
+    def elastic(self) -> bool:
+        """Return whether it grows with the position: a turn further it is another torque."""
+        return self.unit.startswith('N m/rad')
 
     @property
     def switches(self) -> bool:
-        """Return whether it follows the sign of the speed, and is as large at any."""
+        """Return whether it jumps where the speed changes sign."""
         return self.brakes and self.unit == 'N m'
 
 
@@ -183,18 +224,24 @@ FADED = 1e-6  # of a column: a law that has died out at a speed says nothing the
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched
 
 LAWS = {
-    'viscous': Law('fv', 'N m s/rad', 1.0, _viscous),
-    'presliding': Law('fc', 'N m', 1.0, _presliding, PRESLIDING_DISTANCES, 'rad'),
-    'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s'),
-    'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s'),
-    'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True),
-    'stiction': Law('fs', 'N m', 1.0, _stiction),
+    'viscous': Law('fv', 'N m s/rad', 1.0, _viscous, always=True, wears='viscous friction',
+                   in_urdf='damping'),
+    'presliding': Law('fc', 'N m', 1.0, _presliding, PRESLIDING_DISTANCES, 'rad', dry=True,
+                      memory=True, wears='Coulomb friction', tried=(0.001, 0.01)),
+    'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s', dry=True,
+                   wears='Coulomb friction', in_urdf='friction', tried=(0.001, 0.02, 0.08, 0.3)),
+    'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s', dry=True,
+                        wears='Coulomb friction', in_urdf='friction'),
+    'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True, dry=True),
+    'stiction': Law('fs', 'N m', 1.0, _stiction, dry=True, in_urdf='friction'),
     'stribeck_atan': Law('fcs', 'N m', 1.0, _stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
     'stribeck': Law('fsc', 'N m', 1.0, _stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
-    'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True),
-    'offset': Law('off', 'N m', 1.0, _offset, signed=True, brakes=False),
-    'armature': Law('Ia', 'kg m^2', 0.01, _armature, brakes=False),
-    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False, position=True),
+    'offset': Law('off', 'N m', 1.0, _offset, signed=True, brakes=False, always=True,
+                  wears='friction offset'),
+    'armature': Law('Ia', 'kg m^2', 0.01, _armature, brakes=False, always=True,
+                    in_urdf='armature'),
+    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False, position=True,
+                  in_urdf='stiffness', optional=True),
     # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
     **{f'spring{n}': Law(symbol, f'N m/rad^{n}', 1.0, _power_of_position(n), signed=True,
                          brakes=False, position=True) for n, symbol in ((2, 'ksq'), (3, 'ksc'))},
@@ -202,10 +249,26 @@ LAWS = {
                          brakes=False, position=True)
        for n in (1, 2, 3) for name, symbol, wave in (('sine', 'ts', np.sin),
                                                      ('cosine', 'tc', np.cos))},
+    'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
     'coulomb_load': Law('fl', '1', 0.1, _coulomb, (0.01,), 'rad/s', brakes=False, position=True,
-                        loaded=True),
+                        loaded=True, dry=True, optional=True),
 }
+
+
+def laws_by_default() -> tuple[str, ...]:
+    """Return the names of the laws that an identification has or tries by default."""
+    return tuple(name for name, law in LAWS.items() if law.by_default)
+
+
+def law_of(attribute: str) -> str:
+    """Return the name of the law that an attribute of a described joint means."""
+    return next(name for name, law in LAWS.items() if law.in_urdf == attribute)
+
+
+def given_widths(width: float) -> dict[str, float]:
+    """Return {law: width [rad/s]} of dry friction; none where a ``width`` below 0 gives none."""
+    return {name: width for name, law in LAWS.items() if law.has_width and width >= 0.0}
 
 
 def check_laws(names: Sequence[str], loads: bool = False) -> None:
@@ -273,8 +336,6 @@ def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.nd
 
 def never_negative(parameter: Parameter) -> bool:
     """Return whether no body and no drive has a ``parameter`` below zero."""
-    if parameter.law == 'armature':
-        return True
     if parameter.law:
         return parameter.law in LAWS and not LAWS[parameter.law].signed
     return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
