@@ -288,21 +288,21 @@ def check_laws(names: Sequence[str], loads: bool = False) -> None:
 
 
 def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_limit: float,
-                        nonlinear_values: Mapping[str, float] | None = None,
+                        nonlinear_values: Mapping[str, Sequence[float]] | None = None,
                         slides: bool = False) -> list[Parameter]:
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
     effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit, of what
         the load is multiplied by zero +- 1.
-    nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
+    nonlinear_values : {law: values} to use instead of its own.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
     out = []
     for name in laws:
         law = LAWS[name]
         given = nonlinear_values or {}
-        tried = (given[name],) if name in given else law.nonlinear_values
+        tried = given.get(name, law.nonlinear_values)
         unit = of_slide(law.unit) if slides else law.unit
         spread = 1.0 if law.loaded else effort_limit
         out += [Parameter(f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name,

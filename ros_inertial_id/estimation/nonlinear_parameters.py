@@ -3,7 +3,7 @@ Nonlinear parameters: the constants inside a friction law that are not linear, o
 
 Columns for every constant tried are accumulated together with the others, so a choice needs no
 second look at the data: separable least squares over a grid (Golub and Pereyra 1973), see
-``constants_choice``.  ``refine_nonlinear`` then leaves the grid and gives
+``choose_nonlinear``.  ``refine_nonlinear`` then leaves the grid and gives
 standard errors: between the constants tried a column is their cubic interpolation over the
 logarithm, so that this too is done on R factors, what does not depend on the constants eliminated
 once (variable projection).
@@ -17,15 +17,19 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 
 from .base_parameters import BaseParameters
+from .estimators import params_of, ridge
 from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
                       reciprocal_condition)
 from .r_factors import RFactors, triangle
+from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
 
 STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
 PASSES = 8       # while refining
+SWEEPS = 10      # joint by joint, until nothing changes
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
 
 
@@ -223,3 +227,75 @@ def _covariance(base, rows):
     half = Vt.T * np.where(s > 1e-9 * s[0], np.minimum(1.0 / np.maximum(s, 1e-300), 1e3), 1e3)
     half = half * np.append(base.prior_sd, np.ones(rows.shape[1] - len(base)))[:, None]
     return half @ half.T
+
+
+def choose_nonlinear(factors: RFactors, base: BaseParameters,
+                     choices: Mapping[str, Sequence[int]], parameters: Sequence[Parameter]
+                     ) -> dict[str, int]:
+    """
+    Return {name: chosen index into ``choices[name]``}: of least residual, joint by joint.
+
+    factors : RFactors about the b base columns, then the further alternatives
+    choices : name -> columns of the R factors of the alternatives, the first one a base column
+    parameters : Parameter of every one of these columns
+
+    Friction does not drive in any of them: else wide steps stand against others of negative sign.
+    """
+    picked = {name: 0 for name in choices}
+    for _ in range(SWEEPS):
+        columns = np.arange(len(base))
+        for name, k in picked.items():
+            columns[choices[name][0]] = choices[name][k]
+        beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
+        new = {name: int(np.argmin(_residuals(factors, beta, columns, ks, parameters)))
+               for name, ks in choices.items()}
+        if new == picked:
+            break
+        picked = new
+    return picked
+
+
+def _residuals(factors, beta, columns, choice, parameters):
+    """
+    Return what each alternative leaves, the joint's other friction free, all else held.
+
+    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
+    """
+    owner = parameters[choice[0]].owner
+    groups = factors.groups
+    groups = [groups[owner]] if owner in groups else list(groups.values())
+    size = factors.size
+    W, free = np.vstack([group.equations(size) for group in groups]), []
+    residual = np.concatenate([group.R[:, -2] for group in groups])
+    for column, value in zip(columns, beta):
+        if column in choice:
+            continue
+        if parameters[column].law and parameters[column].owner == owner:
+            free.append(column)
+        else:
+            residual = residual - W[:, column] * value
+    out = []
+    for candidate in choice:
+        # What may have either sign is taken off; the others are not negative.
+        own = [*free, candidate]
+        signed = [c for c in own if LAWS[parameters[c].law].signed]
+        basis = _basis(W[:, signed])
+        out.append(_left(*(x - basis @ (basis.T @ x) for x in (
+            W[:, [c for c in own if c not in signed]], residual))))
+    return out
+
+
+def _left(A, b):
+    """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
+    size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    try:
+        return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
+    except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
+        return float(np.linalg.norm(b))
+
+
+def _basis(A):
+    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
+    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
+                            full_matrices=False)
+    return U[:, s > 1e-10 * s.max(initial=0.0)]

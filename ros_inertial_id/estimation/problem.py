@@ -75,14 +75,12 @@ class Estimate:
                        bse=np.sqrt(self.bse ** 2 + added),
                        data_bse=np.sqrt(self.data_bse ** 2 + added))
 
-    def with_standard_errors(self, covariance: np.ndarray) -> 'Estimate':
-        """
-        Return the Estimate with a further ``covariance`` (b, b) in its standard errors alone.
-
-        It is of what moves parameters together with columns that are not theirs (a law's constant,
-        gravity, another law), so that the torque that all of them predict hardly moves.
-        """
-        return replace(self.widened(covariance), cov_params=self.cov_params)
+    def first(self, count: int) -> 'Estimate':
+        """Return the Estimate of the first ``count`` parameters, the others as uncertain."""
+        by_rows = None if self.by_rows is None else self.by_rows[:count, :count]
+        return replace(self, params=self.params[:count], bse=self.bse[:count],
+                       cov_params=self.cov_params[:count, :count], by_rows=by_rows, system=None,
+                       data_bse=self.data_bse[:count], determined=self.determined[:count])
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from .choose.choice import choose_model
-from .fit.solution import solve
-from .judge.statistics import judge
-from .judge.validation import evaluate, Outside
+from .choose.choice import choose
+from .choose.time_offset import aligned
+from .fit.fitting import fit
+from .judge.statistics import cross_validated, judge
+from .judge.validation import explained, Outside
 from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.robot import check_robot, with_sums
-from .prepare.time_offset import aligned
-from .reduce.reduction import reduce_data
-from .reduce.structure import structure_of
+from .reduce.wide_factor import wide_structure, WideFactor
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
@@ -70,25 +69,26 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEF
 
 
 def identify_data(data: Dataset, validate: Sequence[Recording] = (),
-                  passes: Passes | None = None) -> Identification:
+                  passes: Passes | None = None, wide: WideFactor | None = None) -> Identification:
     """
     Return the Identification of a robot from a Dataset.
 
     data : with the recordings that it is of; validate : Recordings to validate on
-    passes : over the data, in this process by default
+    passes : over the data, in this process by default; wide : of ``data``, where it is there
     """
     passes = passes or Passes()
     with one_thread():
         columns = _checked_columns(data)
-        structure = structure_of(data.method, data.robots, columns)  # what any motion can show
-        data = aligned(data, structure)
-        reduced = reduce_data(data, structure, passes)
-        choice = choose_model(data, reduced, passes)
-        solution = solve(choice)
-        statistics = judge(solution, passes)
-        model = model_of(solution, statistics, data.recordings)
-        curves = passes.curves(choice.data, model)
-    return Identification(model, curves, _validate(model, validate, data.progress)
+        if wide is None:
+            wide = passes.reduced(data, wide_structure(data, columns))
+        data, wide = aligned(data, wide, passes.reduced)
+        choice = choose(data, wide)
+        solution = fit(data, wide, choice, passes.residuals)
+        crossed = cross_validated(solution, wide)
+        rows = passes.explained(solution.data, solution.problem.base.parameters, solution.values,
+                                crossed and crossed.folds)
+        model = model_of(solution, judge(solution, wide, crossed, rows), wide.ranges)
+    return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())
 
 
@@ -115,13 +115,13 @@ def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress
         for robot in data.robots:
             check_robot(model, robot)
         outside = Outside(model.validity_range)
-        residuals, curves, seen = evaluate(data, model.parameters, model.values, False, outside)
-        found = {**residuals.summary(), 'outside': outside.summary(), 'range': seen}
+        rows = explained(data, model.parameters, model.values, False, outside=outside)
+        found = {**rows.residuals.summary(), 'outside': outside.summary(), 'range': rows.ranges}
         fixed = _at_fixed_cutoff(data)
         if fixed:
-            residuals, _, _ = evaluate(fixed, model.parameters, model.values, False)
-            found['fixed_cutoff'] = {'cutoff': FIXED, **residuals.summary()['filtered']}
-    return data, found, curves
+            behind = explained(fixed, model.parameters, model.values, False).residuals
+            found['fixed_cutoff'] = {'cutoff': FIXED, **behind.summary()['filtered']}
+    return data, found, rows.curves
 
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
@@ -159,6 +159,6 @@ def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
     free = model.statistics.get('unconstrained')
     if free:
-        residuals, _, _ = evaluate(data, model.parameters, np.array(free['values']), False)
-        free['validation'] = residuals.summary()
+        free['validation'] = explained(data, model.parameters, np.array(free['values']),
+                                       False).residuals.summary()
     return curves

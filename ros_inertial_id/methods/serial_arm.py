@@ -84,7 +84,7 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         if options.coulomb_width > 10.0:
             raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                               found=options.coulomb_width)
-        widths = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
+        widths = _constants(options)
         out = []
         for i, link in enumerate(robot.link_names):
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
@@ -213,7 +213,18 @@ def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
-    return tuple(x for x in USUAL if x != 'presliding' or options.coulomb_width < 0)
+    # A width that is given leaves no memory instead.
+    return tuple(name for name, law in LAWS.items() if law.by_default
+                 and not (law.memory and options.coulomb_width >= 0))
+
+
+def _constants(options):
+    """Return {law: constants tried for it} where they are not all that the law has."""
+    out = {name: LAWS[name].tried for name in friction_laws(options)
+           if options.friction == ('auto',) and LAWS[name].tried}
+    if options.coulomb_width >= 0:
+        out['coulomb'] = (options.coulomb_width,)
+    return out
 
 
 def _transmissions(robot, parameters):

@@ -12,7 +12,7 @@ explained.  What the options say is not chosen.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -64,20 +64,47 @@ class Choice:
     """
     The model that was chosen.
 
-    structure : of the columns that take part, as mounted; constants : {coefficient: Parameter}
-    tilted : whether gravity is taken as the torques show it
-    refined : whether constants are refined off their grid, joint by joint
-    systems : of the wide factor, with weights; best : Candidate, and the others
+    columns : of the laws that take part; joint_by_joint : whether constants are each joint's own
+    systems : of the wide factor, with weights; best : Candidate among candidates
+    tilt_asked : whether a tilt of gravity was among what was tried
     """
 
-    structure: Structure
-    constants: Mapping[str, Parameter]
-    tilted: bool
+    columns: tuple[Parameter, ...]
+    joint_by_joint: bool
     systems: Systems
     best: Candidate
-    candidates: Sequence[Candidate] = ()
-    asked: bool = False
-    entries: Sequence[dict[str, Any]] = field(default_factory=list)
+    candidates: Sequence[Candidate]
+    tilt_asked: bool
+
+    @property
+    def tilted(self) -> bool:
+        """Return whether gravity is taken as the torques show it."""
+        return GRAVITY in self.best.extras
+
+    def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
+        with_tilt = self._beside(True)
+        if with_tilt is None:
+            return None
+        places = np.flatnonzero(with_tilt.params)
+        jackknife = np.array([self.systems.solve(stacked, places)[-2:].sum(1)
+                              for stacked in self.systems.without[-4:]])
+        away = jackknife - jackknife.mean(0)
+        return with_tilt.params[-2:], 0.75 * away.T @ away
+
+    def without_tilt(self) -> tuple[float, float]:
+        """Return by how much gravity as given predicts worse than as shown, and the error."""
+        one, other = self._beside(False), self._beside(True)
+        if one is None or other is None:
+            return 0.0, 0.0
+        return log_ratio(one.errors, other.errors)
+
+    def _beside(self, tilted: bool) -> Candidate | None:
+        """Return the candidate like the best one, with a tilt of gravity or without."""
+        laws = {x for x in self.best.extras if x != GRAVITY}
+        return next((c for c in self.candidates if c.constants == self.best.constants
+                     and {*c.extras} == laws | ({GRAVITY} if tilted else set())),
+                    None)
 
 
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
@@ -107,8 +134,8 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
         tilts = [len(parameters), len(parameters) + 1] * (GRAVITY in extras)
         return np.append(np.flatnonzero(taken), tilts).astype(int)
 
-    usual = _usual(widths)
-    systems = Systems(wide, given, places(usual, ()))
+    first = _usual(widths)
+    systems = Systems(wide, given, places(widths[first], ()))
     tilts = [GRAVITY] * _tilt_is_asked(data, wide)
     extras = [law for law in sorted(optional) if any(
         p.law == law and own[k] for k, p in enumerate(parameters))
@@ -120,10 +147,9 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
             at = places(widths[width], laws)
             errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
             tried[width, laws] = Candidate(widths[width], laws, errors,
-                                           systems.solve(systems.whole, at)[:, 0])
+                                           systems.solve(systems.whole, at).sum(1))
         return tried[width, laws]
 
-    first = widths.index(usual)
     best = first
     if systems.count >= FEWEST:
         beside = [candidate(k, tuple(tilts)) for k in range(len(widths))]
@@ -137,10 +163,9 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
     tilt = np.linalg.norm(chosen.params[-2:])
     if GRAVITY in chosen.extras and not LEAST < tilt < LARGEST:
         chosen = candidate(best, tuple(x for x in chosen.extras if x != GRAVITY))
-    columns = [p for p in structure.columns if p.name not in resting and (
-        p.law not in optional or p.law in chosen.extras)]
-    return Choice(columns, chosen.constants, GRAVITY in chosen.extras, systems, chosen,
-                  tuple(tried.values()), bool(tilts), _entries(tried.values(), chosen))
+    columns = tuple(p for p in structure.columns if p.name not in resting and (
+        p.law not in optional or p.law in chosen.extras))
+    return Choice(columns, not auto, systems, chosen, tuple(tried.values()), bool(tilts))
 
 
 def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:
@@ -152,9 +177,11 @@ def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> i
     return min(alike, key=lambda k: (complexity[k], gaps[k][0]))
 
 
-def _usual(widths: Sequence[Mapping[str, Parameter]]) -> Mapping[str, Parameter]:
-    """Return the constants of all joints that are taken unless others predict better."""
-    return widths[min(1, len(widths) - 1)]
+def _usual(widths: Sequence[Mapping[str, Parameter]]) -> int:
+    """Return which constants all joints have unless others predict better: a smooth step."""
+    smooth = [k for k, own in enumerate(widths) if not any(LAWS[p.law].memory
+                                                           for p in own.values())]
+    return smooth[min(1, len(smooth) - 1)]
 
 
 def resting_columns(wide: WideFactor) -> set[str]:
@@ -195,10 +222,10 @@ def _covered(data: Dataset, wide: WideFactor) -> bool:
     return bool((way > COVERED * (high - low)).all())
 
 
-def _entries(candidates, best: Candidate) -> list[dict[str, Any]]:
+def choice_entries(choice: Choice) -> list[dict[str, Any]]:
     """Return the entries of ``statistics['choices']``: what was tried, and by how much worse."""
-    entries = []
-    for c in candidates:
+    entries, best = [], choice.best
+    for c in choice.candidates:
         worse, error = log_ratio(c.errors, best.errors)
         entries.append({'what': 'model', 'candidate': c.words(),
                         'worse_percent': float(50.0 * worse),

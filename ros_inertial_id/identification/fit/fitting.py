@@ -1,5 +1,8 @@
 """
-Fitting: from R factors to an estimate with its uncertainty, and to physically consistent links.
+Fitting: from the wide factor to physically consistent parameters with one covariance.
+
+A tilt of gravity is two angles beside the base parameters, linear where they are small: rows
+under the direction that was found are algebra on the wide factor, so no tilt reads a row again.
 
 A method that knows the mass of all links together leaves the first one out of its unknowns: it is
 the rest.  For the consistent estimate it comes back, as a column that no row shows, with the sum
@@ -7,87 +10,66 @@ as a constraint, so that this link too is physically consistent.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .inherited_errors import inherited_errors, motion_noise, MotionNoise, without_noise
-from ..passes import Passes
+from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
-from ..reduce.reduction import Reduced
-from ..reduce.structure import refine
-from ...dynamics.inertial_parameters import bodies
+from ..reduce.structure import at_constants, grid_of, structure_of
+from ..reduce.systems import TILT
+from ..reduce.wide_factor import WideFactor
+from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
-from ...estimation.consistency import (consistent, consistent_values, ConsistentEstimate,
-                                       DECREMENT, Known)
-from ...estimation.cross_validation import cross_validate, LeftOut, parameters_by
+from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
+from ...estimation.covariance import robust_errors
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
+from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.nonlinear_parameters import refine_nonlinear
+from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
 
+ROUNDS = 4      # of the direction of gravity, and the tilt that is left
+SETTLED = 0.25  # of the error of the direction
+
 
 @dataclass(frozen=True)
-class Fitted:
-    """
-    An Estimate with what surrounds it.
+class Tilt:
+    """angles : (2,) [rad] about ``across_gravity`` of the gravity given; covariance : (2, 2)."""
 
-    problem : that it solves, with the correlation of its rows
-    residuals : of a first estimate, for their correlation
-    inherited : (b, k) errors of unit size that come with a calibrated robot or motion, or None
-    noise : MotionNoise, in the errors of the estimate, None where the method draws none
-    cross_validation : LeftOut of stretches, by the estimate of the others, None before
-        ``completed``
-    widened : (b, b) covariance by the search of constants, None before ``completed`` or without
+    gravity: np.ndarray
+    angles: np.ndarray
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True)
+class Solution:
+    """
+    The parameters that predict, with their covariance.
+
+    data : under gravity as it is used; choice : of the model
+    problem : about the base parameters; stretches : RFactors of each stretch about them
+    values : (p,) standard parameters; estimate : of the base parameters
+    free : the Estimate without consistent bodies, the same where they are not asked for
+    consistent : ConsistentLinks or None; inherited : (b, k) errors of calibrated numbers, or None
+    tilt : of gravity as the torques show it, where it is used
+    constants : {coefficient: {value, standard_error}} of what was refined
     """
 
+    data: Dataset
+    choice: Choice
     problem: Problem
+    stretches: Sequence[RFactors]
+    values: np.ndarray
     estimate: Estimate
-    residuals: Residuals
-    inherited: np.ndarray | None
-    noise: MotionNoise | None = None
-    cross_validation: LeftOut | None = None
-    widened: np.ndarray | None = None
-
-
-def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
-    """Return the Fitted estimate by independent rows, with errors of what it rests on."""
-    estimator, base = ESTIMATORS[data.options.estimator], reduced.base
-    read, instruments = passes.readers(data)
-    total = merge(reduced.folds)
-    draft = base.standard(params_of(estimator)(Problem(total, base, {})))
-    residuals = passes.residuals(data, base.parameters, draft)
-    noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                          data.method.noise(observation, robot, base.parameters, draft)),
-                         base, residuals)
-    problem = Problem(total, base, residuals.correlation(), read, instruments)
-    estimate = estimator(problem)
-    inherited = inherited_errors(data, base, estimate)
-    if noise:
-        estimate = noise.with_errors(problem, estimate)
-    return Fitted(problem, estimate, residuals, inherited, noise)
-
-
-def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
-    """
-    Return the Fitted with all errors by rows in its estimate, and its cross-validation.
-
-    data, reduced, fitted : see ``fit``; adds to the notes of ``reduced``
-    """
-    problem, estimate, base = fitted.problem, fitted.estimate, reduced.base
-    widened = None
-    if reduced.refined:
-        refined = refine(Problem(problem.factors, base, estimate.correlation, grid=reduced.grid),
-                         reduced.searched)
-        assert refined is not None
-        widened = refined.inflation
-        reduced.notes['nonlinear_parameters'] = refined.values
-    if fitted.inherited is not None:
-        estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
-    estimate = without_noise(data, problem, estimate)
-    estimator = ESTIMATORS[data.options.estimator]
-    return replace(fitted, estimate=estimate, widened=widened, cross_validation=cross_validate(
-        reduced.folds, parameters_by(estimator, base, estimate.correlation)))
+    free: Estimate
+    consistent: 'ConsistentLinks | None' = None
+    inherited: np.ndarray | None = None
+    tilt: Tilt | None = None
+    constants: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,16 +88,249 @@ class ConsistentLinks:
     found: ConsistentEstimate
     estimate: Estimate
 
-    def carried(self, covariance: np.ndarray) -> np.ndarray:
+    def carried(self, free: Estimate, covariance: np.ndarray) -> np.ndarray:
         """
-        Return by which covariance (b, b) one more of the unconstrained parameters widens these.
+        Return by which covariance (b, b) one more of the ``free`` parameters widens these.
 
         covariance : (b, b).  What moves those moves these as far as the data decide (linearised).
         """
-        scale = self.free.bse
-        share = (self.estimate.cov_params / scale) @ np.linalg.pinv(
-            self.free.cov_params / np.outer(scale, scale), rcond=1e-12, hermitian=True) / scale
+        scale, size = free.bse, len(free.bse)
+        share = (self.estimate.cov_params[:size, :size] / scale) @ np.linalg.pinv(
+            self.free.cov_params[:size, :size] / np.outer(scale, scale), rcond=1e-12,
+            hermitian=True) / scale
         return share @ covariance @ share.T
+
+
+def fit(data: Dataset, wide: WideFactor, choice: Choice,
+        residuals: Callable[[Dataset, Sequence[Parameter], np.ndarray], Residuals]) -> Solution:
+    """
+    Return the Solution of a Choice on the ``wide`` factor of ``data``.
+
+    residuals : gives the Residuals of standard parameters, where the correlation of rows is not
+    known from stretches of distinct motion
+    """
+    given, gravity, beta = data.robot.gravity_base, data.robot.gravity_base, choice.systems.beta
+    consistently = predicts_consistently(data)
+    for _ in range(ROUNDS if choice.tilted else 1):
+        problem, stretches = _problem(data, wide, choice, (given, beta))
+        refined = None
+        if choice.joint_by_joint:
+            problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
+        noise, problem = _with_correlation(data, problem, choice, residuals)
+        free = ESTIMATORS[data.options.estimator](problem)
+        inherited = inherited_errors(data, problem.base, free)
+        if noise:
+            free = noise.with_errors(problem, free)
+        if inherited is not None:
+            free = free.widened(inherited @ inherited.T)
+        free = without_noise(data, problem, free)
+        links = (consistent_links(data, problem, free, inherited, noise)
+                 if consistently else None)
+        if not choice.tilted:
+            break
+        assert links is not None
+        angles, covariance = links.found.params[-2:], links.found.cov_params[-2:, -2:]
+        gravity = _turned(data.robot.gravity_base, angles)
+        beta = _pulled(wide, problem.base, links.found.values)
+        done = angles @ np.linalg.solve(covariance, angles) < SETTLED ** 2
+        data = under_gravity(data, gravity)
+        if done:
+            break
+    return _solution(data, choice, (problem, stretches), (free, links, inherited), refined, given)
+
+
+def _problem(data, wide, choice, known):
+    """Return the Problem about base columns, angles of gravity last, and R factors of stretches."""
+    given, beta = known
+    gravity = data.robot.gravity_base
+    structure = structure_of(data.method, data.robots, choice.columns)
+    places = structure.places_in(wide.structure)
+    base, T = at_constants(structure, choice.best.constants)
+    columns = wide.under(gravity - given)[:, places] @ T
+    if choice.tilted:
+        base = with_angles(base)
+        columns = np.hstack([columns, wide.tilts(
+            beta, across_gravity(gravity) * np.linalg.norm(gravity))])
+    stretches = [s.combine(columns) for s in wide.stretches]
+    return Problem(merge(stretches), base, {}), stretches
+
+
+def _refined(data, wide, choice, problem, stretches):
+    """Return Problem and stretches with constants refined off their grid, joint by joint."""
+    structure = structure_of(data.method, data.robots, choice.columns)
+    searched = {p.law for name, p in choice.best.constants.items()
+                if p.nonlinear and len(structure.choices.get(name, ())) > 1}
+    if not searched:
+        return problem, stretches, None
+    places = structure.places_in(wide.structure)
+    count = len(problem.base) - 2 * choice.tilted
+    bare = replace(problem, base=_without_angles(problem.base, choice),
+                   factors=problem.factors.select(np.arange(count)))
+    change = wide.under(data.robot.gravity_base - choice.systems.given)[:, places]
+    grid = grid_of(structure, wide.total.combine(change), choice.best.constants)
+    bare = replace(bare, grid=grid, correlation=dict.fromkeys(
+        bare.factors.groups, choice.systems.lasting))
+    refined = refine_nonlinear(bare, two_step(bare)[1], searched)
+    T = np.zeros((change.shape[1] + 2 * choice.tilted, len(problem.base)))
+    T[:change.shape[1], :count] = grid.columns(refined.base)
+    columns = change
+    base = refined.base
+    if choice.tilted:
+        T[-2:, -2:] = np.eye(2)
+        gravity = data.robot.gravity_base
+        columns = np.hstack([change, wide.tilts(choice.systems.beta, across_gravity(
+            gravity) * np.linalg.norm(gravity))])
+        base = with_angles(base)
+    stretches = [s.combine(columns @ T) for s in wide.stretches]
+    return Problem(merge(stretches), base, {}), stretches, refined
+
+
+def _with_correlation(data, problem, choice, residuals):
+    """Return MotionNoise or None, and the Problem with the correlation of its rows."""
+    if data.method.distinguishes_motion and data.method.joints_alone:
+        return None, replace(problem, correlation=dict.fromkeys(
+            problem.factors.groups, choice.systems.lasting), **_readers(data))
+    base = problem.base
+    draft = base.standard(params_of(ESTIMATORS[data.options.estimator])(
+        replace(problem, correlation={})))
+    seen = residuals(data, base.parameters, draft)
+    noise = motion_noise((draw for robot, observation in data.pairs() for draw in
+                          data.method.noise(observation, robot, base.parameters, draft)),
+                         base, seen)
+    return noise, replace(problem, correlation=seen.correlation(), **_readers(data))
+
+
+def _readers(data: Dataset) -> dict[str, Any]:
+    """Return ``read`` and ``instruments`` of Problem: the training ``data`` once more."""
+    if data.options.estimator != 'instrumental':
+        return {}
+
+    def instruments(parameters):
+        for robot, observation in data.pairs():
+            # The cutoff is three times where the motion ends: a third of it leaves motion, no
+            # noise.
+            followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
+            for state, other in zip(observation.states(training=True),
+                                    followed.states(training=True)):
+                yield from zip(data.method.regress(state, robot, parameters),
+                               data.method.regress(other, robot, parameters))
+
+    return {'read': data.blocks, 'instruments': instruments}
+
+
+def _solution(data, choice, system, estimates, refined, given):
+    """Return the Solution with one covariance: rows, stretches, constants, choice."""
+    (problem, stretches), (free, links, inherited) = system, estimates
+    base, count = problem.base, len(problem.base) - 2 * choice.tilted
+    motion = data.method.distinguishes_motion
+    estimate, tilt = links.estimate if links else free, None
+    if motion:
+        free = robust_errors(problem, free, stretches, base.prior_covariance())
+        estimate = (robust_errors(problem, estimate, stretches, links.found.prior)
+                    if links else free)
+    if choice.tilted:
+        tilt = Tilt(given, _angles_between(given, data.robot.gravity_base),
+                    estimate.cov_params[-2:, -2:])
+        base = _without_angles(base, choice)
+        problem = replace(problem, base=base, factors=problem.factors.select(np.arange(count)))
+        stretches = [s.select(np.arange(count)) for s in stretches]
+        free, estimate = free.first(count), estimate.first(count)
+    if refined is not None:
+        estimate = estimate.widened(links.carried(free, refined.inflation) if links
+                                    else refined.inflation)
+        free = free.widened(refined.inflation)
+    errors = choice_errors(choice, base)
+    estimate = estimate.widened(errors @ errors.T)
+    values = (links.values[:len(base.parameters)] if links
+              else base.standard(free.params, data.options.dependent))
+    return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
+                    links, inherited, tilt, refined.values if refined else {})
+
+
+def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
+    """
+    Return H (b, k): errors of the base parameters, of unit size, by k models that were not chosen.
+
+    A candidate that predicts worse by z standard errors counts exp(-z^2 / 2) times as much as
+    the chosen one: which of them is true is not known (Buckland, Burnham and Augustin 1997).
+    """
+    moves, weights = [np.zeros(len(base))], [1.0]
+    best = _base_values(choice, choice.best.params, choice.best.constants, base)
+    for other in choice.candidates:
+        if other is not choice.best:
+            worse, error = log_ratio(other.errors, choice.best.errors)
+            moves.append(_base_values(choice, other.params, other.constants, base) - best)
+            weights.append(float(np.exp(-0.5 * max(worse / max(error, 1e-12), 0.0) ** 2)))
+    return np.sqrt(np.array(weights) / sum(weights)) * np.array(moves).T
+
+
+def _base_values(choice, params, constants, base):
+    """Return the base parameters (b,) that a Candidate has of those of another structure."""
+    general, parameters = choice.systems.wide.structure.base, choice.systems.parameters
+    values = dict(zip((p.name for p in general.parameters),
+                      general.standard(params[:len(general)])))
+    values.update({p.name: params[k] for k, p in enumerate(parameters)
+                   if constants.get(p.name) == p})
+    return base.reduce([values[p.name] for p in base.parameters])
+
+
+def with_angles(base: BaseParameters) -> BaseParameters:
+    """Return the BaseParameters with two angles of gravity behind them, each by itself."""
+    count = len(base.parameters)
+    angles = tuple(Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY)
+                   for k in (1, 2))
+    return replace(base, parameters=base.parameters + angles,
+                   independent=np.append(base.independent, [count, count + 1]),
+                   X=np.vstack([base.X, np.zeros((2, base.X.shape[1]))]))
+
+
+def _without_angles(base, choice):
+    return base.without([len(base) - 2, len(base) - 1]) if choice.tilted else base
+
+
+def _turned(gravity, angles):
+    size = np.linalg.norm(gravity)
+    return size * turned(gravity / size, across_gravity(gravity), angles)
+
+
+def _angles_between(given, gravity):
+    """Return (2,) the angles about ``across_gravity`` by which ``gravity`` is from ``given``."""
+    return across_gravity(given).T @ gravity / np.linalg.norm(given)
+
+
+def _pulled(wide, base, values):
+    """Return the places (P,) of a wide factor with standard parameters ``values`` of a base."""
+    general = wide.structure.base
+    by_name = dict(zip((p.name for p in base.parameters), values[-len(base.parameters):]))
+    out = np.zeros(wide.places)
+    out[:len(general)] = general.reduce([by_name.get(p.name, 0.0) for p in general.parameters])
+    return out
+
+
+def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:
+    """Return the Dataset with its robots mounted so that ``gravity`` (3,) is in the base frame."""
+    options = replace(data.options,
+                      mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
+    robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
+    return replace(data, options=options, robots=robots)
+
+
+def cross_validation_folds(solution: Solution, count: int) -> list[RFactors]:
+    """Return R factors of ``count`` folds: every so-manieth stretch."""
+    stretches = solution.stretches
+    return [merge(stretches[k::count]) for k in range(min(count, len(stretches)))]
+
+
+def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
+    """Return what gives the base parameters (b,) that predict, for R factors of other rows."""
+    problem, data = solution.problem, solution.data
+    if solution.consistent is None:
+        estimator = params_of(ESTIMATORS[data.options.estimator])
+        return lambda factors: estimator(replace(problem, factors=factors, instruments=None))
+    whole = replace(problem, base=_with_all_links(data, problem.base))
+    free = replace(solution.free, system=None)
+    values = consistent_values(whole, free, _known(data, whole.base, solution.inherited))
+    return lambda factors: whole.base.reduce(values(factors))
 
 
 def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
@@ -139,33 +354,6 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
         {'loss_percent': found.loss_percent,
          'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
         estimate, found, own)
-
-
-def values_of_links(data: Dataset, problem: Problem, estimate: Estimate,
-                    inherited: np.ndarray | None, enough: float = DECREMENT
-                    ) -> Callable[[RFactors], np.ndarray]:
-    """
-    Return what gives the consistent standard parameters of all links (p,) for R factors.
-
-    inherited : (b, k), see ``consistent_links``; enough : see ``consistent_values``
-    """
-    whole = replace(problem, base=_with_all_links(data, problem.base))
-    return consistent_values(whole, estimate, _known(data, whole.base, inherited), enough)
-
-
-def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,
-                              estimate: Estimate, inherited: np.ndarray | None
-                              ) -> LeftOut | None:
-    """
-    Return the LeftOut Fit of every fold to the consistent parameters of the others.
-
-    inherited : (b, k), see ``consistent_links``
-    Weights are those of all data, as are laws, constants and gravity.
-    """
-    base = _with_all_links(data, problem.base)
-    with one_thread():
-        values = values_of_links(data, problem, replace(estimate, system=None), inherited)
-        return cross_validate(folds, lambda factors: base.reduce(values(factors)))
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:

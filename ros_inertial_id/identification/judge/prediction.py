@@ -17,16 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from .validation import ENOUGH, Excess
+from .validation import Excess
 from ..model.identified_model import IdentifiedModel
 from ..prepare.dataset import Dataset, read_dataset
 from ..prepare.robot import check_robot
-from ..reduce.stretches import as_wide
 from ..settings import prediction_options
-from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.regressor import part_of
 from ...errors import ConfigError
-from ...estimation.cross_validation import FOLDS, PIECE, piece_of
+from ...estimation.covariance import as_wide
+from ...estimation.cross_validation import PIECE
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
@@ -40,39 +38,13 @@ TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
 Motion = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # t, q, v, a
 
 
-def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-             whole: int) -> dict[str, np.ndarray]:
-    """
-    Return {group: (4, N) stretch, residual, speed, acceleration} of samples left out.
-
-    data : a Dataset of one recording; values : (FOLDS, p) from the other folds
-    whole : samples of all recordings, of which some are taken
-    """
-    samples, seconds, out = data.samples(training=True), data.seconds(), dict[str, Any]()
-    stride, done = max(1, whole // ENOUGH), 0
-    for robot, state in data.states(training=True):
-        chosen = slice((-done) % stride, None, stride)
-        seen = part_of(data.method.validity_range(state, robot), chosen)
-        piece = piece_of(done + np.arange(len(state.t))[chosen], samples, seconds)
-        low, done = 0, done + len(state.t)
-        for block in data.method.regress(state.rows(chosen), robot, parameters):
-            part = slice(low, low := low + len(block.t))
-            for g in block.groups:
-                all_folds = g.W @ values[:, g.columns].T
-                error = g.y - all_folds[np.arange(len(g.y)), piece[part] % FOLDS]
-                v, a = ([seen[g.name][k][part] if k in seen.get(g.name, {}) else 0.0 * error
-                         for k in 'va'])
-                out.setdefault(g.name, []).append(np.stack([piece[part], error, v, a]))
-    return {name: np.concatenate(parts, axis=1) for name, parts in out.items()}
-
-
 def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
             ranges: Mapping[str, Mapping[str, Any]], angles: Collection[str] = ()
             ) -> dict[str, Any]:
     """
     Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
 
-    recordings : what ``left_out`` gives of each; ranges : of the training, see Outside
+    recordings : ``left_out`` of Explained; ranges : of the training, see Outside
     angles : joints for which a turn further is the same position
     Half the width at a state is the sum of the terms: constant, per_speed times the speed,
     per_acceleration times the acceleration, near_reversal times what is left to ``slow``.

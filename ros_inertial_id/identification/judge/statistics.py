@@ -1,49 +1,102 @@
 """Statistics: how well a solution explains its data, and data that its fit has not seen."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .prediction import band_of
-from .validation import fits
-from ..fit.fitting import cross_validate_consistent
-from ..fit.solution import Solution
-from ..passes import Passes
+from .validation import Explained, fits, Folds
+from ..choose.choice import choice_entries
+from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import rank_of_bodies
-from ...estimation.cross_validation import FOLDS
+from ..reduce.stretches import STRETCHES
+from ..reduce.wide_factor import WideFactor
+from ...dynamics.friction import LAWS
+from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
+from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.r_factors import one_thread
 from ...estimation.statistics import dependence
 
 LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
 
 
-def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
-    """Return the ``statistics`` of a model file: of the fit, and of folds left out of it."""
-    choice, fitted = solution.choice, solution.fitted
-    data, reduced = choice.data, choice.reduced
-    base, free, crossed = reduced.base, fitted.estimate, fitted.cross_validation
+@dataclass(frozen=True)
+class CrossValidated:
+    """crossed : LeftOut of folds; folds : Folds that predict each stretch from the others."""
+
+    crossed: LeftOut
+    folds: Folds | None
+
+
+def cross_validated(solution: Solution, wide: WideFactor) -> CrossValidated | None:
+    """Return every fold of stretches as the parameters of the others predict it, None of one."""
+    folds = cross_validation_folds(solution, FOLDS)
+    with one_thread():
+        crossed = cross_validate(folds, parameters_of_rows(solution))
+    if crossed is None:
+        return None
+    fold = np.zeros(STRETCHES, dtype=int)
+    fold[wide.kept] = np.arange(len(wide.kept)) % FOLDS
+    base = solution.problem.base
+    return CrossValidated(crossed, Folds(np.array([base.standard(x) for x in crossed.params]),
+                                         fold, wide.numbers) if len(crossed.params) == FOLDS
+                          else None)
+
+
+def judge(solution: Solution, wide: WideFactor, crossed: CrossValidated | None,
+          explained: Explained) -> dict[str, Any]:
+    """
+    Return the ``statistics`` of a model file: of the fit, and of folds left out of it.
+
+    explained : the rows under the model that predicts
+    """
+    data, base, free = solution.data, solution.problem.base, solution.free
     out = _of_fit(solution)
     if solution.consistent:
         out['consistent'] = solution.consistent.entry
-        out['unconstrained'] = {'training': fits(fitted.problem.factors, free.params),
+        out['unconstrained'] = {'training': fits(solution.problem.factors, free.params),
                                 'values': base.standard(free.params).tolist()}
-        crossed = cross_validate_consistent(data, reduced.folds, fitted.problem, free,
-                                            fitted.inherited)
-    out['cross_validation'] = crossed and crossed.summary()
-    if crossed and len(crossed.params) == FOLDS:
-        residuals = passes.left_out(data, base.parameters,
-                                    np.array([base.standard(x) for x in crossed.params]))
-        bent = {p.owner for p in base.parameters if p.law.startswith('spring')}
-        out['prediction_band'] = band_of(residuals, reduced.ranges, [
+    out['cross_validation'] = crossed and crossed.crossed.summary()
+    if crossed and crossed.folds:
+        bent = {p.owner for p in base.parameters if p.law in LAWS and LAWS[p.law].position
+                and not LAWS[p.law].loaded}
+        out['prediction_band'] = band_of(explained.left_out, wide.ranges, [
             joint for joint in data.method.angles(data.robot) if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
-    out['choices'] = [*choice.entries, *reduced.laws]
+    out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
     return out
+
+
+def gravity_entries(solution: Solution) -> list[dict[str, Any]]:
+    """Return the entries of gravity as it was given, and as the torques show it."""
+    shown = solution.choice.shown_tilt()
+    if solution.tilt:
+        given, angles, covariance = (solution.tilt.gravity, solution.tilt.angles,
+                                     solution.tilt.covariance)
+    elif shown is None:
+        return []
+    else:
+        angles, covariance = shown
+        given = solution.data.robot.gravity_base
+    size = np.linalg.norm(given)
+    direction = turned(given / size, across_gravity(given), angles)
+    angle = float(np.degrees(np.arccos(np.clip(direction @ given / size, -1.0, 1.0))))
+    error = float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
+    worse, sd = solution.choice.without_tilt()
+    words = f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg'
+    used = solution.tilt is not None
+    return [{'what': 'gravity direction', 'candidate': what, 'chosen': chosen,
+             'worse_percent': 0.0 if chosen else 50.0 * (worse if used else -worse),
+             'worse_error_percent': 0.0 if chosen else 50.0 * sd,
+             'tilt_deg': angle, 'standard_error_deg': error}
+            for what, chosen in (('as given', not used), (words, used))]
 
 
 def _of_fit(solution: Solution) -> dict[str, Any]:
     """Return what the estimate says of itself and of the training data."""
-    reduced, fitted = solution.choice.reduced, solution.fitted
-    base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
+    problem, estimate = solution.problem, solution.free
+    base = problem.base
     by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
     return {
         'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
@@ -51,6 +104,7 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
+        'cov_type': 'rows' if solution.estimate.by_rows is None else 'stretches',
         'training': fits(problem.factors, solution.estimate.params),
-        **reduced.notes,
+        **({'nonlinear_parameters': solution.constants} if solution.constants else {}),
         'dependence': dependence(base.names(), by_rows, estimate.determined)}

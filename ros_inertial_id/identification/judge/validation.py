@@ -1,12 +1,14 @@
 """Validation: the residuals of parameters, and what motion beyond the training's range costs."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..prepare.dataset import Dataset
+from ..reduce.stretches import Numbers
+from ..reduce.wide_factor import extend
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
 from ...estimation.r_factors import RFactors
@@ -152,49 +154,98 @@ def _rms(sums):
     return float(np.sqrt(sums[1] / sums[0])) if sums[0] else None
 
 
-def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-             training: bool, outside: Outside | None = None, whole: int = 0
-             ) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
+@dataclass(frozen=True)
+class Folds:
     """
-    Return Residuals, blocks thinned out to their envelope for curves, and the validity range.
+    What predicts stretches that are left out.
+
+    values : (F, p) standard parameters, each from the other stretches
+    fold : (STRETCHES,) which of them predicts a stretch
+    numbers : of the stretches of each recording's training samples
+    """
+
+    values: np.ndarray
+    fold: np.ndarray
+    numbers: Sequence[Numbers]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """
+    What a pass over rows says of parameters.
+
+    residuals : Residuals; curves : blocks thinned out to their envelope
+    ranges : {joint or body: {quantity: [smallest, largest]}}
+    left_out : of each recording {group: (4, N) stretch, residual, speed, acceleration} by Folds
+    """
+
+    residuals: Residuals
+    curves: tuple[RegressorBlock, ...]
+    ranges: dict[str, Any]
+    left_out: tuple[dict[str, np.ndarray], ...] = ()
+
+
+def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+              training: bool, *, outside: Outside | None = None, folds: Folds | None = None,
+              whole: int = 0) -> Explained:
+    """
+    Return the Explained rows of a Dataset.
 
     parameters, values : (p,) standard parameters that predict
     training : see Observation, and of long recordings only as many samples as show the
         correlation of residuals
     outside : that counts what lies outside of a model's range, None: nothing
+    folds : Folds, where residuals of stretches left out are asked
     whole : samples of all recordings, of which these are some; 0: these are all
     RecordingError when no sample is left after filtering.
     """
     residuals, curves = Residuals(), list[RegressorBlock]()
     ranges: dict[str, Any] = {}
     whole = whole or data.samples(training)
-    stride, done = max(1, whole // CURVE), 0
+    stride, done, left = max(1, whole // CURVE), 0, list[dict[str, Any]]()
     # In training this is for the correlation of residuals alone (their size is known already).
     every = max(1, whole // ENOUGH) if training else 1
-    for number, (robot, state) in enumerate(data.states(training)):
-        seen = data.method.validity_range(state, robot)
-        extend(ranges, seen)
-        beyond, low = outside.mask(seen) if outside else None, 0
-        if number % every:
-            thin = slice((-done) % stride, None, stride)
-            for block in data.method.regress(state.rows(thin), robot, parameters):
-                part, low = slice(low, low + len(block.t)), low + len(block.t)
-                curves.append(replace(block, seen=part_of(part_of(seen, thin), part)))
+    for number, one in enumerate(data.each()):
+        left.append({})
+        first = done
+        for piece, (robot, state) in enumerate(one.states(training)):
+            seen = data.method.validity_range(state, robot)
+            extend(ranges, seen)
+            beyond = outside.mask(seen) if outside else None
+            thin = slice((-done) % stride, None, stride) if piece % every else slice(None)
+            low = done
             done += len(state.t)
-            continue
-        for block in data.method.regress(state, robot, parameters):
-            predicted = block.predicted(values)
-            residuals.add(block, predicted)
-            part, low = slice(low, low + len(block.t)), low + len(block.t)
-            if outside and beyond is not None:
-                outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
-            curves.append(replace(block, seen=part_of(seen, part)).rows(
-                _shown(block, predicted, stride)))
-            done += len(block.t)
-            data.report('validate', done, whole)
+            for block in data.method.regress(state.rows(thin) if piece % every else state, robot,
+                                             parameters):
+                part = slice(low - done + len(state.t), low - done + len(state.t) + len(block.t))
+                low += len(block.t)
+                block = replace(block, seen=part_of(part_of(seen, thin), part))
+                if piece % every:
+                    curves.append(block)
+                    continue
+                predicted = block.predicted(values)
+                residuals.add(block, predicted)
+                if outside and beyond is not None:
+                    outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
+                if folds:
+                    samples = low - len(block.t) - first + np.arange(len(block.t))
+                    _add_left_out(left[-1], block, folds, folds.numbers[number].at(samples))
+                curves.append(block.rows(_shown(block, predicted, stride)))
+                data.report('validate', low, whole)
     if not done:
         raise nothing_left()
-    return residuals, tuple(curves), ranges
+    return Explained(residuals, tuple(curves), ranges, tuple(
+        {name: np.concatenate(parts, axis=1) for name, parts in own.items()} for own in left))
+
+
+def _add_left_out(out: dict[str, Any], block: RegressorBlock, folds: Folds, number: np.ndarray
+                  ) -> None:
+    """Add (4, B) stretch, residual, speed and acceleration of each group of a ``block``."""
+    fold, samples = folds.fold[number], np.arange(len(number))
+    for g in block.groups:
+        error = g.y - (g.W @ folds.values[:, g.columns].T)[samples, fold]
+        v, a = (block.seen.get(g.name, {}).get(k, 0.0 * error) for k in 'va')
+        out.setdefault(g.name, []).append(np.stack([number, error, v, a]))
 
 
 def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int) -> np.ndarray:
@@ -215,15 +266,6 @@ def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: i
     first = span * np.arange(pieces)
     return np.unique(np.concatenate([first + high, first + low,
                                      np.arange(pieces * span, size, stride)]))
-
-
-def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:
-    """Extend ``ranges`` joint -> {q, v, a: [smallest, largest]} by the values ``seen``."""
-    for where, quantities in seen.items():
-        entry = ranges.setdefault(where, {})
-        for name, column in quantities.items():
-            low, high = entry.get(name, (np.inf, -np.inf))
-            entry[name] = [min(low, float(np.min(column))), max(high, float(np.max(column)))]
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .identified_model import IdentifiedModel, plain
-from ..fit.solution import Solution
+from ..fit.fitting import Solution
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters
 from ... import __version__
@@ -20,22 +20,22 @@ from ...measurement.recording import Recording
 from ...methods.contract import Robot
 
 
-def model_of(solution: Solution, statistics: dict[str, Any],
-             recordings: Sequence[Recording]) -> IdentifiedModel:
+def model_of(solution: Solution, statistics: dict[str, Any], ranges: dict[str, Any]
+             ) -> IdentifiedModel:
     """
     Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement.
 
-    recordings : that it was identified from
+    ranges : {joint or body: {quantity: [smallest, largest]}} of the data
     """
-    data, reduced = solution.choice.data, solution.choice.reduced
-    free = solution.fitted.estimate if solution.consistent else None
+    data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
+    free = solution.free if solution.consistent else None
     return IdentifiedModel(
         data.method.name, asdict(data.options), robot_entry(data.robot),
-        mounting_entry(data, [r.mounting for r in recordings], reduced.base),
-        reduced.base.parameters, solution.values,
-        base_entries(reduced.base, solution.estimate, free),
+        mounting_entry(data, [r.mounting for r in recordings], base),
+        base.parameters, solution.values,
+        base_entries(base, solution.estimate, free),
         solution.estimate.cov_params, statistics,
-        reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
+        ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Structure: what the columns can show, and which alternatives among them the data choose."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,11 +9,7 @@ from ..prepare.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.constants_choice import choose_nonlinear
-from ...estimation.estimators import Problem
-from ...estimation.nonlinear_parameters import (alternatives, Grid, refine_nonlinear,
-                                                RefinedNonlinear)
-from ...estimation.problem import two_step
+from ...estimation.nonlinear_parameters import alternatives, choose_nonlinear, Grid
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
@@ -34,22 +29,6 @@ class Structure:
     columns: tuple[Parameter, ...]
     keep: np.ndarray
     choices: dict[str, list[int]]
-
-    @property
-    def searched_laws(self) -> set[str]:
-        """Return the names of the friction laws whose nonlinear parameter is searched."""
-        return {p.law for p in self.columns if p.name in self.choices}
-
-    def without(self, names: Collection[str]) -> 'tuple[Structure, list[int]]':
-        """Return the Structure without parameters that stand alone, and which places it keeps."""
-        own = [self.base.parameters[k].name for k in self.base.independent]
-        base = self.base.without([own.index(name) for name in names])
-        left = [k for k, p in enumerate(self.columns) if p.name not in names]
-        places = sorted(int(self.keep[k]) for k in left if self.keep[k] >= 0)
-        moved = np.append(np.searchsorted(places, np.arange(self.keep.max() + 1)), -1)
-        return Structure(base, tuple(self.columns[k] for k in left), moved[self.keep[left]], {
-            name: moved[ks].tolist() for name, ks in self.choices.items() if name not in names
-        }), places
 
     def places_in(self, general: 'Structure') -> np.ndarray:
         """
@@ -112,27 +91,37 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
     return {name: parameters[structure.choices[name][k]] for name, k in picked.items()}
 
 
-def at_constants(structure: Structure, chosen: Mapping[str, Parameter]
+def grid_of(structure: Structure, factors: RFactors, constants: Mapping[str, Parameter]) -> Grid:
+    """
+    Return the Grid of the constants tried for the laws of ``constants``.
+
+    factors : about the places of the ``structure``
+    EstimationError where a law of ``constants`` was not among those tried.
+    """
+    parameters, choices = structure.parameters_of_places(), {}
+    for name, places in structure.choices.items():
+        own = [k for k in places if parameters[k].law == constants[name].law]
+        if not own:
+            raise EstimationError(f'{name} of the model: {constants[name].law or "no law"}',
+                                  exists=sorted({parameters[k].law for k in places}),
+                                  do='identify the model again with the friction laws of the plan')
+        choices[name] = own
+    return Grid(factors, {name: ks[0] for name, ks in structure.choices.items()}, choices,
+                tuple(parameters))
+
+
+def at_constants(structure: Structure, constants: Mapping[str, Parameter]
                  ) -> tuple[BaseParameters, np.ndarray]:
     """
     Return base parameters with given constants in their columns, and the map (places, b) to them.
 
-    structure : of all columns that are tried; chosen : name -> Parameter with law and constant
-    EstimationError where a law of ``chosen`` was not among those tried.
+    structure : of all columns that are tried; constants : name -> Parameter with law and constant
     """
-    base, parameters = structure.base, structure.parameters_of_places()
-    final, choices = list(base.parameters), {}
+    grid = grid_of(structure, RFactors(int(structure.keep.max()) + 1), constants)
+    base, final = structure.base, list(structure.base.parameters)
     for name, places in structure.choices.items():
-        own = [k for k in places if parameters[k].law == chosen[name].law]
-        if not own or chosen[name].nonlinear is None:
-            raise EstimationError(f'{name} of the model: {chosen[name].law or "no law"}',
-                                  exists=sorted({parameters[k].law for k in places}),
-                                  do='identify the model again with the friction laws of the plan')
-        choices[name] = own
         k = base.independent[places[0]]
-        final[k] = replace(parameters[own[0]], nonlinear=chosen[name].nonlinear)
+        final[k] = replace(grid.parameters[grid.choices[name][0]],
+                           nonlinear=constants[name].nonlinear)
     base = replace(base, parameters=tuple(final))
-    size = int(structure.keep.max()) + 1
-    grid = Grid(RFactors(size), {name: ks[0] for name, ks in structure.choices.items()}, choices,
-                tuple(parameters))
     return base, grid.columns(base)

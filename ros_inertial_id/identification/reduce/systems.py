@@ -72,51 +72,46 @@ class Systems:
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Return the triangle (size + 3, size + 3) of the prior, its target last."""
-        base, size = self.wide.structure.base, self.size
-        root = np.diag(1.0 / self.prior_sd)
-        b = len(base)
+        """Return the rows (size + 2, size + 3) of the prior, its target last."""
+        base, size = self.wide.structure.base, self.size + 2
+        b, root = len(base), np.diag(1.0 / self.prior_sd)
         factor = np.linalg.cholesky(base.prior_covariance())
         root[:b, :b] = solve_triangular(factor, np.eye(b), lower=True)
-        rows = np.column_stack([root * self.prior_sd, root @ self.nominal])
-        return triangle(np.asfortranarray(np.vstack([rows, np.zeros((1, size + 3))])))
+        return np.column_stack([root * self.prior_sd, root @ self.nominal])
 
-    def stacked(self, stretches: Sequence[int], targets: int = 1) -> np.ndarray:
+    def stacked(self, stretches: Sequence[int] | np.ndarray,
+                targets: Sequence[np.ndarray] | None = None, prior: bool = True) -> np.ndarray:
         """
         Return the triangle of all weighted rows of ``stretches`` and of the prior.
 
-        Columns in units of their priors, the two tilts after the places; then, group by group,
-        the first ``targets`` of [measured | efforts | rate | slopes with angles], or, of one
-        target, all groups together; the prior's target is the last column.
+        Columns in units of their priors, two tilts after the places, m targets, and the target
+        of the prior.
+
+        targets : of each group (e, m), what each target has of the first e of [measured | efforts
+        | rate | slopes with angles]; what was measured by default
         """
-        size, blocks = self.size + 2, [self._with_targets(self.prior, targets)]
-        width = blocks[0].shape[1]
+        size, measured = self.size + 2, [np.ones((1, 1))] * len(self.names)
+        targets = measured if targets is None else targets
+        width = size + targets[0].shape[1] + 1
+        blocks = []
         for j, name in enumerate(self.names):
             parts = [self._parts[s][name] for s in stretches if name in self._parts[s]]
             if not parts:
                 continue
-            index = parts[0][0]
-            last = len(index) + targets
+            index, last = parts[0][0], len(parts[0][0]) + len(targets[j])
             rows = np.vstack([R[:last, :last] for _, R in parts])
             R = triangle(np.asfortranarray(rows)) / self.sd[j]
             block = np.zeros((len(R), width))
             block[:, index] = R[:, :len(index)] * self.prior_sd[index]
-            first = size + (j * targets if targets > 1 else 0)
-            block[:, first:first + targets] = R[:, len(index):]
+            block[:, size:-1] = R[:, len(index):] @ targets[j]
             blocks.append(block)
+        if prior:
+            blocks.append(np.insert(self.prior, [size] * (width - size - 1), 0.0, axis=1))
         return triangle(np.asfortranarray(np.vstack(blocks)))
-
-    def _with_targets(self, prior, targets):
-        size = self.size + 2
-        if targets == 1:
-            return prior
-        out = np.zeros((len(prior), size + targets * len(self.names) + 1))
-        out[:, :size], out[:, -1] = prior[:, :-1], prior[:, -1]
-        return out
 
     def solve(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
         """
-        Return the solution (size + 2, targets) of chosen columns, zero elsewhere.
+        Return the solutions (size + 2, m + 1) of chosen columns, zero elsewhere, the prior's last.
 
         stacked : triangle of ``stacked``; places : (k,) of the columns
         """
@@ -125,6 +120,16 @@ class Systems:
         out = np.zeros((size, R.shape[1] - k))
         out[places] = solve_triangular(R[:k, :k], R[:k, k:]) * self.prior_sd[places, None]
         return out
+
+    def with_rate(self, stretches: Sequence[int] | np.ndarray, places: np.ndarray,
+                  prior: bool = True) -> np.ndarray:
+        """Return the triangle of [columns in ``places`` | minus the rate of efforts | efforts]."""
+        pair = np.zeros((2 + self.wide.joints, 2))
+        pair[0, 1], pair[-1, 0] = 1.0, -1.0
+        R = self.stacked(stretches, [pair] * len(self.names), prior)
+        size = self.size + 2
+        return triangle(np.asfortranarray(np.column_stack(
+            [R[:, places], R[:, size], R[:, size + 1] + R[:, size + 2]])))
 
     def errors(self, x: np.ndarray, stretches: Sequence[int]) -> np.ndarray:
         """Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted."""
@@ -153,7 +158,7 @@ class Systems:
         """Return (sets, count) weighted squared errors of stretches left out, nan elsewhere."""
         out = np.full((len(self.without), self.count), np.nan)
         for row, one, stacked in zip(out, self.wide.left_out(), self.without):
-            x = self.solve(stacked, places)[:, :1]
+            x = self.solve(stacked, places).sum(1, keepdims=True)
             row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
         return out
 
@@ -161,7 +166,7 @@ class Systems:
         """Find deviations of rows by the plain model, and how many rows say what one would."""
         every = range(self.count)
         for _ in range(ROUNDS):
-            x = self.solve(self.stacked(every), self.plain)[:, :1]
+            x = self.solve(self.stacked(every), self.plain).sum(1, keepdims=True)
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         self.lasting = max(1.0, LASTING * float(np.median(

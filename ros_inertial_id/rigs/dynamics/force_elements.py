@@ -129,7 +129,7 @@ def force_elements(robot: RobotModel, options: ForceOptions,
         check_laws(words[1:])
         for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
             joint = _joint(robot, name, line)
-            given = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else {}
+            given = {'coulomb': (options.coulomb_width,)} if options.coulomb_width >= 0 else {}
             columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given,
                                           robot.prismatic[joint])
             if robot.prismatic[joint]:

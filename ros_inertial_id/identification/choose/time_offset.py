@@ -1,0 +1,112 @@
+"""
+Time offset: by how much efforts are stamped later than the motion they belong to.
+
+Another bus, or a filter in the drive, lets torques arrive late; a model fitted to both explains
+less, and wrongly.  To first order a late torque lacks its rate times the offset: one more column
+of the wide factor, beside friction of all widths and a tilt of gravity, which is chosen later and
+without which an offset would explain a share of it.  Noise of the rate makes the offset too small,
+never a false one.  A large one is found in rounds, with the efforts read at other times.  The error
+comes from leaving out stretches of the motion (jackknife, Efron 1982), so that residuals that are
+not white, or a model that is not whole, do not make it look sure.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .choice import resting_columns
+from ..prepare.dataset import Dataset
+from ..reduce.structure import Structure
+from ..reduce.systems import Systems
+from ..reduce.wide_factor import WideFactor
+from ...jackknife import standard_errors
+from ...measurement.joints.observation import with_time_offset
+
+LIMIT = 0.05   # [s] searched on both sides
+SIGNIFICANT = 4.0  # standard errors
+ROUNDS = 2     # of efforts read at other times
+SETTLED = 0.05  # of the offset, that another round may still change
+
+
+@dataclass(frozen=True)
+class TimeOffset:
+    """
+    An offset [s] and its standard error [s].
+
+    ratio : residual rms at the offset over that at zero, both on stretches left out
+    """
+
+    value: float
+    standard_error: float
+    ratio: float
+
+    @property
+    def significant(self) -> bool:
+        """Return whether the offset is beyond chance, and serves data that it was not found by."""
+        return bool(SIGNIFICANT * self.standard_error < abs(self.value) < LIMIT
+                    and self.ratio < 1.0)
+
+
+def aligned(data: Dataset, wide: WideFactor,
+            reduced: Callable[[Dataset, Structure], WideFactor]) -> tuple[Dataset, WideFactor]:
+    """
+    Return Dataset and WideFactor with efforts read where the motion is, if they are late.
+
+    reduced : gives the WideFactor of other data; only observations of joints alone have efforts
+    to align, others are returned as they are.
+    The summary of every observation says what was found, also when it was not applied.
+    """
+    if not (data.method.joints_alone and data.options.find_time_offset):
+        return data, wide
+    total, first = 0.0, None
+    for _ in range(ROUNDS):
+        found = find_time_offset(data, wide)
+        first = first or found
+        if found is None or not found.significant or abs(total + found.value) > LIMIT:
+            break
+        total += found.value
+        data = data.observed([with_time_offset(o, found.value) for o in data.observations])
+        wide = reduced(data, wide.structure)
+        if abs(found.value) < SETTLED * abs(total):
+            break
+    if first is None:
+        return data, wide
+    notes = {'time_offset_found': total or first.value, 'time_offset_error': first.standard_error,
+             'time_offset_residual_ratio': first.ratio}
+    return replace(data, observations=tuple(
+        replace(o, summary={**o.summary, **notes}) for o in data.observations)), wide
+
+
+def find_time_offset(data: Dataset, wide: WideFactor) -> TimeOffset | None:
+    """Return the TimeOffset of the efforts of a ``wide`` factor, None of too few stretches."""
+    resting = resting_columns(wide)
+    parameters = wide.structure.parameters_of_places()
+    places = np.array([k for k, p in enumerate(parameters) if p.name not in resting])
+    tilts = np.array([], int) if data.options.mounting else len(parameters) + np.arange(2)
+    systems = Systems(wide, data.robot.gravity_base, places)
+    if systems.count < 2:
+        return None
+    places, every = np.append(places, tilts).astype(int), np.arange(systems.count)
+    value = _offset(systems.with_rate(every, places))
+    values, left = [], np.zeros(2)
+    for one in every:
+        rest = systems.with_rate(np.delete(every, one), places)
+        values.append(_offset(rest))
+        own = systems.with_rate([one], places, prior=False)
+        for k, d in enumerate((value, 0.0)):
+            left[k] += np.square(own @ np.append(_solution(rest, d), [d, -1.0])).sum()
+    return TimeOffset(value, float(standard_errors(np.array(values)[:, None])[0]),
+                      float(np.sqrt(left[0] / left[1])))
+
+
+def _offset(R):
+    """Return the offset [s] of least residual of a triangle."""
+    return float(R[-2, -1] / R[-2, -2]) if R[-2, -2] else 0.0
+
+
+def _solution(R, offset):
+    """Return the columns' solution beside a given ``offset`` [s]."""
+    k = len(R) - 2
+    return solve_triangular(R[:k, :k], R[:k, -1] - offset * R[:k, -2])
