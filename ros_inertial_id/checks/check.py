@@ -21,7 +21,7 @@ from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
 from ..identification.prepare.time_offset import aligned

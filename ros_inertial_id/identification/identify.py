@@ -15,9 +15,9 @@ import numpy as np
 
 from .choose.choice import choose_model
 from .fit.solution import solve
+from .identified_model import IdentifiedModel
 from .judge.statistics import judge
 from .judge.validation import evaluate, Outside
-from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset

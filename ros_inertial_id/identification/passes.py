@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .identified_model import IdentifiedModel
 from .judge.prediction import left_out
 from .judge.validation import evaluate, extend
-from .model.identified_model import IdentifiedModel
 from .prepare.dataset import Dataset
 from .reduce.stretches import (motion_of, rows_of_stretches, shares_of, Stretches, stretches_of,
                                thinning)

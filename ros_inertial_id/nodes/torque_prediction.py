@@ -23,9 +23,9 @@ from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
+from ..identification.files import read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
-from ..identification.model.files import read_text
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot, imu_gravity
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording

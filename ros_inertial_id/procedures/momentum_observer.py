@@ -29,8 +29,8 @@ from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA
-from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew

@@ -24,8 +24,8 @@ from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .validation import ENOUGH, Excess
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ..prepare.dataset import Dataset, read_dataset
 from ..prepare.robot import check_robot
 from ..reduce.stretches import as_wide

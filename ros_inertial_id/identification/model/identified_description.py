@@ -14,7 +14,7 @@ from xml.etree import ElementTree as xml
 import numpy as np
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
-from .identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel

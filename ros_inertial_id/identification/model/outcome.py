@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .identified_model import IdentifiedModel, plain
 from ..fit.solution import Solution
+from ..identified_model import IdentifiedModel, plain
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters
 from ... import __version__

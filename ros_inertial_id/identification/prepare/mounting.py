@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import STANDARD_GRAVITY
 from ...errors import RobotModelError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .mounting import check_mounting, structural_base
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.robot_model import gravity_from_mounting
 from ...dynamics.tree_description import described_blocks

@@ -16,7 +16,7 @@ import json
 from typing import Any
 
 from .structure import Structure, structure_of
-from ..model.identified_model import IdentifiedModel, plain
+from ..identified_model import IdentifiedModel, plain
 from ..prepare.mounting import any_mounting
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
