@@ -41,7 +41,7 @@ FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'jackknife', 'options', 'p
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 WING = 'rigs'
 SUBROOMS = {
-    'methods': [('contract',), ('arm_prediction',), ('serial_arm',),
+    'methods': [('contract',), ('capabilities',), ('arm_prediction',), ('serial_arm',),
                 ('__init__',)],
     'identification': [('__init__', 'model_content', 'files'), ('identified_model',),
                        ('settings',), ('prepare',), ('reduce',), ('choose',), ('fit',),

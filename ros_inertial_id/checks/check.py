@@ -28,6 +28,7 @@ from ..identification.prepare.time_offset import aligned
 from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
+from ..methods.capabilities import JointTorques
 
 FOREIGN = 0.35    # relative residual that no alternative explains
 UNSEEN = ('signs', 'gains')  # what leaves no residual
@@ -64,7 +65,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     Of methods that see more than joints the channels, and what their observations doubt.
     RecordingError where no topic carries the joints.
     """
-    if not METHODS[method].joints_alone:
+    if not isinstance(METHODS[method], JointTorques):
         return _of_rig(recordings, options, method, urdf, progress)
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,

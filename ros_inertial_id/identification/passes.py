@@ -25,6 +25,7 @@ from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..measurement.recording import nothing_left
+from ..methods.capabilities import JointTorques
 
 Pairs = Iterator[tuple[RegressorBlock, RegressorBlock]]
 Read = Callable[[Sequence[Parameter]], Iterator[RegressorBlock]]
@@ -59,7 +60,7 @@ class Passes:
         ranges: dict[str, Any] = {}
         whole, before = data.samples(training=True), 0
         for one in data.each():
-            blocks = blocks_of(one, lambda state, robot: data.method.regress_wanted(
+            blocks = blocks_of(one, lambda state, robot: data.method.regress(
                 state, robot, structure.columns, structure.keep >= 0), ranges)
             for done in accumulate(folds, blocks, structure.keep, one):
                 data.report('identify', before + done, whole)
@@ -90,7 +91,8 @@ class Passes:
         """
         recordings = some(list(data.each()))
         # Torques that no filter went over have noise of their own in every sample.
-        thin = thinning(data.samples(training=True)) if data.method.joints_alone else 1
+        filtered = isinstance(data.method, JointTorques)
+        thin = thinning(data.samples(training=True)) if filtered else 1
         motions = [motion_of(one, thin) for one in recordings]
         shares = shares_of(motions, thin, data.samples(training=True) / sum(
             one.samples(training=True) for one in recordings))

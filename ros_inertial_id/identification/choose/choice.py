@@ -30,9 +30,11 @@ from ..prepare.dataset import Dataset
 from ..reduce.reduction import reduce_again, reduce_without, Reduced
 from ..reduce.stretches import FEWEST, normal_equations, Stretches
 from ..reduce.tilted_rows import tilts_across
+from ...dynamics.inertial_parameters import bodies
 from ...estimation.constants_choice import log_ratio
 from ...estimation.estimators import params_of, ridge
 from ...estimation.r_factors import merge
+from ...methods.capabilities import JointMotion, JointTorques
 
 PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')  # laws that every joint has
 LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
@@ -125,14 +127,14 @@ def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
     """
     options, fitted = data.options, fit(data, reduced, passes)
     consistent = bool(options.consistent or consistent_by_default(data))
-    if not (data.method.distinguishes_motion and (consistent or options.estimator == 'ridge')):
+    if not (isinstance(data.method, JointMotion) and (consistent or options.estimator == 'ridge')):
         return Choice(data, reduced, fitted, consistent)
     gravity = data.robot.gravity_base
     stretches = _stretches(data, fitted, consistent, passes)
     if len(stretches.factors) < FEWEST:
         return Choice(data, reduced, fitted, consistent, stretches)
     trials = _Trials(data, fitted, stretches)
-    laws = data.method.chooses_laws(options)
+    laws = isinstance(data.method, JointTorques) and data.method.chooses_laws(options)
     alike = (tilts_across(data).size > 0 and consistent
              and all(np.allclose(r.gravity_base, gravity) for r in data.robots))
     fixed = () if laws else tuple(law for law in trials.places if law != GRAVITY)
@@ -164,8 +166,8 @@ def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
 def consistent_by_default(data: Dataset) -> bool:
     """Return whether physically consistent bodies predict ``data`` though nobody asked for it."""
     options = data.options
-    return bool(data.method.consistent_by_default and not options.unconstrained
-                and options.estimator == 'ridge')
+    return bool(options.estimator == 'ridge' and not options.unconstrained
+                and bodies(data.method.parameters(data.robot, options)))
 
 
 class _Trials:

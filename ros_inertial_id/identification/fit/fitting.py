@@ -25,6 +25,7 @@ from ...estimation.cross_validation import cross_validate, LeftOut, parameters_b
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
+from ...methods.capabilities import KnownMass, UnfilteredTorque
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     total = merge(reduced.folds)
     draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
+    method = data.method
     noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                          data.method.noise(observation, robot, base.parameters, draft)),
-                         base, residuals)
+                          method.noise(observation, robot, base.parameters, draft)),
+                         base, residuals) if isinstance(method, UnfilteredTorque) else None
     problem = Problem(total, base, residuals.correlation(), read, instruments)
     estimate = estimator(problem)
     inherited = inherited_errors(data, base, estimate)
@@ -174,12 +176,15 @@ def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) ->
     given = [p for p in with_known(base.parameters, options.given)
              if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
     masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
-    return Known({p.owner: p.nominal for p in masses}, data.method.total_mass(data.robot),
+    total = data.method.total_mass(data.robot) if isinstance(data.method, KnownMass) else None
+    return Known({p.owner: p.nominal for p in masses}, total,
                  [p.name for p in given if p not in masses], inherited)
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
     """Return BaseParameters with the mass in front that the method leaves out, if it does."""
+    if not isinstance(data.method, KnownMass):
+        return base
     names = {p.name for p in base.parameters}
     missing = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
     count = len(missing)

@@ -29,8 +29,9 @@ from ...errors import ConfigError
 from ...estimation.cross_validation import FOLDS, PIECE, piece_of
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import nothing_left, Recording
-from ...methods import METHODS
-from ...methods.contract import LiveTorques
+from ...methods import METHODS, methods_of
+from ...methods.capabilities import DirectTorques, JointMotion, LiveTorques
+from ...methods.contract import Method
 
 TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
@@ -240,6 +241,7 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
     robot : of its method's ``build``, as it is mounted
     ConfigError where the shapes do not fit, or t does not increase.
     """
+    method = of_joints(METHODS[model.method])
     t, q, v, a = (np.asarray(x, dtype=float) for x in motion)
     shape = t.size, len(robot.coordinates)
     if t.ndim != 1 or not t.size or {q.shape, v.shape, a.shape} != {shape}:
@@ -247,10 +249,17 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
                           found=f'shapes {t.shape}, {q.shape}, {v.shape}, {a.shape}')
     if not (np.diff(t) > 0.0).all():
         raise ConfigError('t', expected='increasing times [s]', found='others')
-    method = METHODS[model.method]
     found = _by_rows(model, [(robot, method.state_of(robot, q, v, a, t))])
     none = np.full_like(found.torque, np.nan)
     return replace(found, measured=none, raw=none)
+
+
+def of_joints(method: Method) -> Any:
+    """Return the ``method``; ConfigError where it is not of joints, whose motion can be given."""
+    if not isinstance(method, JointMotion):
+        raise ConfigError('no joint coordinates', found=f'method {method.name}',
+                          exists=methods_of(JointMotion))
+    return method
 
 
 def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
@@ -260,8 +269,9 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
     robot : of its method's ``build``, as it is mounted now
     """
     method = METHODS[model.method]
-    own = method.predictor(robot, model.parameters, model.values)
-    return own or (lambda state: _live(model, robot, state))
+    if isinstance(method, DirectTorques):
+        return method.predictor(robot, model.parameters, model.values)
+    return lambda state: _live(model, robot, state)
 
 
 def _live(model, robot, state):

@@ -12,6 +12,7 @@ from ..passes import Passes
 from ..prepare.mounting import rank_of_bodies
 from ...estimation.cross_validation import FOLDS
 from ...estimation.statistics import dependence
+from ...methods.capabilities import JointMotion
 
 LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
 
@@ -33,8 +34,9 @@ def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
         residuals = passes.left_out(data, base.parameters,
                                     np.array([base.standard(x) for x in crossed.params]))
         bent = {p.owner for p in base.parameters if p.law.startswith('spring')}
+        angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
         out['prediction_band'] = band_of(residuals, reduced.ranges, [
-            joint for joint in data.method.angles(data.robot) if joint not in bent])
+            joint for joint in angles if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice.entries, *reduced.laws]
     return out

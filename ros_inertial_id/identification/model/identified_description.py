@@ -20,7 +20,7 @@ from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...methods import METHODS
-from ...methods.contract import DescribesRobots
+from ...methods.capabilities import DescribesRobots
 
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia

@@ -24,6 +24,7 @@ from ...errors import RecordingError
 from ...jackknife import standard_errors
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import with_cutoff, with_time_offset
+from ...methods.capabilities import JointTorques
 
 LIMIT = 0.05   # [s] searched on both sides
 # Where torques are read, shares of LIMIT (Chebyshev); in between they are a polynomial.
@@ -66,7 +67,7 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
     returned as they are
     The summary of every observation says what was found, also when it was not applied.
     """
-    if not (data.method.joints_alone and data.options.find_time_offset):
+    if not (isinstance(data.method, JointTorques) and data.options.find_time_offset):
         return data
     found = find_time_offset(data, structure)
     if found is None:

@@ -16,6 +16,7 @@ from ...estimation.estimators import Problem
 from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.joints.kinematic_state import AT_REST
+from ...methods.capabilities import JointTorques
 
 REFINED = {'coulomb', 'presliding', 'stribeck', 'stribeck_atan'}  # whose constants leave the grid
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
@@ -48,7 +49,9 @@ class Reduced:
 def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
     """Return the data as R factors, friction laws and nonlinear parameters chosen."""
     rows = passes.accumulated(data, structure)
-    columns = _of_motion(structure, rows.ranges) if data.method.joints_alone else structure.columns
+    columns = structure.columns
+    if isinstance(data.method, JointTorques):
+        columns = _of_motion(structure, rows.ranges)
     if len(columns) < len(structure.columns):
         structure = structure_of(data.method, data.robots, columns)
         rows = passes.accumulated(data, structure)

@@ -10,13 +10,14 @@ from ..prepare.dataset import Dataset
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.gravity_search import across_gravity
+from ...methods.capabilities import Tiltable
 from ...methods.contract import Method
 
 
 def tilts_across(data: Dataset) -> np.ndarray:
     """Return the directions (3, 2) across gravity, none (3, 0) where it is not searched."""
     gravity = data.robot.gravity_base
-    searched = data.method.searches_gravity and np.any(gravity)
+    searched = isinstance(data.method, Tiltable) and np.any(gravity)
     return across_gravity(gravity) if searched else np.empty((3, 0))
 
 
@@ -30,7 +31,7 @@ def rows_and_tilts(method: Method, state: Any, robot: Any, parameters: Sequence[
     pulls; across : (3, k) unit vectors across gravity, of the tilts
     """
     pulled: Iterable[Sequence[RegressorBlock]] = repeat(())
-    if across.size:
+    if isinstance(method, Tiltable) and across.size:
         bodies = [p for p in parameters if not p.law]
         pulled = method.gravity_rows(state, robot, bodies,
                                      np.linalg.norm(robot.gravity_base) * across.T)
