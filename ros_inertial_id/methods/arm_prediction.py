@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .capabilities import LiveTorques
+from .contract import LiveTorques
 from ..dynamics.friction import friction_column, LAWS, presliding_step
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import inverse_dynamics

@@ -7,13 +7,14 @@ capabilities.py.  The protocols name what flows between them.
 """
 
 from abc import ABC, abstractmethod
-from typing import Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..measurement.recording import Recording
+from ..measurement.recording import Channel, Recording
 
 
 class Robot(Protocol):
@@ -95,6 +96,75 @@ RobotT = TypeVar('RobotT', bound=Robot)
 StateT = TypeVar('StateT', bound=State)
 ObservationT = TypeVar('ObservationT', bound=Observation)
 OptionsT = TypeVar('OptionsT')
+LiveStateT = TypeVar('LiveStateT', bound=State, covariant=True)
+
+
+class LiveSource(Protocol[LiveStateT]):
+    """
+    The newest motion of a running robot, from samples as they come in.
+
+    origin_ns : zero of its seconds [ns], None until something came
+    gaps, received : how often samples were missing; how many came
+    price : how many times noisier the acceleration is than at a lag of 0.1 s
+    """
+
+    origin_ns: int | None
+    gaps: int
+    received: int
+    price: float
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics that it listens to."""
+
+    @property
+    def standard_deviation(self) -> Mapping[str, np.ndarray]:
+        """Return {joint: (3,) of its newest position, velocity, acceleration}; empty: unknown."""
+
+    def add(self, channel: Channel) -> None:
+        """Take a Channel ``channel`` of new samples of a topic."""
+
+    def take(self) -> tuple[np.ndarray, LiveStateT] | None:
+        """Return (stamps [s], State on a uniform clock around them), or None."""
+
+
+@dataclass(frozen=True)
+class LiveTorques:
+    """
+    Torques of N samples of a running machine with n row groups.
+
+    names : of the groups; predicted : (N, n) what the motors do now, friction jumps where it jumps
+    residual : (N, n) measured minus predicted, filtered alike; measured : (N, n), filtered
+    """
+
+    names: tuple[str, ...]
+    predicted: np.ndarray
+    residual: np.ndarray
+    measured: np.ndarray
+
+    def at(self, stamps: np.ndarray, t: np.ndarray) -> 'LiveTorques':
+        """
+        Return those at other times.
+
+        stamps : (M,) wanted; t : (N,) of these, both increasing [s]
+        """
+        if len(t) < 2:
+            return self
+        after = np.minimum(np.maximum(np.searchsorted(t, stamps), 1), len(t) - 1)  # fast clips
+        share = (stamps - t[after - 1]) / (t[after] - t[after - 1])
+        share = np.minimum(np.maximum(share, 0.0), 1.0)[:, None]
+        return LiveTorques(self.names, *((1.0 - share) * x[after - 1] + share * x[after]
+                                         for x in (self.predicted, self.residual, self.measured)))
+
+
+class Predictor(Protocol):
+    """Torques of a robot with its parameters, by inverse dynamics."""
+
+    def __call__(self, state: Any, /) -> LiveTorques:
+        """Return the LiveTorques of the samples of a ``state``, which follows the last one."""
+
+    def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the torques (N, n) of states alone, q, v, a (N, n)."""
 
 
 class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..identification.identified_model import IdentifiedModel
-from ..methods.capabilities import LiveTorques
+from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside

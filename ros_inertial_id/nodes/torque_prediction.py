@@ -30,7 +30,8 @@ from ..identification.prepare.robot import check_robot, imu_gravity
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS, methods_of
-from ..methods.capabilities import Live, LiveSource, LiveTorques
+from ..methods.capabilities import Live
+from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
 from ..procedures.stream_watch import as_values, StreamWatch
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ros_inertial_id.methods.capabilities import LiveTorques
+from ros_inertial_id.methods.contract import LiveTorques
 
 
 def test_torques_between_samples_are_on_the_line_between_and_held_beyond():

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from ros_inertial_id.methods.capabilities import LiveTorques  # noqa: E402
+from ros_inertial_id.methods.contract import LiveTorques  # noqa: E402
 from ros_inertial_id.nodes.prediction_health import PredictionHealth  # noqa: E402
 
 RATE = 1000.0

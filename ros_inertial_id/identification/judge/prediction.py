@@ -30,8 +30,8 @@ from ...estimation.cross_validation import FOLDS, PIECE, piece_of
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS, methods_of
-from ...methods.capabilities import DirectTorques, JointMotion, LiveTorques
-from ...methods.contract import Method
+from ...methods.capabilities import DirectTorques, JointMotion
+from ...methods.contract import LiveTorques, Method
 
 TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
