@@ -110,7 +110,7 @@ def from_samples(robot, q, v, a, tau):
     """Return our weighted Estimate from the samples that ``plain`` gets."""
     columns, base, keep = base_of(robot)
     factors = RFactors(len(base))
-    for block in serial_arm.regress_wanted(state_of(q, v, a, tau), robot, columns, keep >= 0):
+    for block in serial_arm.regress(state_of(q, v, a, tau), robot, columns, keep >= 0):
         factors.accumulate(block, keep)
     return ESTIMATORS['weighted'](Problem(factors, base, {}))
 

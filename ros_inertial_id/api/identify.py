@@ -18,6 +18,7 @@ from ..identification.prepare.dataset import Dataset, each_once, name_of, Progre
 from ..identification.settings import load_options
 from ..measurement.recording import Recording
 from ..methods import METHODS
+from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
 
 _logger = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ def _checked(recordings: list[Recording], task: _Task
 
     Where none can be used all take part: the verdict says so.
     """
-    if len(recordings) == 1 or not METHODS[task.method].joints_alone:
+    if len(recordings) == 1 or not isinstance(METHODS[task.method], JointTorques):
         return recordings, {}, *checkup.check_and_read(recordings, task.options, **task.words)
     each = checkup.check_each(recordings, task.options, **task.words)
     reasons = [unusable(one) for one in each]
@@ -170,7 +171,7 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
     task = _task(config, options, urdf, progress)
     training = _some(recordings, task.urdf)
     found, data = checkup.check_and_read(training, task.options, **task.words)
-    if not METHODS[task.method].joints_alone or (
+    if not isinstance(METHODS[task.method], JointTorques) or (
             len(training) > 1 and found.verdict.word == DO_NOT_USE):
         return found
     try:

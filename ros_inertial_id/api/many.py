@@ -10,9 +10,9 @@ from .recordings import description_text, Recordings, several
 from ..checks.check import together
 from ..checks.checked import checked_statistics
 from ..errors import ConfigError
+from ..identification.files import read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
-from ..identification.model.files import read_text
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
 from ..measurement.bags.bag import read_bag

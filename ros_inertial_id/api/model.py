@@ -16,14 +16,15 @@ from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ..errors import EstimationError
 from ..estimation.payload import Payload
+from ..identification.files import read_text, write_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
-from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
+from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
+                                               Prediction)
 from ..identification.model.corrected_urdf import damping_and_friction
 from ..identification.model.described import described_model
-from ..identification.model.files import read_text, write_text
 from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
                                                            tree_of)
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
@@ -210,7 +211,8 @@ class Model:
     @cached_property
     def _dynamics(self) -> InverseDynamics:
         model = self.identified
-        return InverseDynamics(METHODS[model.method], self._robot, model.parameters, model.values)
+        return InverseDynamics(of_joints(METHODS[model.method]), self._robot, model.parameters,
+                               model.values)
 
 
 def model_of(identified: IdentifiedModel) -> Model:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RecordingError
-from ..identification.model.files import read_description
+from ..identification.files import read_description
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 

@@ -21,13 +21,14 @@ from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
 from ..identification.prepare.time_offset import aligned
 from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
+from ..methods.capabilities import JointTorques
 
 FOREIGN = 0.35    # relative residual that no alternative explains
 UNSEEN = ('signs', 'gains')  # what leaves no residual
@@ -64,7 +65,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     Of methods that see more than joints the channels, and what their observations doubt.
     RecordingError where no topic carries the joints.
     """
-    if not METHODS[method].joints_alone:
+    if not isinstance(METHODS[method], JointTorques):
         return _of_rig(recordings, options, method, urdf, progress)
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,

@@ -14,8 +14,8 @@ from ..api.identify import Result
 from ..api.many import ManyResult
 from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
-from ..identification.model.files import make_folder
-from ..identification.model.identified_model import plain
+from ..identification.files import make_folder
+from ..identification.identified_model import plain
 from ..report import outline
 
 KEYS = 1  # version of the keys of --json

@@ -14,9 +14,9 @@ from ..checks.checked import residual_verdict
 from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError, printable, RecordingError
+from ..identification.files import make_folder, read_description, read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
-from ..identification.model.files import make_folder, read_description, read_text
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
 from ..measurement.bags.bag import read_bag

@@ -7,7 +7,7 @@ import numpy as np
 
 from .console import changed, known_load, show
 from ..errors import ConfigError
-from ..identification.model.files import read_description
+from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording

@@ -18,7 +18,7 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..processes import start
 
 

@@ -33,8 +33,8 @@ from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
 from ..excitation.motion_files import read_motion
-from ..identification.model.files import make_folder
-from ..identification.model.identified_model import plain
+from ..identification.files import make_folder
+from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
 from ..nodes.running import SIGNALS, without_type_lookup

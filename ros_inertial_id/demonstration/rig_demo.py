@@ -21,6 +21,7 @@ from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
+from ..methods.capabilities import Live
 from ..nodes.conversions import latched, STATE
 from ..plugins import SIMULATED_RIGS
 from ..report import summary
@@ -63,7 +64,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
     if rig not in PLANS:
         raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
     plan = PLANS[rig]
-    live = METHODS[plan.method].predicts_live
+    live = isinstance(METHODS[plan.method], Live)
     chain = _RigChain(out, rig)
     try:
         chain.begin(plan, live)

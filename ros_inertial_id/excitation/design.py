@@ -23,9 +23,9 @@ from .search import HANDING_OVER, search
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.files import read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.feedforward import feedforward_error, FeedforwardError
-from ..identification.model.files import read_text
-from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
 

@@ -16,9 +16,9 @@ from .playback import check_course, Course, HORIZON
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.files import read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.feedforward import feedforward_error, FeedforwardError
-from ..identification.model.files import read_text
-from ..identification.model.identified_model import IdentifiedModel
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
 

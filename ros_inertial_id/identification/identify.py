@@ -16,9 +16,9 @@ import numpy as np
 from .choose.choice import choose
 from .choose.time_offset import aligned
 from .fit.fitting import fit
+from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
 from .judge.validation import explained, Outside
-from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
@@ -33,6 +33,7 @@ from ..estimation.r_factors import one_thread
 from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
+from ..methods.capabilities import ClosedLoops, JointTorques
 from ..options import check_ranges
 
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
@@ -126,7 +127,7 @@ def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
-    if not data.method.joints_alone or not all(
+    if not isinstance(data.method, JointTorques) or not all(
             o.summary['rate'] > 4.0 * FIXED for o in data.observations):
         return None
     try:
@@ -138,7 +139,7 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
 def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
     options, robot = data.options, data.robot
-    virtual = data.method.virtual_links(robot)
+    virtual = data.method.virtual_links(robot) if isinstance(data.method, ClosedLoops) else ()
     bare = [name for name, pi in zip(robot.link_names, robot.inertias)
             if pi[0] <= 0.0 and name not in virtual]
     if bare and options.estimator == 'ridge':

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .model.identified_model import IdentifiedModel
+from .identified_model import IdentifiedModel
 from ..dynamics.tree_description import described_blocks
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES

@@ -2,19 +2,18 @@
 The contract of a method: how a recording of one kind becomes linear equations ``W pi = y``.
 
 A method is a subclass of ``Method`` and an entry point of METHODS_GROUP, see plugins.py, in this
-package or another.  The six abstract methods are what identification needs; the others say "not
-supported" until a method overrides them.  The protocols name what flows between them.
+package or another.  It has the six abstract methods, and what else it can do by the classes of
+capabilities.py.  The protocols name what flows between them.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
+from typing import Any, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..errors import ConfigError
 from ..measurement.recording import Channel, Recording
 
 
@@ -129,9 +128,6 @@ class LiveSource(Protocol[LiveStateT]):
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
-StateTorques = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
 @dataclass(frozen=True)
 class LiveTorques:
     """
@@ -161,31 +157,26 @@ class LiveTorques:
                                          for x in (self.predicted, self.residual, self.measured)))
 
 
+class Predictor(Protocol):
+    """Torques of a robot with its parameters, by inverse dynamics."""
+
+    def __call__(self, state: Any, /) -> LiveTorques:
+        """Return the LiveTorques of the samples of a ``state``, which follows the last one."""
+
+    def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the torques (N, n) of states alone, q, v, a (N, n)."""
+
+
 class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     """
     One way to write rows ``W pi = y`` from what was measured.
 
     name : in configuration files and on the command line; Options : frozen dataclass of them
-    consistent_by_default : physically consistent bodies predict unless something else is asked for
-    distinguishes_motion : ``validity_range`` has q and v of joints, by which segments of distinct
-        motion are found
-    searches_gravity : gravity's direction is checked against the torques
-    predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
-    joints_alone : observations are JointSpaceObservations, options have ``find_time_offset``
-    takes_known : options have ``known``, parameters that are known before
-    observes_momentum : robots are trees, whose momentum shows external torques
+    What only some can do are classes of capabilities.py, which a method is of besides.
     """
 
     name: str
     Options: type[OptionsT]
-    consistent_by_default: bool = False
-    distinguishes_motion: bool = False
-    searches_gravity: bool = False
-    predicts_live: bool = False
-    is_calibrated: bool = False
-    joints_alone: bool = False
-    takes_known: bool = False
-    observes_momentum: bool = False
 
     @abstractmethod
     def build(self, urdf: str, options: OptionsT, gravity_base: np.ndarray) -> RobotT:
@@ -205,18 +196,13 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """Return the Observation of a ``recording`` of ``robot``; options : see ``build``."""
 
     @abstractmethod
-    def regress(self, state: StateT, robot: RobotT,
-                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
-        """Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``."""
-
-    def regress_wanted(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
-                       wanted: np.ndarray) -> Iterator[RegressorBlock]:
+    def regress(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
+                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
         """
-        Yield the rows of ``regress``, of which columns that are not wanted may be missing.
+        Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``.
 
-        wanted : (p,) bool
+        wanted : (p,) bool, columns that are not may be missing; None: all are wanted
         """
-        return self.regress(state, robot, parameters)
 
     @abstractmethod
     def random_state(self, robot: RobotT, samples: int, rng: np.random.Generator) -> StateT:
@@ -229,139 +215,3 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     @abstractmethod
     def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""
-
-    def angles(self, robot: RobotT) -> tuple[str, ...]:
-        """Return the names of joints of ``robot`` for which a turn further is the same."""
-        return ()
-
-    def state_of(self, robot: RobotT, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                 t: np.ndarray | None = None) -> StateT:
-        """
-        Return the State of a motion that is given and not measured.
-
-        robot : of ``build``; q, v, a : (N, n) of its n (independent) joints [rad], [rad/s],
-        [rad/s^2] ([m] and so on for sliders).  ConfigError where there are no joints.
-        t : (N,) [s] of samples that follow one another, so that presliding friction has its
-        memory; None: each stands alone, friction developed
-        """
-        raise ConfigError('no joint coordinates', found=f'method {self.name}',
-                          expected='a method of joints: serial_arm or closed_loop')
-
-    def live(self, robot: RobotT, options: OptionsT, lag: float,
-             metadata: Mapping[str, object]) -> LiveSource[StateT]:
-        """
-        Return the LiveSource of a running robot.
-
-        lag : age of the newest state [s]
-        metadata : ``summary`` of the observation that the model comes from
-        Raises ConfigError where the method is not supported live.
-        """
-        raise ConfigError('not supported live', found=f'method {self.name}',
-                          do='use a method whose rows come from joint states or a wrist sensor')
-
-    def predictor(self, robot: RobotT, parameters: Sequence[Parameter],
-                  values: np.ndarray) -> Callable[[StateT], LiveTorques] | None:
-        """
-        Return what turns one state of ``live`` after the other into LiveTorques, faster than rows.
-
-        robot : of ``build``; parameters, values : (p,) of the columns
-        None by default: the rows of ``regress`` do.
-        """
-        return None
-
-    def torques(self, robot: RobotT, parameters: Sequence[Parameter],
-                values: np.ndarray) -> StateTorques | None:
-        """
-        Return a function of states alone, q, v, a (N, n), that predicts (N, n), faster than rows.
-
-        robot : of ``build``; parameters, values : (p,) of the columns
-        None by default: the rows of ``regress`` do.
-        """
-        return None
-
-    def noise(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter],
-              values: np.ndarray
-              ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
-        """
-        Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
-
-        What the noise of a filtered motion does to the rows, where y is as recorded; nothing by
-        default: y went through the same filter.
-
-        values : (p,) of the parameters
-        """
-        return iter(())
-
-    def noisy_rows(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """
-        Yield (rows, the same rows with the motion's noise once more, how many they stand for).
-
-        observation, robot, parameters : see ``observe`` and ``regress``.  Nothing by default:
-        the noise of the motion is not known.
-        """
-        return iter(())
-
-    def calibrated(self, state: StateT, robot: RobotT) -> Iterator[RegressorBlock]:
-        """
-        Yield blocks about the calibrated numbers with covariance ``robot.covariance``.
-
-        They stand beside those of ``regress`` for the same ``state`` and ``robot``: both together
-        are zero, and observations have a ``motion`` with ``extrinsic_sensitivities()``.
-        """
-        raise ConfigError('no calibrated numbers', found=f'method {self.name}')
-
-    def chooses_laws(self, options: OptionsT) -> bool:
-        """Return whether the ``options`` leave it to the data which friction laws there are."""
-        return False
-
-    def gravity_rows(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
-                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
-        """
-        Yield block by block what each of ``gravities`` (k, 3) [m/s^2] alone adds to the rows.
-
-        state, robot : see ``regress``, its gravity is not used; parameters : of its bodies
-        Rows are affine in gravity, and this is their slope: under any gravity they are those
-        without it plus these.  Where ``searches_gravity``, else ConfigError.
-        """
-        raise ConfigError('no rows of gravity', found=f'method {self.name}')
-
-    def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
-        """
-        Return all ten Parameters of every link of ``robot``, also those ``parameters`` omits.
-
-        options : see ``build``; nothing by default: none is omitted.
-        """
-        return ()
-
-    def energy_rows(self, robot: RobotT, parameters: Sequence[Parameter], samples: int,
-                    rng: np.random.Generator) -> np.ndarray:
-        """
-        Return dH/d(parameters) (samples, p) [J per unit] of the energy at random states.
-
-        robot : of ``build``; parameters : p of its bodies; rng : that states are drawn from
-        Empty (0, p) by default: the method knows no energy.
-        """
-        return np.empty((0, len(parameters)))
-
-    def virtual_links(self, robot: RobotT) -> tuple[str, ...]:
-        """Return the links of ``robot`` that are no bodies and so need no nominal inertia."""
-        return ()
-
-    def total_mass(self, robot: RobotT) -> float | None:
-        """Return the mass of all links of ``robot`` together [kg] where its description has it."""
-        return None
-
-
-class DescribesRobots(ABC):
-    """What a Method is besides that writes descriptions: its robots are no trees of a URDF."""
-
-    @abstractmethod
-    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
-                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-        """
-        Return the text of the description of a ``robot`` of ``build`` with identified ``links``.
-
-        links : {body: its ten standard parameters (10,)}, physically consistent
-        options : of the model; summary : of the first observation that it comes from
-        """

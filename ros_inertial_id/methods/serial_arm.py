@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from .arm_prediction import ArmPrediction
-from .contract import Method, StateTorques
+from .capabilities import DirectTorques, JointTorques, Live, Tiltable
 from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, bodies_rows, gravity_slopes, nominal_torques, RegressorBlock, RowGroup
@@ -60,17 +60,11 @@ class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
         True, 'search how late efforts are, within 0.05 s, and correct it where it is significant')
 
 
-class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, SerialArmOptions]):
+class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques, Tiltable):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
     name = 'serial_arm'
     Options = SerialArmOptions
-    consistent_by_default = True
-    distinguishes_motion = True
-    searches_gravity = True
-    predicts_live = True
-    joints_alone = True
-    observes_momentum = True
 
     def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:
         """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
@@ -109,15 +103,10 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         return with_time_offset(observe_joints(recording, robot.joint_names, options),
                                 options.time_offset)
 
-    def regress(self, state: JointSpaceState, robot: RobotModel,
-                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+    def regress(self, state: JointSpaceState, robot: RobotModel, parameters: Sequence[Parameter],
+                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
-        return self.regress_wanted(state, robot, parameters, np.ones(len(parameters), dtype=bool))
-
-    def regress_wanted(self, state: JointSpaceState, robot: RobotModel,
-                       parameters: Sequence[Parameter],
-                       wanted: np.ndarray) -> Iterator[RegressorBlock]:
-        """Yield the RegressorBlocks of a JointSpaceState; see methods/contract.py."""
+        wanted = np.ones(len(parameters), dtype=bool) if wanted is None else wanted
         turns = _transmissions(robot, parameters)
         friction = [[k for k, row in turns.items() if row[j] and wanted[k]]
                     for j in range(len(robot))]
@@ -139,17 +128,9 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
 
-    def gravity_rows(self, state: JointSpaceState, robot: RobotModel,
-                     parameters: Sequence[Parameter],
-                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
-        """Yield what each of ``gravities`` (k, 3) adds to the rows; see methods/contract.py."""
-        at_rest = self.state_of(robot, state.q, 0.0 * state.q, 0.0 * state.q)
-        yield from zip(*(self.regress(at_rest, replace(robot, gravity_base=gravity), parameters)
-                         for gravity in gravities))
-
     def gravity_slopes(self, state: JointSpaceState, robot: RobotModel, wanted: np.ndarray
                        ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-        """Yield per joint (columns (h,), slopes (3, h, B)) by gravity; see methods/contract.py."""
+        """Yield per joint (columns (h,), slopes (3, h, B)) by gravity; see Tiltable."""
         bodies = [np.flatnonzero(wanted[10 * b:10 * b + 4]) for b in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             slopes = gravity_slopes(robot, state.q[low:low + BLOCK])
@@ -169,7 +150,7 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
 
     def state_of(self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
                  t: np.ndarray | None = None) -> JointSpaceState:
-        """Return the JointSpaceState of a motion that is given; see methods/contract.py."""
+        """Return the JointSpaceState of a motion that is given; see JointMotion."""
         none = np.zeros(q.shape)
         if t is None:
             return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
@@ -188,9 +169,9 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         return tuple(joint for joint, slides in zip(robot.joint_names, robot.prismatic)
                      if not slides)
 
-    def live(self, robot: RobotModel, options: SerialArmOptions, lag: float,
-             metadata: Mapping[str, Any]) -> LiveMotion:
-        """Return the LiveMotion of the robot's joints while it runs; see methods/contract.py."""
+    def source(self, robot: RobotModel, options: SerialArmOptions, lag: float,
+               metadata: Mapping[str, Any]) -> LiveMotion:
+        """Return the LiveMotion of the robot's joints while it runs; see Live."""
         out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
                          effort_map(options, len(robot)), metadata.get('time_offset', 0.0))
         motion = options.joint_states_topic or 'joint_states'
@@ -202,11 +183,6 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                   values: np.ndarray) -> ArmPrediction:
         """Return the ArmPrediction of ``values`` (p,) of the ``parameters`` of a ``robot``."""
         return ArmPrediction(robot, _transmissions(robot, parameters), parameters, values)
-
-    def torques(self, robot: RobotModel, parameters: Sequence[Parameter],
-                values: np.ndarray) -> StateTorques:
-        """Return the torques of states alone by ``values`` (p,) of the ``parameters``."""
-        return self.predictor(robot, parameters, values).states
 
 
 def friction_laws(options: FrictionOptions) -> tuple[str, ...]:

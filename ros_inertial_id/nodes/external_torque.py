@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 from .conversions import advertise, DEPTH, latched, publish_joint_states, table
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..measurement.joints.drives import effort_map, joint_side
 from ..measurement.live import carried
 from ..measurement.recording import Channel

@@ -27,8 +27,8 @@ from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
 from ..errors import ConfigError, RecordingError
-from ..identification.model.files import make_folder, read_description
-from ..identification.model.identified_model import plain
+from ..identification.files import make_folder, read_description
+from ..identification.identified_model import plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS

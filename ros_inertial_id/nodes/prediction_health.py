@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 

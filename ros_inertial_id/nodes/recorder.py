@@ -23,7 +23,7 @@ from .subscriptions import no_decoder, Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
 from ..errors import ConfigError, InertialIdError, RecordingError
-from ..identification.model.files import make_folder
+from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter

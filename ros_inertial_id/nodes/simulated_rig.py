@@ -17,7 +17,7 @@ from .conversions import DEPTH, every, latched, message_class
 from .parameters import declare_options
 from .running import run
 from .simulator_clock import Simulator, SimulatorOptions, TICK
-from ..identification.model.files import read_text
+from ..identification.files import read_text
 from ..measurement.bags.messages import encode
 from ..options import option
 from ..plugins import SIMULATED_RIGS

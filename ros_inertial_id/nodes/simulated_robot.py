@@ -25,7 +25,7 @@ from .parameters import declare_options
 from .running import run
 from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
 from ..errors import ConfigError, InertialIdError
-from ..identification.model.files import read_text
+from ..identification.files import read_text
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 

@@ -19,8 +19,8 @@ import yaml
 
 from .conversions import every, latched
 from .running import GuardedNode
-from ..identification.model.files import write_text
-from ..identification.model.identified_model import plain
+from ..identification.files import write_text
+from ..identification.identified_model import plain
 from ..options import option
 
 TICK = 0.008     # [s] of wall time between steps, each of all samples that are due

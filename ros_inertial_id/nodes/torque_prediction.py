@@ -23,13 +23,14 @@ from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
+from ..identification.files import read_text
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
-from ..identification.model.files import read_text
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot, imu_gravity
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
-from ..methods import AnyMethod, METHODS
+from ..methods import AnyMethod, METHODS, methods_of
+from ..methods.capabilities import Live
 from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
 from ..procedures.stream_watch import as_values, StreamWatch
@@ -170,9 +171,9 @@ class TorquePrediction(GuardedNode):
 
     def _start(self, model):
         method = METHODS[model.method]
-        if not method.predicts_live:
+        if not isinstance(method, Live):
             raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
-                                  exists=[n for n, m in METHODS.items() if m.predicts_live])
+                                  exists=methods_of(Live))
         own, options = self._options, prediction_options(model)
         options = replace(options,
                           joint_states_topic=options.joint_states_topic or JOINT_STATES)
@@ -191,7 +192,7 @@ class TorquePrediction(GuardedNode):
             self._external.start(model, self._robot, options)
         # What the oldest sample of a batch waits for the newest is not the filter's.
         ahead = own.lag - _period(own) if own.lag else 0.0
-        self._live = method.live(self._robot, options, ahead, model.preprocessing[0])
+        self._live = method.source(self._robot, options, ahead, model.preprocessing[0])
         return self._robot
 
     def _topics(self):

@@ -24,7 +24,7 @@ from ..estimation.changes import changes_of, trend_of
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import merge
 from ..estimation.residuals import merged, Residuals
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
 from ..identification.reduce.bag_factors import BagFactors, read_factors
 from ..identification.reduce.plan import Plan, plan_of

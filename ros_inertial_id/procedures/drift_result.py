@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..estimation.changes import Trend
-from ..identification.model.identified_model import plain
+from ..identification.identified_model import plain
 
 RATE = 0.01  # expected share of changes that are none among those that are named
 NAMED = 20  # robots, at most, that are shown without a change

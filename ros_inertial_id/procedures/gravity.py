@@ -35,7 +35,8 @@ from ..identification.prepare.time_offset import aligned
 from ..identification.reduce.reduction import reduce_data
 from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
-from ..methods import DEFAULT_METHOD
+from ..methods import DEFAULT_METHOD, METHODS, methods_of
+from ..methods.capabilities import Tiltable
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
 
@@ -88,6 +89,9 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
         raise ConfigError('gravity prior', found=repr(prior),
                           exists=('nominal', 'none', 'a direction X Y Z'))
+    if not isinstance(METHODS[method], Tiltable):
+        raise ConfigError('gravity from torques', found=f'method {method}',
+                          exists=methods_of(Tiltable))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
         parameters = [p for p in one_alternative(data.method.parameters(data.robot, options))

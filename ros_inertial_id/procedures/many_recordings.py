@@ -22,10 +22,10 @@ from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.residuals import merged, Residuals
+from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, identify_data
 from ..identification.judge.prediction import left_out
 from ..identification.judge.validation import evaluate, extend
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.passes import Accumulated, Passes, some
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors

@@ -22,7 +22,7 @@ from ..checks.finding import Checkup
 from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
-from ..identification.model.identified_model import plain
+from ..identification.identified_model import plain
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.bag_factors import (BagFactors, cache_folder, dataset_of, factors_of,
                                                  keep, key_of, read_factors, read_kept,

@@ -29,9 +29,8 @@ from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA
-from ..identification.model.identified_model import IdentifiedModel
-from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
 SETTLING = 5.0  # time constants until a new observer may speak of contact
@@ -52,7 +51,7 @@ def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
     Raises ConfigError for a model of anything but a serial arm or one without a band of its
     predictions, else as MomentumObserver does.
     """
-    if not METHODS[model.method].observes_momentum:
+    if not isinstance(robot, RobotModel):  # a tree, whose momentum shows them
         raise ConfigError('external torques are of serial arms',
                           found=f'a model of {model.method!r}')
     band = model.statistics.get('prediction_band') or {}

@@ -31,7 +31,8 @@ from ..identification.reduce.structure import structure_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
-from ..methods import DEFAULT_METHOD, METHODS
+from ..methods import DEFAULT_METHOD, METHODS, methods_of
+from ..methods.capabilities import Live
 
 WARM_UP = 8.0    # [s] of motion by which the signals are examined
 LONGEST = 30.0   # [s] that are kept
@@ -77,14 +78,15 @@ class OnlineIdentification:
 
     def __init__(self, urdf: str, options: Any, method: str = DEFAULT_METHOD,
                  forget: float = 0.0) -> None:
-        if not METHODS[method].predicts_live:
+        kind = METHODS[method]
+        if not isinstance(kind, Live):
             raise ConfigError('nothing to learn online', found=f'method {method}',
-                              exists=[n for n, m in METHODS.items() if m.predicts_live])
+                              exists=methods_of(Live))
         if options.estimator not in ACCUMULATED or options.consistent:
             raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
                               found=f'{options.estimator}, consistent: {options.consistent}',
                               do='identify from a recording for these')
-        self._urdf, self._method, self._options = urdf, METHODS[method], options
+        self._urdf, self._method, self._options = urdf, kind, options
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget = -np.inf, forget
         self._live: Any = None
@@ -160,7 +162,7 @@ class OnlineIdentification:
         fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         structure = structure_of(self._method, [robot], columns)
-        live = self._method.live(robot, fixed, LAG, summary)
+        live = self._method.source(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
         self._structure, self._robot, self._live = structure, robot, live

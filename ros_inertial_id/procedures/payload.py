@@ -11,7 +11,7 @@ from ..errors import EstimationError, RobotModelError
 from ..estimation.payload import describe_payload, Payload, solve_payload
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import residuals_of
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.prepare.robot import check_robot

@@ -18,7 +18,7 @@ from .drawings import Drawings
 from .knowledge import fits, significant, SURE, typeset, with_error
 from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 
 Row = Mapping[str, Any]
 

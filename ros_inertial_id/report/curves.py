@@ -12,8 +12,8 @@ import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import band_for
-from ..identification.model.identified_model import IdentifiedModel
 
 GAP = 3.5  # usual steps of time: a longer one is a gap
 USUAL = 0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart

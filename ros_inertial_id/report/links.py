@@ -14,7 +14,7 @@ import numpy as np
 
 from .knowledge import posterior
 from ..dynamics.inertial_parameters import about_center, bodies
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 
 QUANTITIES = ('mass', 'x', 'y', 'z', 'I1', 'I2', 'I3')
 UNITS = ('kg', 'm', 'm', 'm', 'kg m^2', 'kg m^2', 'kg m^2')

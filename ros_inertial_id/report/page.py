@@ -19,8 +19,8 @@ from .summary import outline
 from .uses import Uses, uses_of
 from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
+from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 

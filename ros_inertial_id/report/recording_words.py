@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checks.finding import Finding
 from ..dynamics.robot_model import RobotModel
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 LISTED = 20  # recordings not used that are named

@@ -18,8 +18,8 @@ from .drawings import Drawings
 from .knowledge import joined, typeset
 from .. import __version__
 from ..errors import ConfigError
-from ..identification.model.files import write_text
-from ..identification.model.identified_model import plain
+from ..identification.files import write_text
+from ..identification.identified_model import plain
 
 
 class Cell(NamedTuple):

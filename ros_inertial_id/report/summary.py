@@ -9,7 +9,7 @@ from .recording_words import gravity_used
 from .tables import friction_table, uses_table
 from .uses import uses_of
 from .words import chapters, verdict
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 
 WIDTH = 98  # of sentences
 LISTED = 4  # names in a sentence

@@ -11,7 +11,7 @@ from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
 from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
-from ..identification.model.identified_model import IdentifiedModel, plain
+from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 
 # Units of what an observation says of its signals.

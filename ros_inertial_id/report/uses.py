@@ -24,11 +24,12 @@ from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
-from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
+from ..methods.capabilities import JointTorques
 
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
@@ -158,7 +159,8 @@ def uses_of(model: IdentifiedModel) -> Uses:
              if finding['severity'] == WRONG for joint in finding['joints']}
     wrong |= set(fit['rms']) if stopped else set()
     robot = robot_of_model(model)
-    at_rest = _at_rest(model, robot) if isinstance(robot, RobotModel) else {}
+    method = METHODS[model.method]
+    at_rest = _at_rest(model, method, robot) if isinstance(method, JointTorques) else {}
     payload, information = _payload(at_rest, fit['rms'])
     units = _units(model, robot)
     joints, ratios = [], dict(zip(fit['rms'], alarm_ratios(
@@ -192,14 +194,14 @@ def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
             for group in block.groups}
 
 
-def _at_rest(model: IdentifiedModel, robot: RobotModel
+def _at_rest(model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
              ) -> dict[str, tuple[float, float, np.ndarray]]:
     """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
     ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
               for joint in robot.joint_names]
     low, high = np.transpose(ranges)
     q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
-    method, covariance = METHODS[model.method], posterior(model)
+    covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
     blocks = list(method.regress(state, robot, model.parameters))
     mass = next((k for k, p in enumerate(model.parameters)

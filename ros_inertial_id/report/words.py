@@ -12,7 +12,7 @@ from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ra
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
-from ..identification.model.identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.identification.model.files import make_folder, read_text, write_text
+from ros_inertial_id.identification.files import make_folder, read_text, write_text
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):

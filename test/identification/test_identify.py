@@ -12,8 +12,8 @@ import yaml
 from ros_inertial_id.api.model import model_of
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError
+from ros_inertial_id.identification.identified_model import FORMAT, IdentifiedModel
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.model.identified_model import FORMAT, IdentifiedModel
 from ros_inertial_id.identification.prepare import dataset
 from ros_inertial_id.identification.prepare.robot import check_robot
 from ros_inertial_id.identification.settings import options_class, robot_of_model

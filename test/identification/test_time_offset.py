@@ -79,7 +79,7 @@ def test_live_prediction_reads_late_efforts_where_the_motion_is():
     options = prediction_options(model)
     assert options.time_offset == model.preprocessing[0]['time_offset']
     robot = robot_of(recordings[1], options)
-    live = METHODS['serial_arm'].live(
+    live = METHODS['serial_arm'].source(
         robot, replace(options, joint_states_topic='/joint_states'), 0.2, model.preprocessing[0])
     channel = recordings[1].channels['/joint_states']
     live.add(channel)

@@ -12,7 +12,7 @@ from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
-from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402

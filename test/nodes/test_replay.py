@@ -17,8 +17,8 @@ from live_graph import LATCHED  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
+from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
-from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402

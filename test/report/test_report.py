@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.identification.identified_model import IdentifiedModel
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report import summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves

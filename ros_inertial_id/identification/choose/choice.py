@@ -23,9 +23,10 @@ from ..reduce.structure import alike_constants, chosen_constants, Structure
 from ..reduce.systems import Systems
 from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import LAWS
-from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.covariance import FEWEST
 from ...measurement.joints.kinematic_state import AT_REST
+from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
@@ -123,7 +124,7 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
     options, given = data.options, data.robot.gravity_base
     structure, resting = wide.structure, resting_columns(wide)
     parameters = structure.parameters_of_places()
-    auto = data.method.chooses_laws(options)
+    auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(options)
     optional = {p.law for p in parameters if auto and p.law and LAWS[p.law].optional}
     own = np.array([p.name not in resting for p in parameters])
     widths = alike_constants(structure) if auto else [chosen_constants(structure, wide.stretches)]
@@ -208,8 +209,8 @@ def _tilt_is_asked(data: Dataset, wide: WideFactor) -> bool:
 def predicts_consistently(data: Dataset) -> bool:
     """Return whether physically consistent bodies predict ``data``."""
     options = data.options
-    return bool(options.consistent or data.method.consistent_by_default
-                and not options.unconstrained and options.estimator == 'ridge')
+    return bool(options.consistent or options.estimator == 'ridge' and not options.unconstrained
+                and bodies(data.method.parameters(data.robot, options)))
 
 
 def _covered(data: Dataset, wide: WideFactor) -> bool:

@@ -23,6 +23,7 @@ from ..reduce.systems import Systems
 from ..reduce.wide_factor import WideFactor
 from ...jackknife import standard_errors
 from ...measurement.joints.observation import with_time_offset
+from ...methods.capabilities import JointTorques
 
 LIMIT = 0.05   # [s] searched on both sides
 SIGNIFICANT = 4.0  # standard errors
@@ -58,7 +59,7 @@ def aligned(data: Dataset, wide: WideFactor,
     to align, others are returned as they are.
     The summary of every observation says what was found, also when it was not applied.
     """
-    if not (data.method.joints_alone and data.options.find_time_offset):
+    if not (isinstance(data.method, JointTorques) and data.options.find_time_offset):
         return data, wide
     total, first = 0.0, None
     for _ in range(ROUNDS):

@@ -31,6 +31,7 @@ from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
+from ...methods.capabilities import JointMotion, JointTorques, KnownMass, UnfilteredTorque
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -168,8 +169,7 @@ def _refined(data, wide, choice, problem, stretches):
                    factors=problem.factors.select(np.arange(count)))
     change = wide.under(data.robot.gravity_base - choice.systems.given)[:, places]
     grid = grid_of(structure, wide.total.combine(change), choice.best.constants)
-    bare = replace(bare, grid=grid, correlation=dict.fromkeys(
-        bare.factors.groups, choice.systems.lasting))
+    bare = replace(bare, grid=grid, correlation=choice.systems.lasting)
     refined = refine_nonlinear(bare, two_step(bare)[1], searched)
     T = np.zeros((change.shape[1] + 2 * choice.tilted, len(problem.base)))
     T[:change.shape[1], :count] = grid.columns(refined.base)
@@ -187,16 +187,16 @@ def _refined(data, wide, choice, problem, stretches):
 
 def _with_correlation(data, problem, choice, residuals):
     """Return MotionNoise or None, and the Problem with the correlation of its rows."""
-    if data.method.distinguishes_motion and data.method.joints_alone:
-        return None, replace(problem, correlation=dict.fromkeys(
-            problem.factors.groups, choice.systems.lasting), **_readers(data))
+    if isinstance(data.method, JointTorques):
+        return None, replace(problem, correlation=choice.systems.lasting, **_readers(data))
     base = problem.base
     draft = base.standard(params_of(ESTIMATORS[data.options.estimator])(
         replace(problem, correlation={})))
     seen = residuals(data, base.parameters, draft)
+    method = data.method
     noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                          data.method.noise(observation, robot, base.parameters, draft)),
-                         base, seen)
+                          method.noise(observation, robot, base.parameters, draft)),
+                         base, seen) if isinstance(method, UnfilteredTorque) else None
     return noise, replace(problem, correlation=seen.correlation(), **_readers(data))
 
 
@@ -222,7 +222,7 @@ def _solution(data, choice, system, estimates, refined, given):
     """Return the Solution with one covariance: rows, stretches, constants, choice."""
     (problem, stretches), (free, links, inherited) = system, estimates
     base, count = problem.base, len(problem.base) - 2 * choice.tilted
-    motion = data.method.distinguishes_motion
+    motion = isinstance(data.method, JointMotion)
     estimate, tilt = links.estimate if links else free, None
     if motion:
         free = robust_errors(problem, free, stretches, base.prior_covariance())
@@ -362,12 +362,15 @@ def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) ->
     given = [p for p in with_known(base.parameters, options.given)
              if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
     masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
-    return Known({p.owner: p.nominal for p in masses}, data.method.total_mass(data.robot),
+    total = data.method.total_mass(data.robot) if isinstance(data.method, KnownMass) else None
+    return Known({p.owner: p.nominal for p in masses}, total,
                  [p.name for p in given if p not in masses], inherited)
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
     """Return BaseParameters with the mass in front that the method leaves out, if it does."""
+    if not isinstance(data.method, KnownMass):
+        return base
     names = {p.name for p in base.parameters}
     missing = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
     count = len(missing)

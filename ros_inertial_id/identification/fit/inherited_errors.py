@@ -34,6 +34,7 @@ from ...estimation.problem import (bread, effective_standard_deviation, Estimate
                                    Problem, solved_weights)
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
+from ...methods.capabilities import Calibrated, NoisyMotion
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
@@ -45,10 +46,9 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     """
     Return H (b, k): errors of the base parameters by k independent ones of unit size, or None.
 
-    data : the Dataset; a method that offers ``calibrated`` has robots with a ``covariance``
-        (k, k) or None, and observations of a ``motion`` with ``extrinsic_sensitivities()``
+    data : the Dataset; None where its method is not Calibrated
     """
-    if not data.method.is_calibrated:
+    if not isinstance(data.method, Calibrated):
         return None
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
@@ -62,7 +62,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     for robot, observation, own in zip(data.robots, data.observations, sensitivities):
         others = [replace(observation, motion=m) for s in own for m in s.motions]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
-            calibrated = data.method.calibrated(states[0], robot)
+            calibrated = data.method.calibrated_rows(states[0], robot)
             moved = (data.method.regress(state, robot, base.parameters) for state in states)
             for other, *blocks in zip(calibrated, *moved):
                 joined.accumulate(other, blocks, own, place)
@@ -280,6 +280,8 @@ def noise_gram(data: Dataset, base: BaseParameters,
     base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
+    if not isinstance(data.method, NoisyMotion):
+        return None
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
     for robot, observation in data.pairs():
         for rows, noisy, times in data.method.noisy_rows(observation, robot, base.parameters):

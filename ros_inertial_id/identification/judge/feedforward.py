@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .prediction import alarm_ratios, band_for, TWO_SIGMA
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 
 CHANCE = 0.05  # that the largest error of a joint on the motion exceeds the peak
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .validation import Excess
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ..prepare.dataset import Dataset, read_dataset
 from ..prepare.robot import check_robot
 from ..settings import prediction_options
@@ -27,8 +27,9 @@ from ...estimation.covariance import as_wide
 from ...estimation.cross_validation import PIECE
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import nothing_left, Recording
-from ...methods import METHODS
-from ...methods.contract import LiveTorques
+from ...methods import METHODS, methods_of
+from ...methods.capabilities import DirectTorques, JointMotion
+from ...methods.contract import LiveTorques, Method
 
 TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
@@ -219,10 +220,18 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
                           found=f'shapes {t.shape}, {q.shape}, {v.shape}, {a.shape}')
     if not (np.diff(t) > 0.0).all():
         raise ConfigError('t', expected='increasing times [s]', found='others')
-    method = METHODS[model.method]
+    method = of_joints(METHODS[model.method])
     found = _by_rows(model, [(robot, method.state_of(robot, q, v, a, t))])
     none = np.full_like(found.torque, np.nan)
     return replace(found, measured=none, raw=none)
+
+
+def of_joints(method: Method) -> Any:
+    """Return the ``method``; ConfigError where it is not of joints, whose motion can be given."""
+    if not isinstance(method, JointMotion):
+        raise ConfigError('no joint coordinates', found=f'method {method.name}',
+                          exists=methods_of(JointMotion))
+    return method
 
 
 def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
@@ -232,8 +241,9 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
     robot : of its method's ``build``, as it is mounted now
     """
     method = METHODS[model.method]
-    own = method.predictor(robot, model.parameters, model.values)
-    return own or (lambda state: _live(model, robot, state))
+    if isinstance(method, DirectTorques):
+        return method.predictor(robot, model.parameters, model.values)
+    return lambda state: _live(model, robot, state)
 
 
 def _live(model, robot, state):

@@ -17,6 +17,7 @@ from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
 from ...estimation.gravity_search import across_gravity, turned
 from ...estimation.r_factors import one_thread
 from ...estimation.statistics import dependence
+from ...methods.capabilities import JointMotion
 
 LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
 
@@ -61,8 +62,9 @@ def judge(solution: Solution, wide: WideFactor, crossed: CrossValidated | None,
     if crossed and crossed.folds:
         bent = {p.owner for p in base.parameters if p.law in LAWS and LAWS[p.law].position
                 and not LAWS[p.law].loaded}
+        angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
         out['prediction_band'] = band_of(explained.left_out, wide.ranges, [
-            joint for joint in data.method.angles(data.robot) if joint not in bent])
+            joint for joint in angles if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
     return out

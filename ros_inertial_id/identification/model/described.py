@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .identified_model import IdentifiedModel
 from .outcome import base_entries, provenance, robot_entry
+from ..identified_model import IdentifiedModel
 from ..prepare.mounting import structural_base
 from ..settings import load_options
 from ...dynamics.inertial_parameters import bodies, Parameter

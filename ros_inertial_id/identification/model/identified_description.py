@@ -14,13 +14,13 @@ from xml.etree import ElementTree as xml
 import numpy as np
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
-from .identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...methods import METHODS
-from ...methods.contract import DescribesRobots
+from ...methods.capabilities import DescribesRobots
 
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
-from ...methods.contract import Method, StateTorques
+from ...methods.capabilities import DirectTorques
 
 INERTIAL = ('', 'armature')  # laws whose torque is linear in a; '' is a body
 _KINDS: dict[str, Callable[[Parameter], bool]] = {
@@ -32,11 +32,11 @@ class InverseDynamics:
     """
     The torques of a robot of n joints with identified parameters, as it is mounted.
 
-    method, robot : see methods/contract.py; of a closed loop the n are the independent joints
+    method, robot : see JointMotion; of a closed loop the n are the independent joints
     parameters, values : (p,) standard parameters
     """
 
-    method: Method
+    method: Any
     robot: Any
     parameters: tuple[Parameter, ...]
     values: np.ndarray
@@ -75,8 +75,10 @@ class InverseDynamics:
         shape, flat = self._flat(q, v, a)
         if kind not in self._torques:
             share = self.values * [_KINDS[kind](p) for p in self.parameters]
-            self._torques[kind] = (self.method.torques(self.robot, self.parameters, share)
-                                   or partial(self._by_rows, share, kind == 'all'))
+            self._torques[kind] = (
+                self.method.predictor(self.robot, self.parameters, share).states
+                if isinstance(self.method, DirectTorques)
+                else partial(self._by_rows, share, kind == 'all'))
         return self._torques[kind](*flat).reshape(shape)
 
     def _by_rows(self, share: np.ndarray, whole: bool, q: np.ndarray, v: np.ndarray,
@@ -102,5 +104,5 @@ class InverseDynamics:
         return shape, [x.reshape(-1, count) for x in arrays]
 
     @cached_property
-    def _torques(self) -> dict[str, StateTorques]:
+    def _torques(self) -> dict[str, Callable[..., np.ndarray]]:
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .identified_model import IdentifiedModel, plain
+from ..identified_model import IdentifiedModel, plain
 from ..fit.fitting import Solution
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters

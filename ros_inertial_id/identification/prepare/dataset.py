@@ -21,6 +21,7 @@ from ...measurement.joints.kinematic_state import PIECE
 from ...measurement.joints.observation import at_one_cutoff
 from ...measurement.recording import Recording
 from ...methods import METHODS
+from ...methods.capabilities import JointTorques
 from ...methods.contract import Method, Observation, Robot, State
 
 ALIKE = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
@@ -192,8 +193,10 @@ class Dataset:
 
     def part(self) -> 'Dataset':
         """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
+        if not isinstance(self.method, JointTorques):
+            return self
         every = self.samples(training=False) // (ENOUGH * PIECE)
-        return replace(self, every=every) if every > 1 and self.method.joints_alone else self
+        return replace(self, every=every) if every > 1 else self
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
         """Return the Dataset with other ``observations`` of its recordings."""
@@ -236,7 +239,7 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
     observations = _observed(recordings, robots, options, METHODS[method])
-    if len(observations) > 1 and METHODS[method].joints_alone:
+    if len(observations) > 1 and isinstance(METHODS[method], JointTorques):
         observations = at_one_cutoff(observations, options.decimate)
     return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings),
                    training_states(observations))

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import STANDARD_GRAVITY
 from ...errors import RobotModelError
 from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.r_factors import one_thread, RFactors
+from ...methods.capabilities import ClosedLoops
 from ...methods.contract import Method
 
 SAMPLES = 3   # random samples per column: enough for any structure (PERFORMANCE.md)
@@ -47,15 +48,15 @@ def rank_of_bodies(method: Method, robots: Sequence[Any],
     Return {'rank_of_bodies': by the rows, 'rank_by_energy': by the gradient of the energy}.
 
     Two ways to one number (Gautier 1991): where they differ the structure is not certain.
-    Nothing is returned for methods that know no energy.
+    Nothing is returned where no loops are closed.
 
     base : BaseParameters that it returned
     """
+    if not isinstance(method, ClosedLoops):
+        return {}
     bodies = [p for p in base.parameters if not p.law]
     rng = np.random.default_rng(1)  # other states than those of the rows
     rows = [method.energy_rows(robot, bodies, SAMPLES * len(bodies), rng) for robot in robots]
-    if not all(map(len, rows)):
-        return {}
     by_rows = sum(not base.parameters[k].law for k in base.independent)
     return {'rank_of_bodies': by_rows,
             'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies))}

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from .mounting import check_mounting, structural_base
-from ..model.identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.robot_model import gravity_from_mounting
 from ...dynamics.tree_description import described_blocks
 from ...errors import ConfigError, RecordingError, RobotModelError
 from ...measurement.recording import Recording
 from ...methods import DEFAULT_METHOD, METHODS
+from ...methods.capabilities import KnownOptions
 
 IMU = 'sensor_msgs/msg/Imu'
 WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
@@ -137,7 +138,7 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
     urdf : text, '' for that of the recordings
     ConfigError where there is no such base parameter.
     """
-    if not METHODS[method].takes_known or not any(map(NAME.match, options.known)):
+    if not isinstance(options, KnownOptions) or not any(map(NAME.match, options.known)):
         return options
     bare = replace(options, known=())
     robots = [robot_of(recording, bare, urdf, method) for recording in recordings]

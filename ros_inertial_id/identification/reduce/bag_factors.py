@@ -27,8 +27,8 @@ from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning
 from .structure import choose_alternatives
 from .tilted_rows import rows_and_tilts, with_tilts
+from ..identified_model import plain
 from ..judge.validation import evaluate
-from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
 from ..prepare.dataset import check_one_robot, Dataset, training_states
 from ..prepare.robot import robot_of

@@ -16,13 +16,14 @@ import json
 from typing import Any
 
 from .structure import Structure, structure_of
-from ..model.identified_model import IdentifiedModel, plain
+from ..identified_model import IdentifiedModel, plain
 from ..prepare.mounting import any_mounting
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
 from ...estimation.base_parameters import with_known
-from ...methods import METHODS
+from ...methods import METHODS, methods_of
+from ...methods.capabilities import JointTorques
 
 FORMAT = 8  # of what is cached: counts up when rows, preparation or files change their meaning
 
@@ -76,9 +77,10 @@ class Plan:
 
 def check_options(method: str, options: Any) -> None:
     """Raise ConfigError for what many recordings cannot be identified with."""
-    if not METHODS[method].joints_alone:  # whose rows need nothing of other recordings
+    # Rows of JointTorques need nothing of other recordings.
+    if not isinstance(METHODS[method], JointTorques):
         raise ConfigError('many recordings', found=f'method {method}',
-                          exists=[n for n, m in METHODS.items() if m.joints_alone],
+                          exists=methods_of(JointTorques),
                           do='identify these bags without --jobs and --scheduler')
     if options.given and options.estimator != 'ridge':
         raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',

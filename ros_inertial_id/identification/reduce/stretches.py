@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 
 from ..prepare.dataset import Dataset
 from ...estimation.cross_validation import fold_of
+from ...methods.capabilities import JointMotion
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 NEAR = 0.15    # rms of the differences of all positions and velocities, in standard deviations
@@ -41,7 +42,7 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     own: zero where motions are not told apart.  None where no sample is left after filtering.
     """
     none = np.zeros(STRETCHES)
-    if not data.method.distinguishes_motion:
+    if not isinstance(data.method, JointMotion):
         count = sum(len(state.t) for _, state in data.states(training=True))
         return (Numbers(fold_of(np.arange(count), count, data.seconds()).astype(np.int8), 1), none,
                 none) if count else None

@@ -32,12 +32,12 @@ class Systems:
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     beta : (places,) parameters at which a tilt pulls, those of the description by default
     plain : (k,) places of the model whose residuals give the weights
-    deviation : ({group: sd of its rows}, how many rows say what one would), found if not given
+    deviation : ({group: sd of its rows}, {group: how many rows say what one would}), found if not given
     """
 
     def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray, *,
                  gravity: np.ndarray | None = None, beta: np.ndarray | None = None,
-                 weights: tuple[np.ndarray, float] | None = None) -> None:
+                 weights: tuple[np.ndarray, dict[str, float]] | None = None) -> None:
         self.wide, self.given, self.plain = wide, given, plain
         self.gravity = given if gravity is None else gravity
         structure, self.size = wide.structure, wide.places
@@ -58,7 +58,7 @@ class Systems:
                               for s in wide.stretches])
         self.count = len(wide.stretches)
         if weights is None:
-            self.sd, self.lasting = np.ones(len(self.names)), 1.0
+            self.sd, self.lasting = np.ones(len(self.names)), dict[str, float]()
             self._weigh()
         else:
             self.sd, self.lasting = weights
@@ -169,9 +169,17 @@ class Systems:
             x = self.solve(self.stacked(every), self.plain).sum(1, keepdims=True)
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
-        self.lasting = max(1.0, LASTING * float(np.median(
-            [self._pulls(j, x[:, 0]) for j in range(len(self.names))])))
-        self.sd = self.sd * np.sqrt(self.lasting)
+        pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])
+        import os
+        mode = os.environ.get('LAST', 'median2')
+        if mode.startswith('median'):
+            pulls[:] = np.median(pulls) * float(mode[6:])
+        elif mode.startswith('own'):
+            pulls *= float(mode[3:])
+        elif mode.startswith('geo'):
+            pulls = np.sqrt(pulls * np.median(pulls)) * float(mode[3:])
+        self.lasting = dict(zip(self.names, np.maximum(1.0, pulls).tolist()))
+        self.sd = self.sd * np.sqrt(list(self.lasting.values()))
 
     def _pulls(self, j, x):
         """Return the mean square of what stretches pull at a joint, over that of white noise."""

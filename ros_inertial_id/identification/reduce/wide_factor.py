@@ -29,6 +29,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.recording import nothing_left
+from ...methods.capabilities import JointTorques, Tiltable
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def merged_ranges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str,
 
 def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
     """Return the Structure of ``columns`` under any gravity, or as mounted where none is asked."""
-    if not data.method.searches_gravity:
+    if not isinstance(data.method, Tiltable):
         return structure_of(data.method, data.robots, columns)
     return structure_of(data.method, any_mounting(data.method, data.robot.urdf, data.options),
                         columns)
@@ -175,8 +176,9 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
     places = int(structure.keep.max()) + 1
     bodies = structure.keep[[k for k, p in enumerate(structure.columns)
                              if not p.law and p.unit in ('kg', 'kg m')]]
-    heavy = np.sort(bodies[bodies >= 0]) if data.method.searches_gravity else np.zeros(0, int)
-    joints = len(data.robot) if data.method.joints_alone else 0
+    heavy = np.sort(bodies[bodies >= 0]) if isinstance(
+        data.method, Tiltable) else np.zeros(0, int)
+    joints = len(data.robot) if isinstance(data.method, JointTorques) else 0
     size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
     factors = [RFactors(size) for _ in range(STRETCHES)]
     identity, ranges, done = np.arange(size), dict[str, Any](), 0
@@ -209,7 +211,7 @@ def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heav
         slopes = method.gravity_slopes(state, robot, pulled)
     efforts = _effort_columns(robot, state) if joints else None
     places, low = int(keep.max()) + 1, 0
-    for block in method.regress_wanted(state, robot, structure.columns, wanted):
+    for block in method.regress(state, robot, structure.columns, wanted):
         part, groups = slice(low, low + len(block.t)), []
         low = part.stop
         slope = next(slopes) if heavy.size else ()

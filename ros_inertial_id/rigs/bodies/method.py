@@ -22,7 +22,8 @@ from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
 from ...jackknife import deviations, left_out
 from ...measurement.recording import Recording
-from ...methods.contract import DescribesRobots, Method, OptionsT, RobotT, StateT
+from ...methods.capabilities import DescribesRobots, NoisyMotion
+from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
 
 STRETCHES = 16  # left out one by one
@@ -69,7 +70,8 @@ class Hypothesis(Generic[StateT]):
     do: str
 
 
-class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], DescribesRobots):
+class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], NoisyMotion,
+                   DescribesRobots):
     """A method whose observations are BodiesObservations, and say what is wrong with the rig."""
 
     @abstractmethod

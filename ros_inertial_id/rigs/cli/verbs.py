@@ -14,8 +14,8 @@ from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import ConfigError, EstimationError
 from ...estimation.problem import Problem
+from ...identification.files import read_description, write_text
 from ...identification.fit.fitting import consistent_links
-from ...identification.model.files import read_description, write_text
 from ...identification.prepare.dataset import Dataset
 from ...identification.settings import load_options
 from ...measurement.bags.bag import read_bag

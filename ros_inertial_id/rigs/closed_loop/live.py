@@ -34,7 +34,7 @@ HIDDEN = 5.0     # [s] without a topic of markers, after which what came on othe
 
 class LiveMechanism(LiveMotion):
     """
-    The motion and torques of a Mechanism; contract in methods/__init__.py.
+    The motion and torques of a Mechanism, see LiveSource.
 
     covariance : with IMUs, (3 k, 3 k) of z, zdot, zddot of the newest state
     """

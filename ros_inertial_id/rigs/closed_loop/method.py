@@ -28,6 +28,8 @@ from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
+from ...methods.capabilities import (ClosedLoops, JointMotion, KnownOptions, Live,
+                                     UnfilteredTorque)
 from ...methods.contract import Method
 from ...options import option
 
@@ -35,16 +37,12 @@ NO_MOTOR = ('none',)  # option actuated
 
 
 @dataclass(frozen=True)
-class PriorOptions:
+class PriorOptions(KnownOptions):
     """What is measured, and what is known before."""
 
     actuated: tuple[str, ...] = option(
         (), 'joints with a measured torque or force; empty: the independent; none: no motor, '
         'gravity alone moves it')
-    known: tuple[str, ...] = option(
-        (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
-        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name, "LINK" for a whole link as it '
-        'is in the URDF')
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,12 @@ class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOpti
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
-class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions]):
+class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],
+                 JointMotion, ClosedLoops, UnfilteredTorque, Live):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'
     Options = ClosedLoopOptions
-    predicts_live = True
-    takes_known = True
-    consistent_by_default = True
-    distinguishes_motion = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
@@ -126,8 +121,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                        closures=[c.text for c in robot.closures], **notes)
         return replace(observation, summary=summary)
 
-    def regress(self, state: MechanismState, robot: Mechanism,
-                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+    def regress(self, state: MechanismState, robot: Mechanism, parameters: Sequence[Parameter],
+                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
         units = ['N' if robot.prismatic[j] else 'N m' for j in robot.independent]
         columns = np.arange(len(parameters))
@@ -180,6 +175,10 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         state = JointSpaceState(clock, 0, q, v, a, none, none)
         return replace(close(robot, state), alone=t is None)
 
+    def angles(self, robot: Mechanism) -> tuple[str, ...]:
+        """Return none: ``validity_range`` takes whole turns off."""
+        return ()
+
     def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:
         """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
@@ -204,7 +203,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             out[robot.joint_names[j]] = {'q': q, 'v': state.v[:, j], 'a': state.a[:, j]}
         return out
 
-    def live(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
-             metadata: Mapping[str, Any]) -> LiveMechanism:
-        """Return the LiveMechanism: what comes in while it runs; see methods/contract.py."""
+    def source(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
+               metadata: Mapping[str, Any]) -> LiveMechanism:
+        """Return the LiveMechanism: what comes in while it runs; see Live."""
         return LiveMechanism(robot, options, lag, metadata)

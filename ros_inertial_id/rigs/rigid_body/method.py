@@ -22,6 +22,7 @@ from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
 from ...measurement.recording import Recording
+from ...methods.capabilities import Live
 from ...options import option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
@@ -59,12 +60,11 @@ class RigidBodyOptions(BodiesOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
     Options = RigidBodyOptions
-    predicts_live = True
 
     def build(self, urdf: str, options: RigidBodyOptions,
               gravity_base: np.ndarray) -> BodyRig:
@@ -145,8 +145,8 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
                                   words, 'give this mounting:, or on an arm gravity: identified'))
         return out
 
-    def regress(self, state: BodiesState, robot: BodyRig,
-                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+    def regress(self, state: BodiesState, robot: BodyRig, parameters: Sequence[Parameter],
+                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         bodies = len([p for p in parameters if p.law != 'sensor_bias']) // len(robot.link_names)
         biased = any(p.law == 'sensor_bias' for p in parameters)
@@ -158,9 +158,9 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
-    def live(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
-             metadata: Mapping[str, Any]) -> LiveWrench:
-        """Return the LiveWrench of a payload while it moves; see methods/contract.py."""
+    def source(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
+               metadata: Mapping[str, Any]) -> LiveWrench:
+        """Return the LiveWrench of a payload while it moves; see Live."""
         return LiveWrench(robot, options, lag, metadata)
 
 

@@ -241,7 +241,7 @@ def _together(topic, series):
 
 
 class LiveWrench(LiveMotion):
-    """The motion of the payload and the wrench on it; contract in methods/__init__.py."""
+    """The motion of the payload and the wrench on it, see LiveSource."""
 
     def __init__(self, robot: BodyRig, options: Any, lag: float,
                  metadata: Mapping[str, Any]):

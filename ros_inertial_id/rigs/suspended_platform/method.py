@@ -21,6 +21,7 @@ from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...measurement.recording import Recording
+from ...methods.capabilities import Calibrated, KnownMass
 from ...options import option
 
 DAMPING_UNITS = ('N s/m',) * 3 + ('N m s/rad',) * 3
@@ -46,12 +47,12 @@ class SuspendedPlatformOptions(BodiesOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
+class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions], Calibrated,
+                        KnownMass):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
     Options = SuspendedPlatformOptions
-    is_calibrated = True
 
     def build(self, urdf: str, options: SuspendedPlatformOptions,
               gravity_base: np.ndarray) -> PlatformRig:
@@ -86,8 +87,8 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
         """Return the BodiesObservation of platform and links in a Recording."""
         return observe_platform(recording, robot, options)
 
-    def regress(self, state: BodiesState, robot: PlatformRig,
-                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+    def regress(self, state: BodiesState, robot: PlatformRig, parameters: Sequence[Parameter],
+                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         damped = sum(p.law == 'damping' for p in parameters)
         bodies = len(parameters) - damped
@@ -112,7 +113,7 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
         """Return the mass of all links [kg] where the rig's description has it."""
         return robot.mass if np.isfinite(robot.mass) else None
 
-    def calibrated(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
+    def calibrated_rows(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""
         rest = robot.rest_position, robot.rest_rotation
         yield from calibration_blocks(state, rest, np.zeros(10))

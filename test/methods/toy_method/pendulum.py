@@ -112,7 +112,7 @@ class Pendulum(Method[PendulumRobot, Swing, Swings, PendulumOptions]):
         inside = slice(EDGE, len(t) - EDGE)
         return Swings(Swing(*(x[inside] for x in (t, q, v, np.gradient(v, t), tau))))
 
-    def regress(self, state, robot, parameters):
+    def regress(self, state, robot, parameters, wanted=None):
         """Yield one block of all samples."""
         g = np.linalg.norm(robot.gravity_base)
         W = np.stack([state.a, g * np.sin(state.q), state.v], axis=1)

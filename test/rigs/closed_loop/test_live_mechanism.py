@@ -119,7 +119,7 @@ def test_crank_torque_is_predicted_from(sensors, found, delay):
     rig, urdf = slider_crank()
     _, options = load_options('', 'closed_loop', {**CRANK, **sensors})
     robot = closed_loop.build(urdf, options, GRAVITY)
-    live = closed_loop.live(robot, options, 0.1, found)
+    live = closed_loop.source(robot, options, 0.1, found)
     columns = closed_loop.parameters(robot, options)
     t, predicted, left, said = followed(rig, live, closed_loop, robot, columns, 200)
     true = true_rows(said, TRUE_TORQUE, t - delay)
@@ -181,7 +181,7 @@ class Witness:
 
 def fused(played, robot, options, found, drop=None):
     """Return relative torque error after 0.3 s, stamps, residuals, LiveMechanism, Witness."""
-    live = closed_loop.live(robot, options, 0.1, found)
+    live = closed_loop.source(robot, options, 0.1, found)
     witness = Witness(live, played)
     columns = closed_loop.parameters(robot, options)
     t, predicted, left, said = followed(played, live, closed_loop, robot, columns, 200, drop,
@@ -199,7 +199,7 @@ def test_fused_motion_is_at_once_and_better_than_that_of_markers_alone(
         crank_played, crank, fused_options, found):
     error, t, left, live, witness = fused(crank_played, crank, fused_options, found)
     alone = replace(fused_options, imus=())
-    late = closed_loop.live(crank, alone, 0.1, found)
+    late = closed_loop.source(crank, alone, 0.1, found)
     columns = closed_loop.parameters(crank, alone)
     s, predicted, _, said = followed(crank_played, late, closed_loop, crank, columns, 200)
     true = true_rows(said, TRUE_TORQUE, s - DELAY)
@@ -262,7 +262,7 @@ def test_silent_imu_is_said_once_and_nothing_is_predicted_until_it_is_back(
 
 def test_model_that_does_not_say_how_to_fuse_is_refused(crank, fused_options):
     with pytest.raises(ConfigError, match='identify again'):
-        closed_loop.live(crank, fused_options, 0.1, {'cutoff': 20.0})
+        closed_loop.source(crank, fused_options, 0.1, {'cutoff': 20.0})
 
 
 def test_wrench_of_a_payload_is_predicted():
@@ -272,7 +272,7 @@ def test_wrench_of_a_payload_is_predicted():
         'wrench_frame': LiveWrist.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
     robot = rigid_body.build(urdf, options, GRAVITY)
     found = {'wrench_topics': ['/wrench'], 'wrench_of': 'on_body', 'topic': '/joint_states'}
-    live = rigid_body.live(robot, options, 0.1, found)
+    live = rigid_body.source(robot, options, 0.1, found)
     columns = rigid_body.parameters(robot, options)
     t, predicted, _, said = followed(rig, live, rigid_body, robot, columns, 200)
     true = true_rows(said, TRUE_WRENCH, t)
@@ -284,7 +284,7 @@ def test_wrench_of_a_payload_is_predicted():
 def test_samples_without_stamps_are_refused():
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
     _, options = load_options('', 'closed_loop', CRANK)
-    live = closed_loop.live(closed_loop.build(urdf, options, GRAVITY), options, 0.1, {})
+    live = closed_loop.source(closed_loop.build(urdf, options, GRAVITY), options, 0.1, {})
     stamps = np.zeros(3, np.int64)
     with pytest.raises(RecordingError, match='carry no stamps'):
         live.add(Channel('joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ros_inertial_id.errors import InertialIdError
+from ros_inertial_id.identification.identified_model import IdentifiedModel
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.recording_words import recording_sentences

@@ -9,9 +9,9 @@ import numpy as np
 import yaml
 
 from .model_content import checked_content
-from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.regressor import RegressorBlock
-from ...errors import ConfigError, path_text
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import ConfigError, path_text
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1

@@ -6,9 +6,9 @@ import re
 import shutil
 import subprocess
 
-from ...dynamics.mechanism_text import mechanism_description
-from ...dynamics.mjcf import mjcf_description
-from ...errors import ConfigError, path_text
+from ..dynamics.mechanism_text import mechanism_description
+from ..dynamics.mjcf import mjcf_description
+from ..errors import ConfigError, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
 

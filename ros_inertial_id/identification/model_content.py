@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...dynamics.friction import LAWS
-from ...dynamics.inertial_parameters import Parameter
-from ...errors import ConfigError
+from ..dynamics.friction import LAWS
+from ..dynamics.inertial_parameters import Parameter
+from ..errors import ConfigError
 
 LARGEST, SMALLEST = 1e30, 1e-100  # of numbers: squares and reciprocals stay finite
 

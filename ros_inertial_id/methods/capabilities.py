@@ -1,0 +1,190 @@
+"""
+What only some methods can do: classes that a method is of besides, and that are asked for by type.
+
+``isinstance(method, Live)`` says whether a running robot is predicted.  Robots, states, options
+and observations are those of the method, see contract.py.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ..options import option
+
+
+class Live(ABC):
+    """Rows of a running robot: its torques are predicted, its parameters estimated online."""
+
+    @abstractmethod
+    def source(self, robot: Any, options: Any, lag: float,
+               metadata: Mapping[str, Any]) -> LiveSource[Any]:
+        """
+        Return the LiveSource of a running robot.
+
+        lag : age of the newest state [s]
+        metadata : ``summary`` of the observation that the model comes from
+        """
+
+
+class DirectTorques(ABC):
+    """Torques without rows, and so faster."""
+
+    @abstractmethod
+    def predictor(self, robot: Any, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Predictor:
+        """Return the Predictor of ``values`` (p,) of the ``parameters``."""
+
+
+class JointMotion(ABC):
+    """
+    The motion is that of joints, and can be given instead of measured.
+
+    ``validity_range`` has their q, v and a, by which stretches of distinct motion are found, and
+    robots have ``coordinates``, the names of their n (independent) joints.
+    """
+
+    @abstractmethod
+    def state_of(self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                 t: np.ndarray | None = None) -> Any:
+        """
+        Return the State of a motion that is given and not measured.
+
+        q, v, a : (N, n) of the n joints [rad], [rad/s], [rad/s^2] ([m] and so on for sliders)
+        t : (N,) [s] of samples that follow one another, so that presliding friction has its
+        memory; None: each stands alone, friction developed
+        """
+
+    @abstractmethod
+    def angles(self, robot: Any) -> tuple[str, ...]:
+        """Return the joints whose q in ``validity_range`` may be a turn further and the same."""
+
+
+class JointTorques(Method[RobotT, JointSpaceState, JointSpaceObservation, OptionsT], JointMotion):
+    """
+    A Method whose rows need the states and efforts of the joints of a tree, and nothing else.
+
+    So checks, cutoff, delay of the efforts (options have ``find_time_offset``), masks and many
+    recordings at once are the same for all of them.  Robots are RobotModels.
+    """
+
+    @abstractmethod
+    def chooses_laws(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+
+
+class Tiltable(ABC):
+    """Gravity's direction is found from the torques."""
+
+    @abstractmethod
+    def gravity_slopes(self, state: Any, robot: Any, wanted: np.ndarray
+                       ) -> Iterator[Sequence[tuple[np.ndarray, np.ndarray]]]:
+        """
+        Yield block by block, of each row group, columns (h,) and their slopes (3, h, B).
+
+        Rows are affine in gravity: this is what one m/s^2 along x, y and z of the base adds.
+        Blocks and groups are those of ``Method.regress``.
+
+        wanted : (p,) bool, of the parameters of bodies that gravity pulls at
+        """
+
+
+class NoisyMotion(ABC):
+    """The noise of the motion is known, and with it what it does to the rows."""
+
+    @abstractmethod
+    def noisy_rows(self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """
+        Yield (rows, the same rows with the motion's noise once more, how many they stand for).
+
+        observation, robot, parameters : see ``Method.observe`` and ``Method.regress``
+        """
+
+
+class UnfilteredTorque(NoisyMotion):
+    """The motion is filtered and y is as recorded: the motion's noise stands in the residual."""
+
+    @abstractmethod
+    def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
+              values: np.ndarray
+              ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
+        """
+        Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
+
+        values : (p,) of the parameters
+        """
+
+
+class Calibrated(ABC):
+    """
+    The rows rest on calibrated numbers, of which robots have the ``covariance`` (k, k) or None.
+
+    Observations have a ``motion`` with ``extrinsic_sensitivities()``.
+    """
+
+    @abstractmethod
+    def calibrated_rows(self, state: Any, robot: Any) -> Iterator[RegressorBlock]:
+        """
+        Yield blocks about the calibrated numbers, beside those of ``regress`` for the same state.
+
+        Both together are zero.
+        """
+
+
+class KnownMass(ABC):
+    """The mass of all links together may be known, and one of theirs no column."""
+
+    @abstractmethod
+    def links(self, robot: Any, options: Any) -> tuple[Parameter, ...]:
+        """Return all ten Parameters of every link, also the mass that ``parameters`` omits."""
+
+    @abstractmethod
+    def total_mass(self, robot: Any) -> float | None:
+        """Return the mass of all links [kg], None where the description does not have it."""
+
+
+@dataclass(frozen=True)
+class KnownOptions:
+    """Options of methods that leave out what is known: base parameters are named there, too."""
+
+    known: tuple[str, ...] = option(
+        (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
+        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name, "LINK" for a whole link as it '
+        'is in the URDF')
+
+
+class ClosedLoops(ABC):
+    """Links are joined in loops, so that the rows are not those of a tree."""
+
+    @abstractmethod
+    def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """
+        Return dH/d(parameters) (samples, p) [J per unit] of the energy at random states.
+
+        parameters : p of its bodies; rng : that states are drawn from
+        """
+
+    @abstractmethod
+    def virtual_links(self, robot: Any) -> tuple[str, ...]:
+        """Return the links that are no bodies and so need no nominal inertia."""
+
+
+class DescribesRobots(ABC):
+    """Robots are no trees of a URDF: the method writes their descriptions."""
+
+    @abstractmethod
+    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
+                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+        """
+        Return the text of the description of a ``robot`` of ``build`` with identified ``links``.
+
+        links : {body: its ten standard parameters (10,)}, physically consistent
+        options : of the model; summary : of the first observation that it comes from
+        """
