@@ -22,6 +22,7 @@ import numpy as np
 from .inertial_parameters import Parameter
 from ..errors import ConfigError
 
+JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
-from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
+from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
+                                 LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, bodies_rows, nominal_torques, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
@@ -26,14 +27,7 @@ from ..measurement.recording import Recording
 from ..options import option
 
 UNIT = 'N m'
-# Of presliding and coulomb, both fc, the data choose one.  Free inertias swallow what bends the
-# friction curve and what pulls like a spring (cables, gravity compensation); physically consistent
-# inertias cannot, so it has columns of its own.
-USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power',
-         'coulomb_load')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
-# Laws that such a motor has.
-TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')
 
 
 @dataclass(frozen=True)
@@ -84,7 +78,7 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         if options.coulomb_width > 10.0:
             raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                               found=options.coulomb_width)
-        widths = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
+        widths = given_widths(options.coulomb_width)
         out = []
         for i, link in enumerate(robot.link_names):
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
@@ -94,8 +88,9 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                      [law for law in laws if law in TURNING], limit, widths,
-                                      robot.prismatic[j])
+                                      [law for law in laws if not
+                                       (LAWS[law].signed or LAWS[law].position)],
+                                      limit, widths, robot.prismatic[j])
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
@@ -203,7 +198,10 @@ def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
-    return tuple(x for x in USUAL if x != 'presliding' or options.coulomb_width < 0)
+    # Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
+    # gravity compensation); physically consistent ones cannot, so it has columns of its own.
+    return tuple(law for law in laws_by_default()
+                 if not LAWS[law].memory or options.coulomb_width < 0)
 
 
 def _transmissions(robot, parameters):

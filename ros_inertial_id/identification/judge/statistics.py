@@ -10,6 +10,7 @@ from ..fit.fitting import cross_validate_consistent
 from ..fit.solution import Solution
 from ..passes import Passes
 from ..prepare.mounting import rank_of_bodies
+from ...dynamics.friction import LAWS
 from ...estimation.cross_validation import FOLDS
 from ...estimation.statistics import dependence
 
@@ -32,7 +33,7 @@ def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
     if crossed and len(crossed.params) == FOLDS:
         residuals = passes.left_out(data, base.parameters,
                                     np.array([base.standard(x) for x in crossed.params]))
-        bent = {p.owner for p in base.parameters if p.law.startswith('spring')}
+        bent = {p.owner for p in base.parameters if p.law in LAWS and LAWS[p.law].elastic}
         out['prediction_band'] = band_of(residuals, reduced.ranges, [
             joint for joint in data.method.angles(data.robot) if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
