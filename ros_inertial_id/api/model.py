@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .parameter_table import parameter_table, ParameterTable
 from .recordings import description_text, recording_of, Recordings, several, Source
+from ..dynamics.friction import JOINT_TERMS
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
@@ -19,12 +20,10 @@ from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
-from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
-                                               Prediction)
-from ..identification.model.corrected_urdf import damping_and_friction
+from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
 from ..identification.model.described import described_model
-from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
-                                                           tree_of)
+from ..identification.model.identified_description import (description_of, joint_terms,
+                                                           largest_speeds, mjcf_of, tree_of)
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
@@ -182,16 +181,12 @@ class Model:
         """
         robot, model = tree_of(self._robot), self.identified
         first, speeds = bodies(model.parameters), largest_speeds(model)
-        own = [damping_and_friction(model.parameters, model.values, joint, speeds.get(joint, 1.0))
+        own = [joint_terms(model.parameters, model.values, joint, speeds.get(joint, 1.0))
                for joint in robot.joint_names]
-        armature = {p.owner: x for p, x in zip(model.parameters, model.values)
-                    if p.law == 'armature'}
         return pinocchio_model(
             robot, np.array([model.values[first[link]:first[link] + 10]
                              for link in robot.link_names]),
-            {'armature': np.array([armature.get(j, 0.0) for j in robot.joint_names]),
-             **{name: np.array([terms.get(name, 0.0) for terms in own])
-                for name in ('damping', 'friction')}})
+            **{name: np.array([terms[name] for terms in own]) for name in JOINT_TERMS})
 
     def save(self, path: str | Path) -> None:
         """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""

@@ -28,6 +28,7 @@ import yaml
 
 from .chain import Chain, evaluate, say
 from .rig_demo import demonstrate_rig, PLANS
+from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
@@ -152,8 +153,8 @@ def _true_parameters(truth, model):
     true = {name: 0.0 for entry in model.base for name in entry['grouping']}
     true.update({f'{s}{i + 1}': x for i, pi in enumerate(robot.inertias)
                  for s, x in zip(SYMBOLS, pi)})
-    for symbol, key in (('fv', 'viscous'), ('fc', 'coulomb')):
-        true.update({f'{symbol}{j + 1}': x for j, x in enumerate(truth['friction'][key])})
+    for law in LAWS.keys() & truth['friction'].keys():
+        true.update({f'{LAWS[law].symbol}{j}': x for j, x in enumerate(truth['friction'][law], 1)})
     return true
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from .inertial_parameters import Parameter
 from ..errors import ConfigError
 
+JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
 
 
@@ -266,9 +267,9 @@ def law_of(attribute: str) -> str:
     return next(name for name, law in LAWS.items() if law.in_urdf == attribute)
 
 
-def given_widths(width: float) -> dict[str, float]:
+def given_widths(width: float) -> dict[str, tuple[float, ...]]:
     """Return {law: width [rad/s]} of dry friction; none where a ``width`` below 0 gives none."""
-    return {name: width for name, law in LAWS.items() if law.has_width and width >= 0.0}
+    return {name: (width,) for name, law in LAWS.items() if law.has_width and width >= 0.0}
 
 
 def check_laws(names: Sequence[str], loads: bool = False) -> None:

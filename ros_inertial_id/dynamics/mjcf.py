@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from .friction import LAWS
+from .friction import JOINT_TERMS, law_of, LAWS
 from .robot_model import joint_axis, joint_limits, load_robot_model
 from .tree_description import TreeDescription
 from ..errors import RobotModelError
@@ -203,7 +203,7 @@ def _say_closure(tree, kind, constraint, links):
 
 def _say_friction(model, tree):
     """Say the friction of hinges and slides, its values as priors."""
-    laws = {'viscous': model.damping, 'coulomb': model.friction, 'armature': model.armature}
+    laws = {law_of(name): getattr(model, name) for name in JOINT_TERMS}
     numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
     for name, joint in zip(model.names[1:], model.joints[1:]):
         there = {law: float(values[joint.idx_v]) for law, values in laws.items()

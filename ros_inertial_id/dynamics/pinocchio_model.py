@@ -1,6 +1,6 @@
 """A pinocchio model with identified parameters, for controllers and for other tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
@@ -11,12 +11,12 @@ from ..errors import RobotModelError
 
 
 def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
-                    joint_terms: Mapping[str, np.ndarray]) -> pin.Model:
+                    **joint_terms: np.ndarray) -> pin.Model:
     """
     Return a copy of the robot's pinocchio model with other inertias and joint terms.
 
     bodies : (n, 10) standard parameters of every body in its joint frame
-    joint_terms : {armature [kg m^2], damping [N m s/rad], friction [N m]: (n,)}
+    joint_terms : of JOINT_TERMS, damping [N m s/rad], friction [N m], armature [kg m^2], (n,)
     EstimationError when a body is not physically consistent.
     """
     model = robot.pin_model.copy()
@@ -24,12 +24,10 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
         check_consistent(pi, link)
         model.inertias[i + 1] = pin.Inertia.FromDynamicParameters(pi)
     order = [joint.idx_v for joint in model.joints[1:]]
-    for name, target in (('armature', 'armature'), ('damping', 'damping'),
-                         ('friction', 'friction')):
-        if name in joint_terms:
-            values = np.zeros(model.nv)
-            values[order] = joint_terms[name]
-            setattr(model, target, values)
+    for name, terms in joint_terms.items():
+        values = np.zeros(model.nv)
+        values[order] = terms
+        setattr(model, name, values)
     return model
 
 
@@ -42,7 +40,7 @@ def momentum_terms(robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
     armature : (n,) rotor inertias [kg m^2]
     Raises EstimationError when a body is not physically consistent.
     """
-    model = pinocchio_model(robot, bodies, {'armature': armature})
+    model = pinocchio_model(robot, bodies, armature=armature)
     data = model.createData()
 
     def terms(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from .fourier import rest_space
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
-from ..dynamics.friction import check_laws
+from ..dynamics.friction import check_laws, law_of, LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -55,7 +55,8 @@ class DesignOptions(RobotOptions):
         (), 'mountings the motion is to serve at once, each in the words of mounting:; empty: '
         'that one alone')
     friction: tuple[str, ...] = option(
-        ('viscous', 'coulomb'), 'friction laws whose columns take part; empty: none')
+        (law_of('damping'), law_of('friction')),
+        'friction laws whose columns take part; empty: none')
     sigma: tuple[float, ...] = option(
         (), 'standard deviation of the torque measurement, one for all joints or one each; '
         'empty: 0.5 % of the torque limits', unit='N m')
@@ -131,7 +132,8 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
         period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
         moments=np.zeros(0), root=np.zeros(0),
-        width_moments=np.full(len(robot), float('coulomb' in options.friction)))
+        width_moments=np.full(len(robot), float(
+            any(LAWS[law].has_width for law in options.friction))))
     return with_workspace(problem, options.seed), base
 
 

@@ -12,7 +12,7 @@ from ..dynamics.robot_model import RobotModel
 from ..measurement.joints.kinematic_state import JointSpaceState
 from ..measurement.joints.live_clock import through
 
-MEMORY = 'presliding'  # the law that goes on from sample to sample
+MEMORY = 'memory'  # laws that go on from sample to sample, together
 Friction = tuple[Parameter, np.ndarray, np.ndarray]  # of one law: T, coefficients times T (k, n)
 
 
@@ -35,8 +35,8 @@ class ArmPrediction:
         for k in turns:
             if values[k]:
                 law = parameters[k].law
-                shape = None if law == MEMORY else parameters[k].nonlinear
-                laws.setdefault((law, shape), []).append(k)
+                alike = (MEMORY, None) if LAWS[law].memory else (law, parameters[k].nonlinear)
+                laws.setdefault(alike, []).append(k)
         plain: list[Friction] = []
         cornered: list[Friction] = []
         self._memory: tuple[Friction, np.ndarray] | None = None

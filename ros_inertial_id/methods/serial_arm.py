@@ -12,7 +12,8 @@ import numpy as np
 
 from .arm_prediction import ArmPrediction
 from .capabilities import DirectTorques, JointTorques, Live, Tiltable
-from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
+from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
+                                 LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, bodies_rows, gravity_slopes, nominal_torques, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
@@ -26,14 +27,7 @@ from ..measurement.recording import Recording
 from ..options import option
 
 UNIT = 'N m'
-# Of presliding and coulomb, both fc, the data choose one.  Free inertias swallow what bends the
-# friction curve and what pulls like a spring (cables, gravity compensation); physically consistent
-# inertias cannot, so it has columns of its own.
-USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power',
-         'coulomb_load')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
-# Laws that such a motor has.
-TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')
 
 
 @dataclass(frozen=True)
@@ -88,8 +82,9 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                      [law for law in laws if law in TURNING], limit, widths,
-                                      robot.prismatic[j])
+                                      [law for law in laws if not
+                                       (LAWS[law].signed or LAWS[law].position)],
+                                      limit, widths, robot.prismatic[j])
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
@@ -189,18 +184,17 @@ def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
-    # A width that is given leaves no memory instead.
-    return tuple(name for name, law in LAWS.items() if law.by_default
-                 and not (law.memory and options.coulomb_width >= 0))
+    # Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
+    # gravity compensation); physically consistent ones cannot, so it has columns of its own.
+    return tuple(law for law in laws_by_default()
+                 if not LAWS[law].memory or options.coulomb_width < 0)
 
 
 def _constants(options):
     """Return {law: constants tried for it} where they are not all that the law has."""
-    out = {name: LAWS[name].tried for name in friction_laws(options)
-           if options.friction == ('auto',) and LAWS[name].tried}
-    if options.coulomb_width >= 0:
-        out['coulomb'] = (options.coulomb_width,)
-    return out
+    tried = {name: LAWS[name].tried for name in friction_laws(options) if LAWS[name].tried}
+    return {**(tried if options.friction == ('auto',) else {}),
+            **given_widths(options.coulomb_width)}
 
 
 def _transmissions(robot, parameters):

@@ -166,9 +166,7 @@ class SimulatedRobot(Simulator):
         """Return what truth_file says."""
         arm, friction = self._arm, self._arm.true_friction
         return {'joint_names': list(arm.joint_names), 'gravity_base': list(own.gravity_base),
-                'friction': {'law': friction.law, 'velocity_scale': friction.velocity_scale,
-                             'viscous': friction.viscous.tolist(),
-                             'coulomb': friction.coulomb.tolist()},
+                'friction': {'law': friction.law, **plain(asdict(friction))},
                 'options': asdict(arm.options), 'true_urdf': arm.true_urdf}
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from .bag_map import Engine, map_bags
 from .drift_result import adjusted, change_of, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
+from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import changes_of, trend_of
@@ -33,10 +34,8 @@ from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 from ..processes import Lost
 
-LAWS = ('viscous', 'coulomb', 'presliding', 'coulomb_atan', 'offset')  # that wear and grease move
 CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
 TILT = 0.2  # [rad] prior of a tilt
-DRY = ('coulomb', 'presliding', 'coulomb_atan')  # friction against which an offset counts
 SHARE = 0.03  # of friction: a change that matters, ...
 LEAST = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
 SAME = 0.02  # [m/s^2] of gravity: the same mounting
@@ -148,7 +147,7 @@ def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.nd
     entries: list[Entry] = []
     for place, k in enumerate(base.independent):
         parameter = base.parameters[k]
-        if parameter.law in LAWS:
+        if parameter.law and LAWS[parameter.law].wears:
             entries.append((parameter.name, parameter.owner, parameter.law, parameter.unit, place))
             columns.append(np.eye(size + 2)[place])
             spread.append(parameter.prior_sd)
@@ -176,8 +175,8 @@ def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float,
     if place is None:
         return 0.0, LEAST.get(unit, np.inf)
     usual = float(common[place])
-    if law == 'offset':
+    if LAWS[law].signed:  # an offset counts against dry friction
         dry = [float(common[p]) for _, owner, other, _, p in entries
-               if p is not None and owner == joint and other in DRY]
+               if p is not None and owner == joint and LAWS[other].dry]
         return usual, SHARE * abs(dry[0]) if dry else 0.0
     return usual, SHARE * abs(usual)

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..estimation.changes import Trend
 from ..identification.identified_model import plain
 
 RATE = 0.01  # expected share of changes that are none among those that are named
 NAMED = 20  # robots, at most, that are shown without a change
-SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',
-         'presliding': 'Coulomb friction', 'coulomb_atan': 'Coulomb friction',
-         'offset': 'friction offset'}
 DAY = 86400.0  # [s]
 
 
@@ -77,14 +75,15 @@ class Change:
         """Return in words what changed and by how much."""
         share = f' ({self.percent:+.0f} %)' if self.percent is not None else ''
         span = f'{self.days:.0f} days' if self.days >= 1.0 else f'{24.0 * self.days:.0f} hours'
-        return (f'{self.joint} {SHOWN.get(self.law, self.name)} {self.size:+.3g} +- '
+        what = LAWS[self.law].wears if self.law in LAWS else self.name
+        return (f'{self.joint} {what} {self.size:+.3g} +- '
                 f'{self.error:.2g} {self.unit}{share} in {span}')
 
 
 def change_of(series: Series, trend: Trend, days: float) -> Change:
     """Return the Change of a ``series`` by its ``trend`` over so many ``days``."""
     percent = (100.0 * trend.size / abs(series.usual)
-               if series.usual and series.law != 'offset' else None)
+               if series.usual and not LAWS[series.law].signed else None)
     return Change(series.name, series.joint, series.law, series.unit, trend.size, trend.error,
                   percent, days, trend.p_value if abs(trend.size) > series.least else 1.0)
 

@@ -37,8 +37,6 @@ SETTLING = 5.0  # time constants until a new observer may speak of contact
 WINDOW = 0.04  # [s] whose mean torque is judged: with LASTS a push is to be seen within 50 ms
 LASTS = 0.005  # [s] for which it lasts: a single sample may be wrong
 NINE_OF_TEN = 1.28  # standard deviations, of one side
-DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction',
-       'coulomb_load')  # at rest: anything
 
 
 def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
@@ -126,15 +124,16 @@ class MomentumObserver:
                               found=sorted(set(strange)))
         armature = np.zeros(count)
         for j, p, x in terms:
-            armature[j] += x * (p.law == 'armature')
+            armature[j] += x * LAWS[p.law].inertial
         self._robot, (entry, ranges) = robot, band
         # An acceleration on the run is mostly noise: it widens the band and bounds nothing.
         self._band = Band(entry, joints, {joint: {k: r for k, r in own.items() if k != 'a'}
                                           for joint, own in ranges.items()})
         self._terms = momentum_terms(
             robot, np.asarray(values)[:10 * count].reshape(count, 10), armature)
-        self._friction = [term for term in terms if term[1].law not in ('armature', 'presliding')]
-        self._presliding = [term for term in terms if term[1].law == 'presliding']
+        self._presliding = [term for term in terms if LAWS[term[1].law].memory]
+        self._friction = [term for term in terms if not (
+            LAWS[term[1].law].memory or LAWS[term[1].law].inertial)]
         self._loaded = any(LAWS[p.law].loaded for _, p, _ in self._friction)
         self._bandwidth = bandwidth
         self._ratios = alarm_ratios(entry, joints, false_alarms)
@@ -234,7 +233,7 @@ class MomentumObserver:
         for j, parameter, value in self._friction:
             column = friction_column(parameter, q[:, j], v[:, j], still[:, j], load[:, j])
             friction[:, j] += value * column
-            if parameter.law in DRY:
+            if LAWS[parameter.law].dry:  # at rest: anything
                 level = np.abs(load[:, j]) if LAWS[parameter.law].loaded else 1.0
                 unknown[:, j] += abs(value) * (level - np.minimum(np.abs(column), level))
         if self._presliding:

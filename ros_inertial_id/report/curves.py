@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.friction import friction_column, LAWS
+from ..dynamics.friction import friction_column, law_of, LAWS
 from ..dynamics.regressor import RegressorBlock
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import band_for
@@ -171,7 +171,7 @@ def _band(model: IdentifiedModel, C: np.ndarray, columns: Sequence[int]) -> np.n
 def _measured(model: IdentifiedModel, blocks: Sequence[RegressorBlock], k: int,
               columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return speeds (N,) and friction as measured (N,); none without a viscous column."""
-    viscous = next((c for c in columns if model.parameters[c].law == 'viscous'), None)
+    viscous = next((c for c in columns if model.parameters[c].law == law_of('damping')), None)
     speeds, torques = [np.zeros(0)], [np.zeros(0)]
     for block in blocks if viscous is not None else ():
         group = block.groups[k]

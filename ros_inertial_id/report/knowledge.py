@@ -59,7 +59,7 @@ class Knowledge:
     def kind(self) -> str:
         """Return what shows it: 'gravity' (masses, moments), 'inertia', 'friction', 'offset'."""
         law = self.lead.law
-        if law in ('', 'armature'):
+        if not law or law in LAWS and LAWS[law].inertial:
             return 'inertia' if 'm^2' in self.entry['unit'] else 'gravity'
         return 'friction' if law == 'damper' or law in LAWS and LAWS[law].brakes else 'offset'
 

@@ -7,6 +7,7 @@ from .drawings import Drawings
 from .knowledge import significant, with_error
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
+from ..dynamics.friction import law_of
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload
@@ -108,7 +109,7 @@ def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
     charts = [drawings.over_time(f'{series.name} of {series.joint}', series.unit, robot.days,
                                  series.usual + series.values, series.errors)
               for series in robot.series
-              if series.name in named or not named and series.law == 'viscous']
+              if series.name in named or not named and series.law == law_of('damping')]
     rows = [(c.name, c.joint, c.sentence(), significant(c.p_value)) for c in robot.significant]
     return Section(
         f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',

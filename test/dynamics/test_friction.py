@@ -1,12 +1,15 @@
 """Friction laws, their shape constants with errors, and the choice among them."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco_arm
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from ros_inertial_id.dynamics import friction
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
                                                nonlinear_unit, passive_rows, presliding_step)
 from ros_inertial_id.estimation.estimators import weighted
@@ -93,6 +96,25 @@ def test_columns_are_their_formulas(law, shape, formula):
     parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: shape})
     column = friction_column(parameter, q, v, a, np.full(7, -3.0))
     np.testing.assert_allclose(column, formula(q, v, a), atol=1e-12)
+
+
+def test_a_law_says_what_others_ask_of_it():
+    for name, law in LAWS.items():
+        assert law.symbol and law.unit and law.scale > 0.0, name
+        assert law.nonlinear == bool(law.nonlinear_unit) or name == 'power'  # a plain exponent
+        assert not law.tried or law.nonlinear and not (law.always or law.optional), name
+        assert not law.memory or law.dry, name
+        assert law.in_urdf in ('', 'stiffness', *friction.JOINT_TERMS), name
+
+
+def test_nobody_else_names_a_law():
+    home = Path(friction.__file__).resolve()
+    package, names = home.parents[1], LAWS.keys() - {'offset'}  # limits and motions have offsets
+    namers = {str(file.relative_to(package)) for file in package.rglob('*.py') if file != home
+              and any(isinstance(node, ast.Constant) and node.value in names
+                      for node in ast.walk(ast.parse(file.read_text())))}
+    assert namers <= {'checks/samples.py', 'identification/choose/choice.py',
+                      'identification/reduce/reduction.py'}
 
 
 def test_presliding_follows_the_differential_equation_and_holds_at_rest():

@@ -14,11 +14,11 @@ from live_graph import PATIENCE  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
 
+from ros_inertial_id.dynamics.friction import laws_by_default  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
-from ros_inertial_id.methods.serial_arm import USUAL  # noqa: E402
 from ros_inertial_id.nodes.online import Online  # noqa: E402
 from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
 
@@ -32,7 +32,8 @@ def moving(tmp_path_factory):
     recording, _ = arm_recordings.simulated(arm_recordings.random_arm_motion(5), SECONDS)
     path = tmp_path_factory.mktemp('online') / 'bag'
     write_recording(path, recording)
-    options = replace(options_class('serial_arm')(), friction=USUAL)  # all that is learnt online
+    # All that is learnt online.
+    options = replace(options_class('serial_arm')(), friction=laws_by_default())
     return path, identify([recording], options).model
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import slider_crank_lagrangian as crank
 
+from ros_inertial_id.dynamics.friction import laws_by_default
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.methods.serial_arm import USUAL
 from ros_inertial_id.procedures.online import OnlineIdentification
 
 OPTIONS = options_class('serial_arm')(cutoff=8.0)
@@ -36,7 +36,7 @@ def arm():
 @pytest.fixture(scope='module')
 def offline(arm):
     """Return the model of the same recording, with all the laws that are learnt online."""
-    return identify([arm[2]], replace(OPTIONS, friction=USUAL), urdf=arm[0]).model
+    return identify([arm[2]], replace(OPTIONS, friction=laws_by_default()), urdf=arm[0]).model
 
 
 def pieces(recording, seconds=1.0):

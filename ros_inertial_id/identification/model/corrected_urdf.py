@@ -253,10 +253,9 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
            and LAWS[p.law].brakes]
     if not own:
         return {}
-    if {p.law for p, _ in own} <= {'viscous', 'coulomb', 'coulomb_atan', 'stiction'}:
-        slow = sum(x for p, x in own if p.law != 'viscous')
-        fast = sum(x for p, x in own if p.law == 'viscous')
-        return {'damping': max(float(fast), 0.0), 'friction': max(float(slow), 0.0)}
+    if all(LAWS[p.law].in_urdf for p, _ in own):
+        return {name: max(float(sum(x for p, x in own if LAWS[p.law].in_urdf == name)), 0.0)
+                for name in ('damping', 'friction')}
     v = top * np.linspace(0.05, 1.0, 20)
     none = np.zeros_like(v)
     curve = sum(x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2

@@ -9,6 +9,7 @@ from .outcome import base_entries, provenance, robot_entry
 from ..identified_model import IdentifiedModel
 from ..prepare.mounting import structural_base
 from ..settings import load_options
+from ...dynamics.friction import law_of, LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...dynamics.robot_model import gravity_from_mounting, RobotModel
 from ...errors import RobotModelError
@@ -18,7 +19,6 @@ from ...methods import METHODS
 
 EVERYWHERE = [-np.inf, np.inf]  # a description knows no validity range
 FAST = 10.0  # [rad/s or m/s] of joints without a velocity limit, for curves over the speed
-LAWS = ('viscous', 'coulomb')  # what <dynamics damping= friction=> means
 
 
 def described_model(urdf: str, mounting: str, changes: dict[str, Any]) -> IdentifiedModel:
@@ -30,8 +30,9 @@ def described_model(urdf: str, mounting: str, changes: dict[str, Any]) -> Identi
     mounting : see ``gravity_from_mounting``; changes : {option: value}, locked_joints for example
     RobotModelError for a description without inertias, or of no tree.
     """
-    name, options = load_options('', '', {'friction': list(LAWS), 'coulomb_width': 0.0,
-                                          'mounting': mounting, **changes})
+    name, options = load_options('', '', {
+        'friction': [law_of('damping'), law_of('friction')], 'coulomb_width': 0.0,
+        'mounting': mounting, **changes})
     method = METHODS[name]
     gravity = gravity_from_mounting(mounting, magnitude=options.gravity_magnitude)
     robot = method.build(urdf, options, gravity)
@@ -61,6 +62,5 @@ def _described(robot: RobotModel, parameter: Parameter) -> float:
     if not parameter.law:
         return parameter.nominal
     model = robot.pin_model
-    numbers = {'viscous': model.damping, 'coulomb': model.friction}.get(parameter.law)
     place = model.joints[1 + robot.joint_names.index(parameter.owner)].idx_v
-    return 0.0 if numbers is None else float(numbers[place])
+    return float(getattr(model, LAWS[parameter.law].in_urdf)[place])

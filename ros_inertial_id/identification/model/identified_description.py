@@ -15,16 +15,14 @@ import numpy as np
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
 from ..identified_model import IdentifiedModel
-from ...dynamics.friction import friction_column, LAWS
+from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
-AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
-HELD = ('viscous', 'coulomb', 'armature', 'spring')  # laws that a joint of MJCF can have
 
 
 def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
@@ -56,8 +54,8 @@ def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     tree = tree_of(robot)
     text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
     pushing = {p.name for p, x in zip(model.parameters, model.values)
-               if p.law == 'spring' and x < 0.0}
-    lines = _beyond(model, tree, lambda p: p.law in HELD and p.name not in pushing)
+               if p.law and LAWS[p.law].in_urdf == 'stiffness' and x < 0.0}
+    lines = _beyond(model, tree, lambda p: LAWS[p.law].in_urdf and p.name not in pushing)
     comment = _comment(model, lines)
     return text.replace('>\n', f'>\n{comment}\n', 1), lines
 
@@ -102,9 +100,7 @@ def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
 def _in_urdf(text: str, parameter: Parameter) -> bool:
     """Return whether <dynamics> of the parameter's joint holds what it means."""
     dynamics = xml.fromstring(text).find(f"joint[@name='{parameter.owner}']/dynamics")
-    name = 'damping' if parameter.law == 'viscous' else 'friction'
-    return (parameter.law in AS_DAMPING and dynamics is not None
-            and dynamics.get(name) is not None)
+    return dynamics is not None and LAWS[parameter.law].in_urdf in dynamics.keys()
 
 
 def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
@@ -141,13 +137,26 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
                                     pos=_numbers(robot.translations[i]),
                                     quat=_numbers(quaternion))
         _inertial(parents[i], values[first[link]:first[link] + 10])
-        own = {p.law: float(x) for p, x in zip(parameters, values) if p.owner == joint}
-        terms = {**damping_and_friction(parameters, values, joint, speeds.get(joint, 1.0)),
-                 'armature': own.get('armature', 0.0)}
+        terms = joint_terms(parameters, values, joint, speeds.get(joint, 1.0))
         # A spring that pushes away from its zero is what something else was taken for.
-        _joint(parents[i], robot, i, {**terms, 'stiffness': max(0.0, own.get('spring', 0.0))})
+        terms['stiffness'] = max(0.0, terms['stiffness'])
+        _joint(parents[i], robot, i, terms)
     xml.indent(root)
     return xml.tostring(root, encoding='unicode') + '\n'
+
+
+def joint_terms(parameters: Sequence[Parameter], values: np.ndarray, joint: str,
+                top: float) -> dict[str, float]:
+    """
+    Return {damping, friction, armature, stiffness: number} of a joint, as pinocchio and MJCF have.
+
+    parameters, values : (p,); top : see ``damping_and_friction``
+    """
+    out = dict.fromkeys((*JOINT_TERMS, 'stiffness'), 0.0)
+    for p, x in zip(parameters, values):
+        if p.law and p.owner == joint and not LAWS[p.law].brakes and LAWS[p.law].in_urdf:
+            out[LAWS[p.law].in_urdf] = float(x)
+    return {**out, **damping_and_friction(parameters, values, joint, top)}
 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:

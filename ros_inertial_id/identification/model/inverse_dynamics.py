@@ -19,12 +19,17 @@ from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
 from ...methods.capabilities import DirectTorques
 
-INERTIAL = ('', 'armature')  # laws whose torque is linear in a; '' is a body
+
+def _inertial(p: Parameter) -> bool:
+    """Return whether a torque is linear in the acceleration: of a body or a rotor."""
+    return not p.law or p.law in LAWS and LAWS[p.law].inertial
+
+
 _KINDS: dict[str, Callable[[Parameter], bool]] = {
     'all': lambda p: True,
     'bodies': lambda p: not p.law,
-    'inertial': lambda p: p.law in INERTIAL,
-    'friction': lambda p: p.law not in INERTIAL and not (p.law in LAWS and LAWS[p.law].position)}
+    'inertial': _inertial,
+    'friction': lambda p: not (_inertial(p) or p.law in LAWS and LAWS[p.law].position)}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ import numpy as np
 
 from .state import MechanismState
 from ..bodies.method import Hypothesis, likeliest, SURE
+from ..dynamics.force_elements import SPRING
 from ..dynamics.mechanism import Mechanism
+from ...dynamics.friction import LAWS
 from ...jackknife import left_out, standard_errors
 
 STRETCHES = 16  # left out one by one
@@ -85,7 +87,7 @@ def _gains(robot: Mechanism) -> Iterator[Hypothesis[MechanismState]]:
 
 
 def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
-    for j in _without(robot, ('viscous', 'coulomb', 'presliding')):
+    for j in _without(robot, [name for name, law in LAWS.items() if law.brakes]):
         name, slides = robot.joint_names[j], robot.prismatic[j]
         width = SLOW * float(np.sqrt(np.mean(state.v[:, j] ** 2))) + 1e-12
 
@@ -104,7 +106,7 @@ def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[M
 
 
 def _springs(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
-    for j in _without(robot, ('spring', 'preload')):
+    for j in _without(robot, (SPRING, 'preload')):
         name, slides = robot.joint_names[j], robot.prismatic[j]
         middle = float(state.q[:, j].mean())
 

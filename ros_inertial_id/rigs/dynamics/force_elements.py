@@ -18,19 +18,22 @@ from typing import Any, Callable
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS, of_slide
+from ...dynamics.friction import (check_laws, COULOMB_WIDTHS, friction_column, friction_parameters,
+                                  given_widths, law_of, LAWS, of_slide)
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
 from ...options import option
 
-# Of Coulomb's step, in sizes of the loops per second.  A cylinder that moves by centimetres is
+# Of COULOMB_WIDTHS, in sizes of the loops per second.  A cylinder that moves by centimetres is
 # slow all the time: a step as wide as a joint's in rad/s would be a line to it.
 SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 STIFFEST = 1e6  # [N m/rad] of a joint, before data
+SPRING = law_of('stiffness')
 # Laws without a corner.
-SMOOTH = ('spring', 'preload', 'damper', 'viscous', 'offset', 'armature')
+SMOOTH = ('preload', 'damper',
+          *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)))
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,13 @@ class JointForce:
         q, v, a, R = (x[:, self.joint] if self.against is None else
                       x[:, self.joint] - x[:, self.against]
                       for x in (state.q, state.v, state.a, state.R))
-        if self.parameter.law == 'spring':
-            force = q - self.rest
-        elif self.parameter.law == 'preload':
+        if self.parameter.law == 'preload':
             force = np.ones(len(q))
         elif self.parameter.law == 'damper':
             force = v
         else:
-            developed = state.alone and self.parameter.law == 'presliding'
-            force = friction_column(self.parameter, 0.0 * q if developed else q, v, a)
+            developed = state.alone and LAWS[self.parameter.law].memory
+            force = friction_column(self.parameter, 0.0 * q if developed else q - self.rest, v, a)
         return R * force[:, None]
 
 
@@ -97,7 +98,7 @@ class LineForce:
             for j, u, _ in twists(robot, motions, frame.body, point):
                 slope[:, j] += sign * (along * u).sum(0)
         law = self.parameter.law
-        force = {'spring': length - self.rest, 'preload': np.ones(len(length)),
+        force = {SPRING: length - self.rest, 'preload': np.ones(len(length)),
                  'damper': (slope * state.v).sum(1)}[law]
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
@@ -107,7 +108,7 @@ def elastic_elements(robot: RobotModel, pairs: Mapping[str, str]) -> list[JointF
     out = []
     for joint, motor in pairs.items():
         k = robot.joint_names.index(joint)
-        for symbol, law, unit, size in (('ke', 'spring', 'N m/rad', STIFFEST),
+        for symbol, law, unit, size in (('ke', SPRING, 'N m/rad', STIFFEST),
                                         ('de', 'damper', 'N m s/rad', 1e4)):
             parameter = Parameter(f'{symbol}{k + 1}', of_slide(unit) if robot.prismatic[k] else
                                   unit, 1.0, 0.0, size, joint, law)
@@ -129,14 +130,14 @@ def force_elements(robot: RobotModel, options: ForceOptions,
         check_laws(words[1:])
         for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
             joint = _joint(robot, name, line)
-            given = {'coulomb': (options.coulomb_width,)} if options.coulomb_width >= 0 else {}
+            given = given_widths(options.coulomb_width)
             columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given,
                                           robot.prismatic[joint])
             if robot.prismatic[joint]:
                 columns = [_of_slide(p, size, given) for p in columns]
             out += [JointForce(p, joint) for p in columns]
     _refuse_doubles(out)
-    lines = [('spring', line) for line in options.springs]
+    lines = [(SPRING, line) for line in options.springs]
     lines += [('damper', line) for line in options.dampers]
     for number, (law, line) in enumerate(lines, 1):
         out += _element(robot, law, line, number)
@@ -146,8 +147,8 @@ def force_elements(robot: RobotModel, options: ForceOptions,
 def _of_slide(parameter, size, given):
     """Return a friction Parameter with, where not ``given``, the constants of a slide."""
     constant, law = parameter.nonlinear, LAWS[parameter.law]
-    if constant and parameter.law == 'coulomb' and not given:
-        constant = SLIDE_WIDTHS[law.nonlinear_values.index(constant)] * size
+    if constant and law.has_width and not given:
+        constant = float(np.interp(constant, COULOMB_WIDTHS, SLIDE_WIDTHS)) * size
     elif constant and parameter.law not in given:
         constant *= {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}.get(law.nonlinear_unit, 1.0)
     return replace(parameter, nonlinear=constant)
@@ -168,7 +169,7 @@ def _element(robot, law, line, number):
     kind, count = (words[0] if words else ''), len(words)
     make: Callable[..., JointForce | LineForce]
     try:
-        if kind == 'joint' and law == 'spring' and count in (2, 3):
+        if kind == 'joint' and law == SPRING and count in (2, 3):
             joint = _joint(robot, words[1], line)
             rest = float(words[2]) if count == 3 else None
             unit = 'N' if robot.prismatic[joint] else 'N m'
@@ -186,7 +187,7 @@ def _element(robot, law, line, number):
             'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
     if law == 'damper':
         return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'))]
-    stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, 'spring')
+    stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, SPRING)
     if rest is not None:
         return [make(stiffness, rest=rest)]
     constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 from .rig import displacement, Rest
 from ..bodies.observation import BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
+from ...dynamics.friction import law_of
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 
@@ -32,7 +33,7 @@ def calibration_parameters() -> tuple[Parameter, ...]:
         unit = ('N/m', 'N', 'N m/rad')[(i >= 3) + (j >= 3)]
         out.append(Parameter(f'k_{NAMES[i]}_{NAMES[j]}', unit,
                              float(np.sqrt(K_SCALE[i] * K_SCALE[j])), 0.0, K_PRIOR_SD, 'springs',
-                             'spring'))
+                             law_of('stiffness')))
     out += [Parameter(f'd_{n}', u, 1.0, 0.0, 1e4, 'springs', 'damping')
             for n, u in zip(NAMES, ('N s/m',) * 3 + ('N m s/rad',) * 3)]
     out += [Parameter(f'preload_{n}', u, 1.0, 0.0, 1e5, 'springs', 'preload')
