@@ -8,10 +8,11 @@ are quarters of the time, the fastest motion, the ends of the range and every fo
 simplest is taken that predicts as well as the best within one standard error of the difference
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
-explained.  What the options say is not chosen.
+explained.  A joint has a width of its own where that predicts its own torque better by OWN standard
+errors.  What the options say is not chosen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -31,8 +32,7 @@ from ...methods.capabilities import JointTorques
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
 LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
-COVERED = 0.5   # of the limits of a joint, that positions cover where a law of these is tried
-TINY = 1e-300
+OWN = 2.0       # standard errors: fifteen widths are tried for every joint
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,8 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
     first = _usual(widths)
     systems = Systems(wide, given, places(widths[first], ()))
     tilts = [GRAVITY] * _tilt_is_asked(data, wide)
-    extras = [law for law in sorted(optional) if any(
-        p.law == law and own[k] for k, p in enumerate(parameters))
-        and (not LAWS[law].position or LAWS[law].loaded or _covered(data, wide))]
+    extras = [law for law in sorted(optional)
+              if any(p.law == law and own[k] for k, p in enumerate(parameters))]
     tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
 
     def candidate(width: int, laws: tuple[str, ...]) -> Candidate:
@@ -159,6 +158,12 @@ def choose(data: Dataset, wide: WideFactor) -> Choice:
                 for e in combinations(extras, count) for tilt in {(), tuple(tilts)}]
         models = [candidate(best, e) for e in laws]
         chosen = models[_simplest(models, [len(e) for e in laws])]
+        own_widths = _own_widths(systems, widths, chosen, places)
+        if own_widths != chosen.constants:
+            widths.append(own_widths)
+            best = len(widths) - 1
+            chosen = candidate(best, chosen.extras)
+            candidate(best, tuple(x for x in chosen.extras if x != GRAVITY))
     else:
         chosen = candidate(best, tuple(extras))
     tilt = np.linalg.norm(chosen.params[-2:])
@@ -183,6 +188,32 @@ def _usual(widths: Sequence[Mapping[str, Parameter]]) -> int:
     smooth = [k for k, own in enumerate(widths) if not any(LAWS[p.law].memory
                                                            for p in own.values())]
     return smooth[min(1, len(smooth) - 1)]
+
+
+def _own_widths(systems: Systems, widths: Sequence[Mapping[str, Parameter]], chosen: Candidate,
+                places: Callable[..., np.ndarray]) -> dict[str, Parameter]:
+    """
+    Return {coefficient: Parameter} with widths of their own where they predict their joint better.
+
+    The widest of a law are not asked: nothing bounds them.
+    """
+    out, groups = dict(chosen.constants), list(systems.names)
+    parameters = systems.parameters
+    for name, now in chosen.constants.items():
+        if now.owner not in groups:
+            continue
+        tried = [own[name] for own in widths if name in own]
+        last = {p.law: p for p in tried}
+        inside = [p for p in tried if p != now and p != last[p.law]]
+        at = places(out, chosen.extras)
+        at = at[at != parameters.index(now)]
+        alternatives = np.array([parameters.index(p) for p in (now, *inside)])
+        errors = systems.exchanged(at, alternatives, groups.index(now.owner))
+        gaps = [log_ratio(e, errors[0]) for e in errors[1:]]
+        better = [(gap, p) for (gap, error), p in zip(gaps, inside) if gap < -OWN * error]
+        if better:
+            out[name] = min(better, key=lambda pair: pair[0])[1]
+    return out
 
 
 def resting_columns(wide: WideFactor) -> set[str]:
@@ -211,16 +242,6 @@ def predicts_consistently(data: Dataset) -> bool:
     options = data.options
     return bool(options.consistent or options.estimator == 'ridge' and not options.unconstrained
                 and bodies(data.method.parameters(data.robot, options)))
-
-
-def _covered(data: Dataset, wide: WideFactor) -> bool:
-    """Return whether the motion of every joint covers its range: a law of positions holds there."""
-    robot = data.robot
-    low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
-    high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)
-    way = np.array([np.ptp(wide.ranges.get(j, {}).get('q', (0.0, 0.0)))
-                    for j in robot.joint_names])
-    return bool((way > COVERED * (high - low)).all())
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:

@@ -18,6 +18,9 @@ from ...dynamics.inertial_parameters import Parameter
 from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import RFactors, triangle
 
+# Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
+# consistent ones cannot, and are as near to the description as ones that lean so much on it.
+LEAN = 0.1
 TILT = 0.05   # [rad] by how much a base is tilted that is called upright: prior deviation
 ROUNDS = 3    # of weights by residuals
 LASTING = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
@@ -32,7 +35,8 @@ class Systems:
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     beta : (places,) parameters at which a tilt pulls, those of the description by default
     plain : (k,) places of the model whose residuals give the weights
-    deviation : ({group: sd of its rows}, {group: how many rows say what one would}), found if not given
+    weights : sd (groups,) of rows as if independent, and {group: how many rows say what one
+        would}, found if not given
     """
 
     def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray, *,
@@ -75,7 +79,8 @@ class Systems:
         """Return the rows (size + 2, size + 3) of the prior, its target last."""
         base, size = self.wide.structure.base, self.size + 2
         b, root = len(base), np.diag(1.0 / self.prior_sd)
-        factor = np.linalg.cholesky(base.prior_covariance())
+        lean = np.array([1.0 if base.parameters[k].law else LEAN for k in base.independent])
+        factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))
         root[:b, :b] = solve_triangular(factor, np.eye(b), lower=True)
         return np.column_stack([root * self.prior_sd, root @ self.nominal])
 
@@ -131,12 +136,17 @@ class Systems:
         return triangle(np.asfortranarray(np.column_stack(
             [R[:, places], R[:, size], R[:, size + 1] + R[:, size + 2]])))
 
-    def errors(self, x: np.ndarray, stretches: Sequence[int]) -> np.ndarray:
-        """Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted."""
+    def errors(self, x: np.ndarray, stretches: Sequence[int] | np.ndarray,
+               only: int | None = None) -> np.ndarray:
+        """
+        Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted.
+
+        only : of this group alone, the others zero
+        """
         out = np.zeros((len(stretches), len(self.names), x.shape[1]))
         for row, s in zip(out, stretches):
             for j, name in enumerate(self.names):
-                if name in self._parts[s]:
+                if name in self._parts[s] and only in (None, j):
                     index, R = self._parts[s][name]
                     k = len(index)
                     left = R[:k + 1, k, None] - R[:k + 1, :k] @ x[index]
@@ -162,6 +172,26 @@ class Systems:
             row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
         return out
 
+    def exchanged(self, places: np.ndarray, alternatives: np.ndarray, group: int) -> np.ndarray:
+        """
+        Return squared errors (m, sets, count) of a group's stretches left out, nan elsewhere.
+
+        places : (k,) of the columns; alternatives : (m,) places of which each stands beside them
+        """
+        sets, size = self.wide.left_out(), self.size + 2
+        out = np.full((len(alternatives), len(sets), self.count), np.nan)
+        k = len(places)
+        for n, (one, T) in enumerate(zip(sets, self.without)):
+            R = triangle(np.asfortranarray(np.column_stack(
+                [T[:, places], T[:, alternatives], T[:, size:].sum(1)])))
+            beside, target = R[k:, k:-1], R[k:, -1]
+            share = beside.T @ target / np.maximum((beside ** 2).sum(0), 1e-300)
+            x = np.zeros((size, len(alternatives)))
+            x[places] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
+            x[alternatives, np.arange(len(alternatives))] = share
+            out[:, n, one] = self.errors(x * self.prior_sd[:, None], one, group)[:, group].T
+        return out
+
     def _weigh(self):
         """Find deviations of rows by the plain model, and how many rows say what one would."""
         every = range(self.count)
@@ -170,15 +200,7 @@ class Systems:
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])
-        import os
-        mode = os.environ.get('LAST', 'median2')
-        if mode.startswith('median'):
-            pulls[:] = np.median(pulls) * float(mode[6:])
-        elif mode.startswith('own'):
-            pulls *= float(mode[3:])
-        elif mode.startswith('geo'):
-            pulls = np.sqrt(pulls * np.median(pulls)) * float(mode[3:])
-        self.lasting = dict(zip(self.names, np.maximum(1.0, pulls).tolist()))
+        self.lasting = dict(zip(self.names, np.maximum(1.0, LASTING * pulls).tolist()))
         self.sd = self.sd * np.sqrt(list(self.lasting.values()))
 
     def _pulls(self, j, x):
