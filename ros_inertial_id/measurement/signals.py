@@ -27,7 +27,7 @@ FORGOTTEN = 1e-6  # the kernel ends where its envelope falls below this share of
 # cut off bends the passband by as much, and a turn of a joint by that is below any encoder's noise
 HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
-NOTICED = 1e-2
+NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -320,8 +320,9 @@ def _bands_with_motion(bands, velocity, levels):
         above = slice(k + 1, max(k + 2, np.searchsorted(centres, 2.1 * centre)))
         below = slice(np.searchsorted(centres, centre / 2.1), max(1, k))
         ends = levels[k] > FALLEN * levels[above].min(axis=0)
-        begins = levels[k] > FALLEN * levels[below].min(axis=0)
-        moves = ends & (begins | (velocity[k] > NOTICED * own[k]))
+        flat = ((levels[k] < FALLEN * levels[below].min(axis=0))
+                & (levels[below].max(axis=0) < FALLEN * levels[k]))
+        moves = ends & (~flat | (velocity[k] > NOTICED * own[k]))
         count[moves & (velocity[k] > SHOWN * own.max(axis=1)[k])] = k + 1
     return count
 
