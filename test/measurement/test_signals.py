@@ -182,7 +182,7 @@ def _lines(t, low, high, joints, speed=1.0, seed=1):
 
 GLITCHES = {  # velocities of one joint [rad/s] at t, every so many seconds
     'velocity jumps up and down': lambda t, every: 0.1 * (t // every % 2),
-    'velocity jumps and comes back slowly': lambda t, every: 0.1 * (t > every) * (1 - t / every % 1),
+    'velocity jumps and comes back': lambda t, every: 0.1 * (t > every) * (1.0 - t / every % 1.0),
     'position slips in 16 ms': lambda t, every: 1.2 * np.maximum(
         0.0, np.sin(np.pi * np.minimum(t % every, 0.016) / 0.016)),
     'velocity is wrong for 12 ms': lambda t, every: 0.1 * (t % every < 0.012)}
@@ -207,6 +207,39 @@ def test_a_glitch_of_one_joint_raises_no_cutoff(rate, speed, glitch, measured):
     clean = cutoff(np.zeros(len(t)))
     assert min(3.0 * 3.0, rate / 4) <= clean < 8.0 * 3.0
     assert cutoff(GLITCHES[glitch](t, 10.0)) == pytest.approx(clean, rel=0.3)
+
+
+@pytest.mark.parametrize('every', [1.0, 2.0])
+def test_jumps_that_a_controller_smooths_are_no_motion_up_to_its_bandwidth(every):
+    t = np.arange(60 * 250) / 250.0
+    _, v = _lines(t, 0.1, 3.0, 7, 0.2)
+    wrong = signal.sosfilt(signal.butter(2, 40.0, fs=250.0, output='sos'),
+                           0.1 * (t % every < 0.012))
+    clean = _cutoff(v, 250.0)
+    assert _cutoff(v + np.outer(wrong, np.eye(7)[3]), 250.0) == pytest.approx(clean, rel=0.3)
+
+
+@pytest.mark.parametrize('rate', [100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('before', [0.0, 1.0])
+@pytest.mark.parametrize('share', [0.25, 0.5])
+def test_a_joint_that_is_fast_for_a_while_is_not_cut(rate, before, share):
+    t = np.arange(int(30.0 * rate)) / rate
+    slow = np.sin(2 * np.pi * (0.3 * t[:, None] + np.arange(5) / 5.0))
+    late = t > 30.0 * (1.0 - share)
+    fast = np.where(late, np.sin(2 * np.pi * 8.0 * t), before * np.sin(2 * np.pi * 0.2 * t))
+    assert _cutoff(np.column_stack([slow, fast]), rate) >= min(2.0 * 8.0, rate / 4)
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-5, 1e-4, 3e-4])
+def test_joints_that_move_in_turn_and_rest_are_not_cut(rate, noise):
+    """Quintic moves of one second: most of their acceleration is below 2 Hz."""
+    t = np.arange(int(60.0 * rate)) / rate
+    q = noise * np.random.default_rng(0).normal(size=(len(t), 6))
+    for move in range(30):
+        s = np.clip(t - 2.0 * move - 0.3, 0.0, 1.0)
+        q[:, move % 6] += (-1) ** (move // 6) * s ** 3 * (10.0 - 15.0 * s + 6.0 * s ** 2)
+    assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 2.0, rate / 4)
 
 
 @pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
