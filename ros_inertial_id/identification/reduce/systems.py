@@ -200,7 +200,9 @@ class Systems:
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])
-        self.lasting = dict(zip(self.names, np.maximum(1.0, LASTING * pulls).tolist()))
+        # One joint's are known to a factor of two or so: half way to those of all.
+        lasting = LASTING * np.sqrt(pulls * np.median(pulls))
+        self.lasting = dict(zip(self.names, np.maximum(1.0, lasting).tolist()))
         self.sd = self.sd * np.sqrt(list(self.lasting.values()))
 
     def _pulls(self, j, x):
