@@ -23,6 +23,7 @@ from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.robot import check_robot, with_sums
+from .reduce.systems import Systems
 from .reduce.wide_factor import wide_structure, WideFactor
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
@@ -82,13 +83,13 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         columns = _checked_columns(data)
         if wide is None:
             wide = passes.reduced(data, wide_structure(data, columns))
-        data, wide = aligned(data, wide, passes.reduced)
-        choice = choose(data, wide)
-        solution = fit(data, wide, choice, passes.residuals)
-        crossed = cross_validated(solution, wide)
+        data, systems = aligned(data, Systems(wide, data.robot.gravity_base), passes.reduced)
+        choice = choose(data, systems)
+        solution = fit(data, choice, passes.residuals)
+        crossed = cross_validated(solution)
         rows = passes.explained(solution.data, solution.problem.base.parameters, solution.values,
                                 crossed and crossed.folds)
-        model = model_of(solution, judge(solution, wide, crossed, rows), wide.ranges)
+        model = model_of(solution, judge(solution, crossed, rows))
     return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())
 

@@ -13,10 +13,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
+from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import RFactors, triangle
+from ...measurement.joints.kinematic_state import AT_REST
 
 # Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
 # consistent ones cannot, and are as near to the description as ones that lean so much on it.
@@ -34,15 +37,16 @@ class Systems:
 
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     beta : (places,) parameters at which a tilt pulls, those of the description by default
-    plain : (k,) places of the model whose residuals give the weights
+    plain : (k,) places of the model whose residuals give the weights, the simplest by default
     weights : sd (groups,) of rows as if independent, and {group: how many rows say what one
         would}, found if not given
     """
 
-    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray, *,
+    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray | None = None, *,
                  gravity: np.ndarray | None = None, beta: np.ndarray | None = None,
                  weights: tuple[np.ndarray, dict[str, float]] | None = None) -> None:
-        self.wide, self.given, self.plain = wide, given, plain
+        self.wide, self.given = wide, given
+        self.plain = plain_places(wide) if plain is None else plain
         self.gravity = given if gravity is None else gravity
         structure, self.size = wide.structure, wide.places
         base = structure.base
@@ -160,6 +164,18 @@ class Systems:
                 for one in self.wide.left_out()]
 
     @cached_property
+    def without_each(self) -> list[np.ndarray]:
+        """Return the triangle without each stretch, targets measured and minus the rate."""
+        every = np.arange(self.count)
+        return [self.stacked(np.delete(every, k)) for k in every]
+
+    @cached_property
+    def target(self) -> float:
+        """Return the weighted squared target of all rows."""
+        squares = self.errors(np.zeros((self.size + 2, 1)), range(self.count))[:, :, 0]
+        return float((squares / self.sd ** 2).sum())
+
+    @cached_property
     def whole(self) -> np.ndarray:
         """Return the triangle of all stretches."""
         return self.stacked(range(self.count))
@@ -219,6 +235,28 @@ class Systems:
             R[:, len(index)] - R[:, :len(index)] @ x[index]) for _, R in parts])
         z = pulls @ axes / self.sd[j]
         return float(np.square(z).sum(0).mean())
+
+
+def plain_places(wide: WideFactor) -> np.ndarray:
+    """Return the places (k,) of the simplest model: the laws of every joint, the usual width."""
+    tried = alike_constants(wide.structure)
+    usual, resting = tried[usual_constants(tried)], resting_columns(wide)
+    return np.array([k for k, p in enumerate(wide.structure.parameters_of_places())
+                     if p.name not in resting and usual.get(p.name, p) == p
+                     and not (p.law in LAWS and LAWS[p.law].optional)])
+
+
+def resting_columns(wide: WideFactor) -> set[str]:
+    """
+    Return the names of friction and rotor inertia of joints that stood still.
+
+    The noise of their velocities is all that a fit has for them: what it makes of that would be
+    used as soon as they move.
+    """
+    if not wide.joints:
+        return set()
+    return {p.name for p in wide.structure.columns if p.law and np.ptp(
+        wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST}
 
 
 def _combined(stretch: RFactors, T: np.ndarray, columns: int
