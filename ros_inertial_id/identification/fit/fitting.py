@@ -248,7 +248,10 @@ def _solution(data, choice, system, estimates, refined, given):
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, refined.values if refined else {})
+                    links, inherited, tilt, refined.values if refined else {
+                        name: {'value': p.nonlinear, 'standard_error': None}
+                        for name, p in choice.best.constants.items()
+                        if name in {q.name for q in base.parameters}})
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
