@@ -79,10 +79,7 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
     """
     passes = passes or Passes()
     with one_thread():
-        columns = _checked_columns(data)
-        if wide is None:
-            wide = passes.reduced(data, wide_structure(data, columns))
-        data, wide = aligned(data, wide, passes.reduced)
+        data, wide = aligned_rows(data, passes, wide)
         choice = choose(data, wide)
         solution = fit(data, wide, choice, passes.residuals)
         crossed = cross_validated(solution, wide)
@@ -91,6 +88,19 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         model = model_of(solution, judge(solution, wide, crossed, rows), wide.ranges)
     return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())
+
+
+def aligned_rows(data: Dataset, passes: Passes, wide: WideFactor | None = None
+                 ) -> tuple[Dataset, WideFactor]:
+    """
+    Return a Dataset with efforts read where the motion is, and the WideFactor of its rows.
+
+    passes, wide : see ``identify_data``
+    """
+    columns = _checked_columns(data)
+    if wide is None:
+        wide = passes.reduced(data, wide_structure(data, columns))
+    return aligned(data, wide, passes.reduced)
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

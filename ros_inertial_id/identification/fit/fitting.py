@@ -132,7 +132,7 @@ def fit(data: Dataset, wide: WideFactor, choice: Choice,
         assert links is not None
         angles, covariance = links.found.params[-2:], links.found.cov_params[-2:, -2:]
         gravity = _turned(data.robot.gravity_base, angles)
-        beta = _pulled(wide, problem.base, links.found.values)
+        beta = wide.at_places(problem.base.parameters, links.found.values)
         done = angles @ np.linalg.solve(covariance, angles) < SETTLED ** 2
         data = under_gravity(data, gravity)
         if done:
@@ -296,15 +296,6 @@ def _turned(gravity, angles):
 def _angles_between(given, gravity):
     """Return (2,) the angles about ``across_gravity`` by which ``gravity`` is from ``given``."""
     return across_gravity(given).T @ gravity / np.linalg.norm(given)
-
-
-def _pulled(wide, base, values):
-    """Return the places (P,) of a wide factor with standard parameters ``values`` of a base."""
-    general = wide.structure.base
-    by_name = dict(zip((p.name for p in base.parameters), values[-len(base.parameters):]))
-    out = np.zeros(wide.places)
-    out[:len(general)] = general.reduce([by_name.get(p.name, 0.0) for p in general.parameters])
-    return out
 
 
 def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:

@@ -105,6 +105,17 @@ class WideFactor:
         T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T
 
+    def at_places(self, parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+        """
+        Return (places,) base parameters of the structure's bodies, for ``tilts``.
+
+        values : (p,) standard parameters, after others where a mass is no column of the rows
+        """
+        general, out = self.structure.base, np.zeros(self.places)
+        known = dict(zip((p.name for p in parameters), values[-len(parameters):]))
+        out[:len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
+        return out
+
     def merged(self, other: 'WideFactor') -> 'WideFactor':
         """Return the WideFactor of both, stretch by stretch."""
         rows = np.array([[f.rows() for f in w.by_number] for w in (self, other)])
