@@ -15,7 +15,7 @@ from .finding import CERTAIN, HALF, NOTE
 from .hypothesis import Candidate, UNDESCRIBED
 from .samples import equations, FRICTION
 from ..dynamics.robot_model import STANDARD_GRAVITY
-from ..estimation.gravity_search import DIRECTIONS, sphere, tangent, turned
+from ..estimation.gravity import DIRECTIONS, sphere, tangent, turned
 
 UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description

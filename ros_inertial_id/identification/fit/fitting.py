@@ -26,7 +26,7 @@ from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
 from ...estimation.covariance import robust_errors
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors

@@ -14,7 +14,7 @@ from ..reduce.stretches import STRETCHES
 from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import LAWS
 from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.r_factors import one_thread
 from ...estimation.statistics import dependence
 from ...methods.capabilities import JointMotion

@@ -7,7 +7,7 @@ from .structure import at_constants, structure_of
 from .wide_factor import WideFactor
 from ..identified_model import IdentifiedModel
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.gravity_search import across_gravity
+from ...estimation.gravity import across_gravity
 from ...methods import METHODS
 
 

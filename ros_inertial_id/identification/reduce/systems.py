@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 
 from .wide_factor import WideFactor
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.gravity_search import across_gravity
+from ...estimation.gravity import across_gravity
 from ...estimation.r_factors import RFactors, triangle
 
 TILT = 0.05   # [rad] by how much a base is tilted that is called upright: prior deviation

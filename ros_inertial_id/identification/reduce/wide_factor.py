@@ -94,6 +94,12 @@ class WideFactor:
               self.heavy] = change[k]
         return T
 
+    def with_gravity(self, change: np.ndarray) -> 'WideFactor':
+        """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
+        T = np.eye(self.total.size)
+        T[:, :self.places] = self.under(change)
+        return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
+
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """
         Return T (size, k): torques of unit tilts of gravity [1/rad].
