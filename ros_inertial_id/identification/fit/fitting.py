@@ -20,7 +20,6 @@ from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, grid_of, structure_of
 from ..reduce.systems import TILT
-from ..reduce.wide_factor import WideFactor
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -72,6 +71,11 @@ class Solution:
     tilt: Tilt | None = None
     constants: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """Return {joint or body: {quantity: [smallest, largest]}} of the data."""
+        return self.choice.systems.wide.ranges
+
 
 @dataclass(frozen=True)
 class ConsistentLinks:
@@ -102,15 +106,15 @@ class ConsistentLinks:
         return share @ covariance @ share.T
 
 
-def fit(data: Dataset, wide: WideFactor, choice: Choice,
+def fit(data: Dataset, choice: Choice,
         residuals: Callable[[Dataset, Sequence[Parameter], np.ndarray], Residuals]) -> Solution:
     """
-    Return the Solution of a Choice on the ``wide`` factor of ``data``.
+    Return the Solution of a Choice on the wide factor of ``data``.
 
     residuals : gives the Residuals of standard parameters, where the correlation of rows is not
     known from stretches of distinct motion
     """
-    given, gravity, beta = data.robot.gravity_base, data.robot.gravity_base, choice.systems.beta
+    wide, given, beta = choice.systems.wide, choice.systems.given, choice.systems.beta
     consistently = predicts_consistently(data)
     for _ in range(ROUNDS if choice.tilted else 1):
         problem, stretches = _problem(data, wide, choice, (given, beta))

@@ -19,13 +19,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from .stretches import Numbers, STRETCHES, stretches_of
 from .structure import Structure, structure_of
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.pinocchio_model import slopes_with_positions
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.recording import nothing_left
@@ -226,7 +226,9 @@ def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heav
         rank = np.searchsorted(heavy, keep)
         pulled = np.isin(keep, heavy)
         slopes = method.gravity_slopes(state, robot, pulled)
-    efforts = _effort_columns(robot, state) if joints else None
+    if joints:
+        rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
+        angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):
         part, groups = slice(low, low + len(block.t)), []
@@ -239,23 +241,12 @@ def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heav
                 at, G = slope[j]
                 W += list(G)
                 columns += [places + k * len(heavy) + rank[at] for k in range(3)]
-            if efforts is not None:
-                tau, rate, angle = efforts
-                W += [tau[part].T, rate[part, j][None], angle[part, j].T]
+            if joints:
+                W += [state.tau[part].T, rate[part, j][None], angles[part, j].T]
                 columns.append(places + 3 * len(heavy) + np.arange(2 * joints + 1))
             groups.append(RowGroup(g.name, g.unit, np.concatenate(columns),
                                    np.concatenate(W).T, g.y, g.y_raw))
         yield RegressorBlock(block.t, block.segment, tuple(groups))
-
-
-def _effort_columns(robot: Any, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return efforts (N, n), their rates (N, n), slopes of described torques with angles."""
-    rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
-    model, angle = robot.pin_model, np.empty((*state.tau.shape, len(robot)))
-    scratch = model.createData()
-    for k, x in enumerate(zip(robot.pin_q(state.q), state.v, state.a)):
-        angle[k] = pin.computeRNEADerivatives(model, scratch, *x)[0]
-    return state.tau, rate, angle
 
 
 def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:
