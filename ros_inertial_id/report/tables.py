@@ -9,6 +9,7 @@ from .links import Link, UNITS as LINK_UNITS
 from .recording_words import gravity_used, unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
+from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
@@ -164,11 +165,16 @@ def decisions(model: IdentifiedModel) -> Table:
 
 def _evidence(entry: Mapping[str, Any]) -> str:
     """Return what speaks for a candidate or against it, in words."""
-    worse, error = entry['worse_percent'], entry['worse_error_percent']
-    if entry['chosen'] or not worse:
-        return ''
-    return (f"stretches left out predicted {'worse' if worse > 0.0 else 'better'} by "
-            f'{with_error(abs(worse), error)[0]} ± {significant(error, 2)} %')
+    error, worse, evidence = (entry.get(key) for key in (
+        'left_out_error', 'worse_percent', 'evidence'))
+    words = [] if error is None else [f'residual on parts left out {significant(error)} %']
+    if worse and not entry['chosen']:
+        words.append(f"worse by {with_error(worse, entry['worse_error_percent'])[0]} ± "
+                     f"{significant(entry['worse_error_percent'], 2)} %")
+    if evidence:
+        words.append(f"log-likelihood {'higher' if evidence > 0.0 else 'lower'} by "
+                     f'{abs(evidence):.3g} (odds {odds(abs(evidence))})')
+    return ', '.join(words)
 
 
 def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -11,12 +11,12 @@ from typing import Any
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
-from ..checks.finding import CROSS, DO_NOT_USE, VALIDATION, WRONG
+from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
-CONTRADICTED = 4.0  # standard errors against a given direction that are an alarm
+CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
@@ -79,16 +79,13 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     if len(entries) != 2:
         return
     given, found = entries
-    other = found if given['chosen'] else given
-    gain, error = (abs(other['worse_percent']), other['worse_error_percent'])
-    words = f'{gain:.2g} ± {error:.1g} %'
+    gain = f"{found['evidence']:.0f} (odds {odds(found['evidence'])})"
     if not given['chosen']:
         yield (f"Gravity in the base frame is estimated from the torques, {found['candidate']}; "
-               f'stretches left out are predicted better by {words} than with the mounting given.')
-    elif (-found['worse_percent'] > CONTRADICTED * error
-          and found['tilt_deg'] > max(SAME_MOUNTING, CONTRADICTED * found['standard_error_deg'])):
+               f'log-likelihood higher by {gain} than for the mounting given.')
+    elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
         yield ('Alarm: the torques contradict the mounting given. '
-               f"{found['candidate']} predicts stretches left out better by {words}; "
+               f"{found['candidate']} has a log-likelihood higher by {gain}; "
                'check mounting:, or leave it out and the direction is estimated.')
 
 
