@@ -80,10 +80,7 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
     """
     passes = passes or Passes()
     with one_thread():
-        columns = _checked_columns(data)
-        if wide is None:
-            wide = passes.reduced(data, wide_structure(data, columns))
-        data, systems = aligned(data, Systems(wide, data.robot.gravity_base), passes.reduced)
+        data, systems = aligned_systems(data, passes, wide)
         choice = choose(data, systems)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
@@ -92,6 +89,19 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         model = model_of(solution, judge(solution, crossed, rows))
     return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())
+
+
+def aligned_systems(data: Dataset, passes: Passes, wide: WideFactor | None = None
+                    ) -> tuple[Dataset, Systems]:
+    """
+    Return a Dataset with efforts read where the motion is, and the Systems of its rows.
+
+    passes, wide : see ``identify_data``
+    """
+    columns = _checked_columns(data)
+    if wide is None:
+        wide = passes.reduced(data, wide_structure(data, columns))
+    return aligned(data, Systems(wide, data.robot.gravity_base), passes.reduced)
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

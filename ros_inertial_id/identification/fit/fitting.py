@@ -25,7 +25,7 @@ from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
 from ...estimation.covariance import robust_errors
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
@@ -136,7 +136,7 @@ def fit(data: Dataset, choice: Choice,
         assert links is not None
         angles, covariance = links.found.params[-2:], links.found.cov_params[-2:, -2:]
         gravity = _turned(data.robot.gravity_base, angles)
-        beta = _pulled(wide, problem.base, links.found.values)
+        beta = wide.at_places(problem.base.parameters, links.found.values)
         done = angles @ np.linalg.solve(covariance, angles) < SETTLED ** 2
         data = under_gravity(data, gravity)
         if done:
@@ -303,15 +303,6 @@ def _turned(gravity, angles):
 def _angles_between(given, gravity):
     """Return (2,) the angles about ``across_gravity`` by which ``gravity`` is from ``given``."""
     return across_gravity(given).T @ gravity / np.linalg.norm(given)
-
-
-def _pulled(wide, base, values):
-    """Return the places (P,) of a wide factor with standard parameters ``values`` of a base."""
-    general = wide.structure.base
-    by_name = dict(zip((p.name for p in base.parameters), values[-len(base.parameters):]))
-    out = np.zeros(wide.places)
-    out[:len(general)] = general.reduce([by_name.get(p.name, 0.0) for p in general.parameters])
-    return out
 
 
 def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:

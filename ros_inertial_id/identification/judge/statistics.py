@@ -13,7 +13,7 @@ from ..prepare.mounting import rank_of_bodies
 from ..reduce.stretches import STRETCHES
 from ...dynamics.friction import LAWS
 from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.r_factors import one_thread
 from ...estimation.statistics import dependence
 from ...methods.capabilities import JointMotion

@@ -17,7 +17,7 @@ from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.gravity_search import across_gravity
+from ...estimation.gravity import across_gravity
 from ...estimation.r_factors import RFactors, triangle
 from ...measurement.joints.kinematic_state import AT_REST
 

@@ -94,6 +94,12 @@ class WideFactor:
               self.heavy] = change[k]
         return T
 
+    def with_gravity(self, change: np.ndarray) -> 'WideFactor':
+        """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
+        T = np.eye(self.total.size)
+        T[:, :self.places] = self.under(change)
+        return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
+
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """
         Return T (size, k): torques of unit tilts of gravity [1/rad].
@@ -104,6 +110,17 @@ class WideFactor:
         T = np.zeros((self.total.size, across.shape[1]))
         T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T
+
+    def at_places(self, parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+        """
+        Return (places,) base parameters of the structure's bodies, for ``tilts``.
+
+        values : (p,) standard parameters, after others where a mass is no column of the rows
+        """
+        general, out = self.structure.base, np.zeros(self.places)
+        known = dict(zip((p.name for p in parameters), values[-len(parameters):]))
+        out[:len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
+        return out
 
     def merged(self, other: 'WideFactor') -> 'WideFactor':
         """Return the WideFactor of both, stretch by stretch."""
