@@ -21,7 +21,7 @@ from .thresholds import (ALIKE, BEST, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SU
                          UNIT, VISIBLE, ZERO)
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
-from ..estimation.gravity_search import across_gravity, turned
+from ..estimation.gravity import across_gravity, turned
 from ..identification.choose.choice import LARGEST, log_ratio, resting_columns
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.structure import alike_constants

@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from ..estimation.consistency import consistent_values, Known
 from ..estimation.estimators import ridge
-from ..estimation.gravity_search import across_gravity
+from ..estimation.gravity import across_gravity
 from ..estimation.problem import Problem
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
 from ..identification.fit.fitting import with_angles

@@ -27,7 +27,7 @@ from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
-from ..identification.identify import aligned_rows
+from ..identification.identify import aligned_systems
 from ..identification.passes import Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import any_mounting
@@ -99,7 +99,7 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
                           exists=methods_of(Tiltable))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        data, wide = aligned_rows(data, Passes())
+        data, wide = aligned_systems(data, Passes())
         search = _Search(data, wide)
         best, antipode = search.minima()
         if best.relative > UNEXPLAINED:
