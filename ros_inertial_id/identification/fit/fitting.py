@@ -30,7 +30,8 @@ from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import JointMotion, JointTorques, KnownMass, UnfilteredTorque
+from ...methods.capabilities import (Calibrated, JointMotion, JointTorques, KnownMass,
+                                     NoisyMotion, UnfilteredTorque)
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -123,12 +124,14 @@ def fit(data: Dataset, choice: Choice,
             problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
         noise, problem = _with_correlation(data, problem, choice, residuals)
         free = ESTIMATORS[data.options.estimator](problem)
-        inherited = inherited_errors(data, problem.base, free)
+        inherited = (inherited_errors(data, problem.base, free)
+                     if isinstance(data.method, Calibrated) else None)
         if noise:
             free = noise.with_errors(problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        free = without_noise(data, problem, free)
+        if isinstance(data.method, NoisyMotion):
+            free = without_noise(data, problem, free)
         links = (consistent_links(data, problem, free, inherited, noise)
                  if consistently else None)
         if not choice.tilted:
@@ -145,7 +148,7 @@ def fit(data: Dataset, choice: Choice,
 
 
 def _problem(data, wide, choice, known):
-    """Return the Problem about base columns, angles of gravity last, and R factors of stretches."""
+    """Return the Problem about base columns, angles of gravity last, and that of stretches."""
     given, beta = known
     gravity = data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
