@@ -21,7 +21,7 @@ from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
-from ..identification.identify import aligned_rows
+from ..identification.identify import aligned_systems
 from ..identification.passes import Passes
 from ..identification.prepare.dataset import read_dataset
 from ..identification.reduce.bag_factors import (cache_folder, dataset_of, factors_of, keep,
@@ -220,6 +220,6 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
     data = read_dataset(recordings, options, method, urdf)
     if options.find_time_offset:
         with one_thread():
-            data, _ = aligned_rows(data, Passes())
+            data, _ = aligned_systems(data, Passes())
     held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
     return Plan(method, replace(options, **held), data.robot.urdf, options)
