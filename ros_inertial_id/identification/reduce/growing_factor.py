@@ -88,13 +88,11 @@ class GrowingFactor:
                 self._filled += len(now) * period
                 self._take(piece, block.rows(now), own[now], len(now) * period)
 
-    def wide(self) -> WideFactor | None:
-        """Return the WideFactor of what has come so far, None of nothing."""
+    def wide(self) -> WideFactor:
+        """Return the WideFactor of what has come so far."""
         pieces = list(self._pieces)
         if len(pieces) > 1 and self._filled < 0.5 * self._length:  # too short to judge by
             pieces[-2:] = [pieces[-2].merged(pieces[-1])]
-        if not pieces:
-            return None
         rest = self._empty.by_number[len(pieces):]
         moments = np.array([piece.moments for piece in pieces])
         total = moments.sum(0)
