@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .evidence import Evidence
 from .finding import Finding, NOTE
-from .samples import samples_of
 from ..errors import RecordingError
 from ..identification.prepare.dataset import Dataset
 from ..measurement.joints.observation import with_cutoff

@@ -84,13 +84,3 @@ def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.
         return pin.computeJointTorqueRegressor(model, data, place, v, a) @ bodies
 
     return torque
-
-
-def slopes_with_positions(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
-                          ) -> np.ndarray:
-    """Return d tau / d q (N, n, n) of the bodies as described; q, v, a : (N, n)."""
-    out = np.empty((*q.shape, len(robot)))
-    scratch = robot.pin_model.createData()
-    for k, motion in enumerate(zip(robot.pin_q(q), v, a)):
-        out[k] = pin.computeRNEADerivatives(robot.pin_model, scratch, *motion)[0]
-    return out

@@ -15,7 +15,8 @@ from .capabilities import DirectTorques, JointTorques, Live, Tiltable
 from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
                                  LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, bodies_rows, gravity_slopes, nominal_torques, RegressorBlock, RowGroup
+from ..dynamics.regressor import (BLOCK, bodies_rows, gravity_slopes, nominal_torques,
+                                  RegressorBlock, RowGroup)
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds

@@ -8,12 +8,12 @@ are quarters of the time, the fastest motion, the ends of the range and every fo
 simplest is taken that predicts as well as the best within one standard error of the difference
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
-explained.  A joint has a width of its own where that predicts its own torque better by OWN standard
-errors.  What the options say is not chosen.
+explained.  A joint has a width of its own where that predicts its own torque better by OWN
+standard errors.  What the options say is not chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -247,7 +247,7 @@ def predicts_consistently(data: Dataset) -> bool:
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
-    """Return entries of ``statistics['choices']``: what was chosen, the next best, the plainest."""
+    """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
     best, target = choice.best, choice.systems.target
     others = sorted((c for c in choice.candidates if c is not best),
                     key=lambda c: log_ratio(c.errors, best.errors)[0])

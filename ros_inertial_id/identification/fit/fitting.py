@@ -19,7 +19,7 @@ from .inherited_errors import inherited_errors, motion_noise, MotionNoise, witho
 from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, grid_of, structure_of
-from ..reduce.systems import TILT
+from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -30,7 +30,8 @@ from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import JointMotion, JointTorques, KnownMass, UnfilteredTorque
+from ...methods.capabilities import (Calibrated, JointMotion, JointTorques, KnownMass,
+                                     NoisyMotion, UnfilteredTorque)
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -123,12 +124,14 @@ def fit(data: Dataset, choice: Choice,
             problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
         noise, problem = _with_correlation(data, problem, choice, residuals)
         free = ESTIMATORS[data.options.estimator](problem)
-        inherited = inherited_errors(data, problem.base, free)
+        inherited = (inherited_errors(data, problem.base, free)
+                     if isinstance(data.method, Calibrated) else None)
         if noise:
             free = noise.with_errors(problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        free = without_noise(data, problem, free)
+        if isinstance(data.method, NoisyMotion):
+            free = without_noise(data, problem, free)
         links = (consistent_links(data, problem, free, inherited, noise)
                  if consistently else None)
         if not choice.tilted:
@@ -145,7 +148,7 @@ def fit(data: Dataset, choice: Choice,
 
 
 def _problem(data, wide, choice, known):
-    """Return the Problem about base columns, angles of gravity last, and R factors of stretches."""
+    """Return the Problem about base columns, angles of gravity last, and that of stretches."""
     given, beta = known
     gravity = data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
@@ -229,8 +232,10 @@ def _solution(data, choice, system, estimates, refined, given):
     motion = isinstance(data.method, JointMotion)
     estimate, tilt = links.estimate if links else free, None
     if motion:
-        free = robust_errors(problem, free, stretches, base.prior_covariance())
-        estimate = (robust_errors(problem, estimate, stretches, links.found.prior)
+        # How long residuals last was taken with room to spare: of errors stretches decide.
+        least = 1.0 / LASTING if isinstance(data.method, JointTorques) else 1.0
+        free = robust_errors(problem, free, stretches, base.prior_covariance(), least)
+        estimate = (robust_errors(problem, estimate, stretches, links.found.prior, least)
                     if links else free)
     if choice.tilted:
         tilt = Tilt(given, _angles_between(given, data.robot.gravity_base),
@@ -248,7 +253,10 @@ def _solution(data, choice, system, estimates, refined, given):
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, refined.values if refined else {})
+                    links, inherited, tilt, refined.values if refined else {
+                        name: {'value': p.nonlinear, 'standard_error': None}
+                        for name, p in choice.best.constants.items()
+                        if name in {q.name for q in base.parameters}})
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:

@@ -44,7 +44,8 @@ def cross_validated(solution: Solution) -> CrossValidated | None:
                           else None)
 
 
-def judge(solution: Solution, crossed: CrossValidated | None, explained: Explained) -> dict[str, Any]:
+def judge(solution: Solution, crossed: CrossValidated | None,
+          explained: Explained) -> dict[str, Any]:
     """
     Return the ``statistics`` of a model file: of the fit, and of folds left out of it.
 

@@ -81,7 +81,7 @@ class Systems:
     @cached_property
     def prior(self) -> np.ndarray:
         """Return the rows (size + 2, size + 3) of the prior, its target last."""
-        base, size = self.wide.structure.base, self.size + 2
+        base = self.wide.structure.base
         b, root = len(base), np.diag(1.0 / self.prior_sd)
         lean = np.array([1.0 if base.parameters[k].law else LEAN for k in base.independent])
         factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))

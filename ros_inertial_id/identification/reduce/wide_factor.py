@@ -7,7 +7,8 @@ The wide factor: rows of recordings, written once, as one triangle per row group
 Every later question is algebra on these triangles.  Rows are affine in gravity, W(g') = W +
 (g' - g) G, so that no tilt and no antipode asks for another pass; another sign, order, gain or
 delay of the efforts is another combination of columns; stretches that are left out are triangles
-that are left out; triangles of further recordings merge.
+that are left out; triangles of further recordings merge.  Only friction that grows with the load
+stays as under gravity as given.
 
 A stretch is distinct motion: two periods of a trajectory say no more of what a model lacks than
 one.  Of methods that do not tell motions apart it is a piece of time.
@@ -25,8 +26,7 @@ from .structure import Structure, structure_of
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.pinocchio_model import slopes_with_positions
-from ...dynamics.regressor import RegressorBlock, RowGroup
+from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_positions
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
@@ -43,8 +43,8 @@ class WideFactor:
     heavy : (h,) places of the columns that gravity pulls at, none where its slope is not known
     joints : n joints whose efforts are further columns, 0 without
     numbers : of the stretches of each recording's training samples
-    speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean, of
-        all joints in units of their own
+    speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean,
+        of all joints in units of their own
     ranges : {joint or body: {quantity: [smallest, largest]}}
     """
 
