@@ -88,7 +88,7 @@ class Choice:
 
     def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
-        with_tilt = self._beside(True)
+        with_tilt = self.beside(True)
         if with_tilt is None:
             return None
         places = np.flatnonzero(with_tilt.params)
@@ -103,13 +103,13 @@ class Choice:
         The first two are of the logarithm of squared errors; evidence : log-likelihood difference
         of stretches left out
         """
-        one, other = self._beside(False), self._beside(True)
+        one, other = self.beside(False), self.beside(True)
         if one is None or other is None:
             return 0.0, 0.0, 0.0
         totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in (one, other)]
         return *log_ratio(one.errors, other.errors), 0.5 * (totals[0] - totals[1])
 
-    def _beside(self, tilted: bool) -> Candidate | None:
+    def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
         laws = {x for x in self.best.extras if x != GRAVITY}
         return next((c for c in self.candidates if c.constants == self.best.constants
