@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .contacts import MARGIN
 from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
+from .thresholds import CONTACT_MARGIN
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
@@ -58,7 +58,7 @@ def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[
     for finding in masked:
         columns = [channel.names.index(j) for j in finding.joints if j in channel.names]
         for start, end in finding.windows:
-            margin = MARGIN if finding.name == 'contact' else 1e-6
+            margin = CONTACT_MARGIN if finding.name == 'contact' else 1e-6
             if ordered:  # thousands of windows of hours
                 inside = np.arange(np.searchsorted(t, start - margin),
                                    np.searchsorted(t, end + margin, 'right'))

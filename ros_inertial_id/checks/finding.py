@@ -24,15 +24,13 @@ from typing import Any
 
 import numpy as np
 
+from .thresholds import FIFTH, HALF, LASTING, TENTH, WORSE
+
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
 WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
 
-HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
-LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
-WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
 NATS = 'nats'  # unit of a log-likelihood difference
-CERTAIN = 7.0  # nats: odds of a thousand to one
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
