@@ -15,12 +15,14 @@ from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
 from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
+from ..identification.reduce.wide_factor import WideFactor
 from ..identification.settings import load_options
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
 
+_Read = tuple[Dataset | None, WideFactor | None]  # what checks read and wrote already
 _logger = logging.getLogger(__name__)
 
 
@@ -81,10 +83,10 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     others = several(validate, task.urdf)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
-    training, left_out, found, data = _checked(training, task)
+    training, left_out, found, data, wide = _checked(training, task)
     for name, why in left_out.items():
         _logger.warning('%s is left out: %s', name, why)
-    result = _identified(training, found, data, task, others)
+    result = _identified(training, found, (data, wide), task, others)
     if left_out:
         result.model.provenance['left_out'] = left_out
     if repeated:
@@ -118,12 +120,13 @@ def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
     return _Task(method, settings, text, progress, keep_all)
 
 
-def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | None, task: _Task,
+def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task: _Task,
                 others: Sequence[Recording] = ()) -> spine.Identification:
     """Return the Identification of recordings, with the verdict on it."""
+    data, wide = read
     try:
         if data and not (task.keep_all and any(found.masked)):
-            result = spine.identify_data(replace(data, progress=task.progress), others)
+            result = spine.identify_data(replace(data, progress=task.progress), others, wide=wide)
         else:
             used = list(training) if task.keep_all else cleaned(training, found)
             result = spine.identify(used, followed(task.options, found.checks), validate=others,
@@ -139,9 +142,9 @@ def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | N
 
 
 def _checked(recordings: list[Recording], task: _Task
-             ) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None]:
+             ) -> tuple[list[Recording], dict[str, str], Checkup, *_Read]:
     """
-    Return (recordings that take part, {name: why another does not}, Checkup, Dataset or None).
+    Return (recordings that take part, {name: why another does not}, Checkup, *_Read).
 
     Where none can be used all take part: the verdict says so.
     """
@@ -154,7 +157,7 @@ def _checked(recordings: list[Recording], task: _Task
     part = [k for k, why in enumerate(reasons) if not why]
     return ([recordings[k] for k in part],
             {name_of(r): why for r, why in zip(recordings, reasons) if why},
-            checkup.together([each[k] for k in part]), None)
+            checkup.together([each[k] for k in part]), None, None)
 
 
 def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path = '',
@@ -170,12 +173,12 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
     """
     task = _task(config, options, urdf, progress)
     training = _some(recordings, task.urdf)
-    found, data = checkup.check_and_read(training, task.options, **task.words)
+    found, *read = checkup.check_and_read(training, task.options, **task.words)
     if not isinstance(METHODS[task.method], JointTorques) or (
             len(training) > 1 and found.verdict.word == DO_NOT_USE):
         return found
     try:
-        return judged(found, _identified(training, found, data, task).model.statistics)
+        return judged(found, _identified(training, found, (read[0], read[1]), task).model.statistics)
     except InertialIdError:
         return found
 

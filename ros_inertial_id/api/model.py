@@ -20,7 +20,8 @@ from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
-from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
+from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
+                                                Prediction)
 from ..identification.model.described import described_model
 from ..identification.model.identified_description import (description_of, joint_terms,
                                                            largest_speeds, mjcf_of, tree_of)

@@ -6,36 +6,31 @@ from typing import Any
 
 import numpy as np
 
+from .causes import Arm, causes, LEFT_OUT
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
-from .contacts import without_contacts
-from .evidence import BADLY, Evidence, VISIBLE
-from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
+from .contacts import contacts
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
-from .hypothesis import Fitted
-from .samples import RESTS, samples_of, WIDTH
-from .selection import best_of, hides, mended, NOTHING, OTHERS
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
+from .thresholds import FOREIGN, HALF, NOTHING, RESTS, SLOW, SURE, TENTH, VISIBLE
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
+from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
+from ..identification.choose.choice import log_ratio
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.prepare.time_offset import aligned
-from ..identification.reduce.structure import structure_of
+from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.capabilities import JointTorques
 
-FOREIGN = 0.35    # relative residual that no alternative explains
-UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
-LATE = 'effort delayed'  # of all joints
-CAUSES = 3        # that are mended one after the other
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
@@ -54,11 +49,12 @@ def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Check
 
 def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
                    urdf: str = '', progress: Progress | None = None,
-                   model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
+                   model: IdentifiedModel | None = None
+                   ) -> tuple[Checkup, Dataset | None, WideFactor | None]:
     """
-    Return the Checkup, and the Dataset of all samples that it does not mask, None without one.
+    Return the Checkup, and Dataset and WideFactor of all samples that it does not mask, or None.
 
-    The Dataset is what an identification with these options reads of these recordings.
+    They are what an identification with these options reads and writes of these recordings.
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
@@ -66,25 +62,26 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     RecordingError where no topic carries the joints.
     """
     if not isinstance(METHODS[method], JointTorques):
-        return _of_rig(recordings, options, method, urdf, progress)
+        return *_of_rig(recordings, options, method, urdf, progress), None
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,
-                                   progress=progress, model=model)), None
+                                   progress=progress, model=model)), None, None
     recording = recordings[0]
     with one_thread():
         findings = _signals(recording, options, method, urdf)
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
-        rms, data, before = Rms(), None, masks(findings)
+        rms, data, wide, before = Rms(), None, None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
-            more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
-                                      model, findings)
+            more, rms, data, wide = _models(without_bad(recording, findings)[0], options, method,
+                                            urdf, model, findings)
             findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
-            findings = _saying_how_late(findings, data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
+    if masks(findings) != before:
+        data = wide = None
+    return checkup_of(findings, (share,), **rms), data, wide
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
@@ -143,7 +140,7 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max))
+                      noise=over([c.noise for c in checkups], mean))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
@@ -151,16 +148,15 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual and lasting of the
+    masked : share left out of each recording; rms : torque, nominal, residual and noise of the
         Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
                                             -f.evidence))
-    fit = Judged(rms.get('residual', {}), rms.get('torque', {}))
-    lasting = rms.get('lasting', {})
-    joints = joint_verdicts(fit, rms.get('nominal', {}), order, lasting)
-    whole = whole_verdict(fit, joints, order, lasting)
+    fit = Judged(rms.get('residual', {}), rms.get('torque', {}), noise=rms.get('noise', {}))
+    joints = joint_verdicts(fit, rms.get('nominal', {}), order)
+    whole = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), whole, joints, masked, **rms)
 
 
@@ -204,122 +200,127 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 def _models(recording: Recording, options: Any, method: str, urdf: str,
             model: IdentifiedModel | None, signals: Sequence[Finding]
-            ) -> tuple[list[Finding], Rms, Dataset | None]:
-    """Return the Findings of the model checks, the numbers of a Checkup, and the Dataset."""
+            ) -> tuple[list[Finding], Rms, Dataset | None, WideFactor | None]:
+    """Return the Findings with a model, the numbers of a Checkup, Dataset and WideFactor."""
     try:
-        data = read_dataset([recording], options, method, urdf)
-        values = None if model is None else model.values[:10 * len(data.robot)]
-        data, other, unused = by_best_velocity(data, signals, values)
+        data, other, used = by_best_velocity(
+            read_dataset([recording], options, method, urdf), signals)
         # Velocities that lag make causes where there are none.
         lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
-        evidence = Evidence(samples_of(differentiated(data, other) if lag else data, values))
+        asked = differentiated(data, other) if lag else data
+        arm = _arm(asked, model)
+        touched = contacts(asked, arm.systems, arm.places)
+        if masks(touched):
+            found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
+                                     model, signals)
+            return [*found, *touched], *others
+        found, change = causes(arm)
+        if found:
+            efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
+            touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
+        found = found or _in_degrees(arm)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
-                        'recordings', (), WRONG, 'see the reason')], {}, None
-    findings, base = _causes(evidence)
+                        'recordings', (), WRONG, 'see the reason')], {}, None, None
+    left = _large_residual(arm, found)
+    if any(f.name in NO_CAUSE for f in left):
+        found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
-        findings = [f for f in findings if f.name != 'description of another robot']
-    findings += unused
-    findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
-    nominal = evidence.nominal if evidence.samples.described else base.torque
-    t = evidence.samples.motion.t
-    lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
+        left = [f for f in left if f.name != 'description of another robot']
+    found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
+    torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.
-    moved = [(j, data.robot.joint_names[j]) for j in np.flatnonzero(~evidence.samples.still)]
-    return findings, {name: {joint: float(values[j]) for j, joint in moved}
-                      for name, values in (('torque', base.torque), ('nominal', nominal),
-                                           ('residual', base.residual), ('lasting', lasting))
-                      }, data
+    return found, {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
+                          if moved}
+                   for name, values in (('torque', torque), ('residual', residual),
+                                        ('nominal', nominal if arm.described else torque),
+                                        ('noise', _noise(arm)))}, *(
+                                            (data, arm.wide) if asked is data else (None, None))
 
 
-def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
-    """Return the ``findings`` with the delay of all efforts as the identification finds it."""
-    if data is None or not any(f.name == LATE for f in findings):
-        return list(findings)
-    columns = data.method.parameters(data.robot, data.options)
-    before, after = (one.observations[0].summary for one in (
-        data, aligned(data, structure_of(data.method, data.robots, columns))))
-    if after.get('time_offset') == before.get('time_offset'):  # none is found
-        return list(findings)
-    delay, error = (1e3 * after[f'time_offset_{key}'] for key in ('found', 'error'))
-    says = (f'the efforts are {abs(delay):.1f} +- {error:.1g} ms '
-            f'{"behind" if delay > 0 else "ahead of"} the motion')
-    return [replace(f, says=says + f.says[len(f.says.split(OTHERS)[0]):]) if f.name == LATE else f
-            for f in findings]
+def _arm(data: Dataset, model: IdentifiedModel | None) -> Arm:
+    """Return the Arm of a Dataset of one recording, with the masses of a ``model`` if any."""
+    columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
+    return Arm(data, wide_factor(data, wide_structure(data, columns)),
+               data.robot.inertias.ravel() if model is None
+               else model.values[:10 * len(data.robot)])
 
 
-def _resting(evidence: Evidence, severity: str) -> list[Finding]:
-    """Return a Finding of ``severity`` where some joints of ``evidence`` stand still."""
-    still = evidence.samples.still
-    names = tuple(n for n, rests in zip(evidence.samples.robot.joint_names, still) if rests)
-    if not names or still.all():
+def _noise(arm: Arm) -> np.ndarray:
+    """
+    Return (n,) what noise of the efforts leaves behind the filter [N m, N].
+
+    It is as strong there, per band of frequencies, as what the filter takes away of the residual.
+    """
+    summary, systems = arm.data.observations[0].summary, arm.systems
+    above = max(0.5 * summary['rate'] - summary['cutoff'], 1e-9)
+    beta = np.zeros(arm.wide.total.size)
+    beta[:systems.size] = systems.solve(systems.whole, arm.places).sum(1)[:systems.size]
+    raw, filtered = (np.array([arm.wide.total.groups[name].residual(beta, kind) for name in
+                               arm.names]) for kind in (True, False))
+    rows = np.maximum(systems.rows.sum(0), 1.0)
+    return np.sqrt(np.maximum(raw ** 2 - filtered ** 2, 0.0) / rows * summary['cutoff'] / above)
+
+
+def _resting(arm: Arm, severity: str) -> list[Finding]:
+    """Return a Finding of ``severity`` where some joints of an arm stand still."""
+    names = tuple(name for name, moved in zip(arm.names, arm.moved) if not moved)
+    if not names or not arm.moved.any():
         return []
     return [Finding(RESTING, f'{", ".join(names)} stand still: nothing is identified '
                     'of them', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
 
 
-def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
-    """Return the Findings, the strongest cause mended before the next, and the first fit."""
-    causes: list[Finding] = []
-    rest, contacts = without_contacts(evidence)  # mended are the others, which show them no more
-    first, described = rest.base, True
-    for _ in range(CAUSES):
-        best = best_of(rest, {f.name for f in causes})
-        if best is None:
-            break
-        candidate, finding = best
-        causes.append(finding)
-        # What all causes leave together is the description's, if all of each could be mended.
-        described &= finding.name != 'efforts permuted' and finding.severity != NOTE
-        if finding.severity == NOTE:
-            break
-        whole = Evidence(mended(rest.samples, candidate))
-        rest, seen = without_contacts(whole)
-        contacts += seen
-        if whole.base.relative < BADLY:  # what else there is shows once this is mended,
-            other = best_of(rest, {f.name for f in causes}, UNSEEN)
-            if other and hides(other[0]):  # or never would
-                causes.append(other[1])
-                described = False
-            break
-    left = _large_residual(rest, described)
-    if any(f.name in NO_CAUSE for f in left):
-        causes = []  # what does not explain the efforts is no cause
-    return causes + left + contacts, first
+def _in_degrees(arm: Arm) -> list[Finding]:
+    """Return a Finding where motion in degrees explains more: only the torques can tell it."""
+    robot, data = arm.data.robot, arm.data
+    torque, residual, _ = arm.rms()
+    if (np.linalg.norm(residual) < TENTH * np.linalg.norm(torque)
+            or np.any(np.isfinite(robot.lower)) or any(robot.prismatic)):
+        return []
+
+    def radians(series: Mapping[str, Any]) -> dict[str, Any]:
+        return {joint: (t, np.radians(x)) for joint, (t, x) in series.items()}
+
+    turned = data.observed([replace(o, position=radians(o.position), velocity=radians(o.velocity))
+                            for o in data.observations])
+    other = Arm(turned, wide_factor(turned, arm.wide.structure), arm.nominal)
+    gap, error = log_ratio(*(x.as_recorded[LEFT_OUT].mean(2) for x in (other, arm)))
+    if gap > -SURE * error:
+        return []
+    return [Finding('position in degrees', 'positions and velocities of all joints are in degrees',
+                    'left-out residual', float(100.0 * (1.0 - np.exp(0.5 * gap))),
+                    '% of the residual', arm.names, WRONG, 'publish radians')]
 
 
-def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
-    """Return a Finding where motion, or what is ``described``, does not explain the efforts."""
-    base, moves = evidence.base, ~evidence.samples.still
-    names, speed = evidence.samples.robot.joint_names, np.abs(evidence.samples.motion.v)
-    relative = float(np.linalg.norm(base.residual[moves])
-                     / max(np.linalg.norm(base.torque[moves]), 1e-300))
-    nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
-    moving = float((speed > WIDTH).any(axis=1).mean())
-    if (relative > FOREIGN and moving < RESTS) or not moves.any():
+def _large_residual(arm: Arm, found: Sequence[Finding]) -> list[Finding]:
+    """Return a Finding where motion, or what is described, does not explain the efforts."""
+    torque, residual, nominal = (x[arm.moved] for x in arm.rms())
+    speed = np.concatenate([np.abs(state.v) for _, state in arm.data.states(training=True)])
+    moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
+    total = max(float(np.linalg.norm(torque)), 1e-300)
+    relative = float(np.linalg.norm(residual)) / total
+    if (relative > FOREIGN and moving < RESTS) or not arm.moved.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'at rest the efforts show static friction and contact', 'speeds above '
-                        f'{WIDTH:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
-                        DOUBTFUL if moves.any() else WRONG, 'record a motion')]
+                        f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
+                        DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
+    if any(f.severity != NOTE for f in found) and relative < NOTHING:
+        return []
     if relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
-                        'left-out residual against predicting zero', nats, 'nats', names, WRONG,
+                        'left-out residual against predicting zero', 100.0 * relative,
+                        '% of the torque', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
-    if relative > FOREIGN:
-        return [_foreign(nats, names, f'{100 * relative:.0f} % relative residual')]
-    nominal = evidence.nominal
-    alone = float(np.linalg.norm(nominal[moves]) / np.linalg.norm(base.torque[moves]))
-    if described and evidence.samples.described and relative > 2 * VISIBLE and alone > HALF:
-        nats = float((evidence.effective * np.log(nominal / base.residual)).sum())
-        return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
-                         f'{100 * relative:.0f} % with any bodies')]
+    alone = float(np.linalg.norm(nominal)) / total
+    if relative > FOREIGN or (arm.described and relative > 2 * VISIBLE and alone > HALF
+                              and not found):
+        return [Finding('description of another robot', 'this description does not explain the '
+                        f'efforts: {100 * alone:.0f} % relative residual by it alone, '
+                        f'{100 * relative:.0f} % with any bodies', 'left-out residual and '
+                        'description alone, no alternative is better', 100.0 * relative,
+                        '% of the torque', names, WRONG,
+                        'give the --urdf of this robot, with its joints in this order')]
     return []
-
-
-def _foreign(nats: float, names: tuple[str, ...], why: str) -> Finding:
-    return Finding('description of another robot', 'this description does not explain the '
-                   f'efforts: {why}', 'left-out residual and description alone, no alternative is '
-                   'better', nats, 'nats', names, WRONG,
-                   'give the --urdf of this robot, with its joints in this order')

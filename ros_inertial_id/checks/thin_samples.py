@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .thresholds import CONTACT_SLOW, MOTION_BEGINS
-from ..estimation.gravity_search import across_gravity
+from ..estimation.gravity import across_gravity
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
 

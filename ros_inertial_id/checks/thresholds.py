@@ -7,13 +7,13 @@ The checks, the report, the nodes and the documentation read it; none has thresh
 # Verdicts: of the residual of a joint relative to its torque, RMS over RMS, on data left out.
 HALF = 0.5      # more is left: a model explains three quarters of the variance at least
 FIFTH = 0.2     # more is left: the numbers are usable, not good
-TENTH = 0.1     # more is left and lasts: something that the model lacks
-LASTING = 0.3   # [s] for which a residual is correlated that no filter makes so
+TENTH = 0.1     # more is left and systematic: something that the model of the joint lacks
+SYSTEMATIC = 0.03   # of all torques: the same for the robot
+BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sensor explains it
 WORSE = 1.3     # times what the description alone leaves, whose friction is fitted as well
 
 # Findings
 CERTAIN = 7.0   # nats: odds of a thousand to one, below which no cause is named
-VISIBLE = 0.02  # of all torques: less is not worth a word
 
 # Contacts
 CONTACT_WINDOW = 0.2     # [s] over which residuals are averaged
@@ -28,3 +28,26 @@ PUSH_LESS = 0.9          # of its residual, that a long push leaves of a joint t
 VELOCITY_SEEN = 0.005    # relative disagreement: less changes no torque
 VELOCITY_FOREIGN = 0.5   # relative disagreement: more is no copy of the motion, but another thing
 VELOCITY_BETTER = 1.05   # times the residual of the usual kind: noise that differs makes less
+
+# Causes, by errors of stretches that are left out
+SURE = 4.0      # standard errors over stretches by which a cause predicts better than none
+VISIBLE = 0.02  # of all torques: a cause that removes less is not worth a word
+OF_JOINT = 0.1  # of a joint's torque: the same for the joint where it removes most
+BEST = 0.01     # of a joint's torque: no model is better, and what is below is no evidence
+ALIKE = 1.1     # factor between two residuals that says nothing
+
+# Causes, by their size: less is no fault, or what friction and elasticity do
+GAIN = 1.1         # factor of one joint
+UNIT = 1.5         # factor of all joints, and between joints
+LATE = 0.004       # [s] of all joints
+LATE_ALONE = 0.012  # [s] of one joint
+TOO_LATE = 0.02    # [s]: mend it first
+ZERO = 0.02        # [rad, m] of an encoder
+TURNED = 0.087     # [rad] of gravity, 5 degrees
+LOAD = 0.1         # [kg] at the last link
+
+# What no cause explains, of all torques
+FOREIGN = 0.35  # is left by any bodies: another robot
+NOTHING = 0.9   # is left: the efforts have nothing to do with the motion
+RESTS = 0.1     # of the samples: an arm that moves in less is at rest
+SLOW = 0.03     # [rad/s]: an arm that moves less is at rest

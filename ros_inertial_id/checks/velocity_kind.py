@@ -57,8 +57,8 @@ def by_best_velocity(data: Dataset, findings: Sequence[Finding]
         return data, other, usual
     if more < max(np.log(VELOCITY_BETTER), error):
         return data, other, usual
-    better = (f'predict the efforts better in cross-validation ({100 * np.exp(-more):.2g} % of the '
-              'residual that the others leave)')
+    better = (f'predict the efforts better in cross-validation ({100 * np.exp(-more):.2g} % of '
+              'the residual that the others leave)')
     return other, data, (
         said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
         else said(USED, f'{differ}, and are used all the same: they {better}'))

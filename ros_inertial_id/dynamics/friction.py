@@ -43,7 +43,7 @@ class Law:
     in_urdf : attribute of a joint that means the same: damping and friction of URDF, armature
         and stiffness of MJCF and pinocchio
     always : of every joint by default
-    tried : constants of which the default takes one, the same in all joints
+    tried : by default, with one of its constants, or another such law of the same symbol
     optional : by default where it predicts better
     """
 
@@ -62,13 +62,13 @@ class Law:
     wears: str = ''
     in_urdf: str = ''
     always: bool = False
-    tried: tuple[float, ...] = ()
+    tried: bool = False
     optional: bool = False
 
     @property
     def by_default(self) -> bool:
         """Return whether an identification has or tries it where no laws are named."""
-        return self.always or self.optional or bool(self.tried)
+        return self.always or self.optional or self.tried
 
     @property
     def nonlinear(self) -> bool:
@@ -228,9 +228,9 @@ LAWS = {
     'viscous': Law('fv', 'N m s/rad', 1.0, _viscous, always=True, wears='viscous friction',
                    in_urdf='damping'),
     'presliding': Law('fc', 'N m', 1.0, _presliding, PRESLIDING_DISTANCES, 'rad', dry=True,
-                      memory=True, wears='Coulomb friction', tried=(0.001, 0.01)),
+                      memory=True, wears='Coulomb friction', tried=True),
     'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s', dry=True,
-                   wears='Coulomb friction', in_urdf='friction', tried=(0.001, 0.02, 0.08, 0.3)),
+                   wears='Coulomb friction', in_urdf='friction', tried=True),
     'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s', dry=True,
                         wears='Coulomb friction', in_urdf='friction'),
     'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True, dry=True),

@@ -302,6 +302,17 @@ def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
         out.append(own)
     return out
 
+
+def slopes_with_positions(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray
+                          ) -> np.ndarray:
+    """Return d tau / d q (N, n, n) of the bodies as described; q, v, a : (N, n)."""
+    out = np.empty((*q.shape, len(robot)))
+    scratch = robot.pin_model.createData()
+    for k, motion in enumerate(zip(robot.pin_q(q), v, a)):
+        out[k] = pin.computeRNEADerivatives(robot.pin_model, scratch, *motion)[0]
+    return out
+
+
 def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """
     Return the torques (N, n) [N m] ([N] of sliders) that move the bodies as described.

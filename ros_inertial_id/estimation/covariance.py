@@ -2,8 +2,8 @@
 Covariance over stretches of the motion (cov_type: stretches).
 
 What differs between stretches more than white noise lets one expect is model error, which belongs
-into the standard errors: they are clusters of residuals (Bell and McCaffrey 2002).  What a model lacks for
-seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it: stretches are
+into the standard errors: they are clusters of residuals (Bell and McCaffrey 2002).  What a model
+lacks for seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it: stretches are
 joined until they are several times longer (Kuensch 1989).
 """
 

@@ -1,13 +1,10 @@
 """Cross-validation by R factors: every stretch predicted from the others (Stone 1974)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from .base_parameters import BaseParameters
-from .estimators import params_of
-from .problem import Estimate, Problem, solve_positive
 from .r_factors import merge, RFactors
 from .residuals import Fit
 
@@ -67,25 +64,3 @@ def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np
             fit.residual[name] = fit.residual.get(name, 0.0) + group.residual(beta) ** 2
             fit.target[name] = fit.target.get(name, 0.0) + group.target() ** 2
     return fit
-
-
-def without_each(A: np.ndarray, b: np.ndarray, information: np.ndarray,
-                 target: np.ndarray) -> np.ndarray:
-    """
-    Return the solutions (count, p) of the sum of normal equations without each in turn.
-
-    A : (count, p, p), b : (count, p) of every part; information (p, p), target (p,) : of the
-    prior, which all have
-    """
-    return np.array([solve_positive(one, x) for one, x in zip(
-        A.sum(0) - A + information, b.sum(0) - b + target)])
-
-
-def parameters_by(estimator: Callable[[Problem], Estimate], base: BaseParameters,
-                  correlation: Mapping[str, float]) -> Callable[[RFactors], np.ndarray]:
-    """
-    Return how an ``estimator`` gives the parameters of R factors about ``base``.
-
-    correlation : group -> see Problem
-    """
-    return lambda factors: params_of(estimator)(Problem(factors, base, dict(correlation)))

@@ -172,16 +172,6 @@ def reciprocal_condition(R: np.ndarray) -> float:
     return float(lapack.dtrcon(R, norm='1', uplo='U')[0])
 
 
-def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """
-    Return the solution x of A x = b.
-
-    A : (p, p) positive definite, or nearly so; b : (p,)
-    """
-    _, x, status = lapack.dposv(A, b)
-    return np.linalg.solve(A, b) if status else x
-
-
 def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     Return the least squares solution of rows of full rank.

@@ -23,6 +23,7 @@ from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.robot import check_robot, with_sums
+from .reduce.systems import Systems
 from .reduce.wide_factor import wide_structure, WideFactor
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
@@ -79,18 +80,28 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
     """
     passes = passes or Passes()
     with one_thread():
-        columns = _checked_columns(data)
-        if wide is None:
-            wide = passes.reduced(data, wide_structure(data, columns))
-        data, wide = aligned(data, wide, passes.reduced)
-        choice = choose(data, wide)
-        solution = fit(data, wide, choice, passes.residuals)
-        crossed = cross_validated(solution, wide)
+        data, systems = aligned_systems(data, passes, wide)
+        choice = choose(data, systems)
+        solution = fit(data, choice, passes.residuals)
+        crossed = cross_validated(solution)
         rows = passes.explained(solution.data, solution.problem.base.parameters, solution.values,
                                 crossed and crossed.folds)
-        model = model_of(solution, judge(solution, wide, crossed, rows), wide.ranges)
+        model = model_of(solution, judge(solution, crossed, rows))
     return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())
+
+
+def aligned_systems(data: Dataset, passes: Passes, wide: WideFactor | None = None
+                    ) -> tuple[Dataset, Systems]:
+    """
+    Return a Dataset with efforts read where the motion is, and the Systems of its rows.
+
+    passes, wide : see ``identify_data``
+    """
+    columns = _checked_columns(data)
+    if wide is None:
+        wide = passes.reduced(data, wide_structure(data, columns))
+    return aligned(data, Systems(wide, data.robot.gravity_base), passes.reduced)
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

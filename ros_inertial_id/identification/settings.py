@@ -1,6 +1,6 @@
 """Settings of an identification: the method's options with those of the estimation; a driver."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
@@ -83,14 +83,22 @@ def prediction_options(model: IdentifiedModel) -> Any:
     # An option that came after the model was made stands at its default.
     names = {f.name for f in fields(kind)}
     known = {name: v for name, v in model.options.items() if name in names}
-    first = model.preprocessing[0]
+    return options_from(kind, {**known, **decided(model.preprocessing, names)}, 'the model')
+
+
+def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> dict[str, Any]:
+    """
+    Return {option: value} of what recordings decided.
+
+    summaries : of the observations; names : of the options that the method has
+    """
+    first, out = summaries[0], dict[str, Any]()
     if 'camera' in first:  # where it was found to stand
-        known.update(camera=tuple(first['camera']), find_camera=False)
-    if 'time_offset' in known:  # what was found, and no more
-        known.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
-    cutoff = max(seen['cutoff'] for seen in model.preprocessing)
-    return options_from(kind, dict(known, cutoff=cutoff, velocity=first['velocity']),
-                        'the model')
+        out.update(camera=tuple(first['camera']), find_camera=False)
+    if 'time_offset' in names:  # what was found, and no more
+        out.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
+    return {**out, 'cutoff': max(seen['cutoff'] for seen in summaries),
+            'velocity': first['velocity']}
 
 
 def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:

@@ -16,7 +16,7 @@ from typing import Iterable, Sequence
 import numpy as np
 
 from .interpolation import longest_gap
-from .spectral import butterworth_kernel, convolve_at, convolve_inside, power_spectrum
+from .spectral import butterworth_kernel, convolve_at, convolve_inside, power_spectra
 from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
@@ -27,6 +27,8 @@ FORGOTTEN = 1e-6  # the kernel ends where its envelope falls below this share of
 # cut off bends the passband by as much, and a turn of a joint by that is below any encoder's noise
 HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
+NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
+NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -243,19 +245,23 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
     pieces : arrays (N_i, n) on a uniform clock; period : [s]
     The spectrum of the acceleration falls with the motion and rises again with the noise (white
     noise in v grows with f^2).  The motion ends where the valley between them begins (median over
-    the joints); what is quiet below the highest harmonic of any joint is no valley.  The torque
+    the joints); what is quiet below the motion of any joint is no valley.  The torque
     goes on: centrifugal terms double the motion's frequencies, friction at reversals trebles
     them; so the cutoff is three times that, never above a quarter of the sampling rate.
     """
     top = HIGHEST / period
-    frequency, power = _mean_spectrum(pieces, period)
+    length = max(len(piece) for piece in pieces)
+    window = int(min(length, max(64, 4.0 / period)))
+    spectra = [power_spectra(piece, period, window) for piece in pieces if len(piece) >= window]
+    frequency, power = spectra[0][0], np.concatenate([p for _, p in spectra])  # (K, F, n)
     # Near half the rate differences of positions show neither motion nor noise.
     bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * top))])
     centres = np.array([np.sqrt(left * right) for left, right, _ in bands])
-    velocity = np.array([power[rows].sum(axis=0) for *_, rows in bands])
-    acceleration = power * (2 * np.pi * frequency[:, None]) ** 2
-    levels = np.array([acceleration[rows].mean(axis=0) for *_, rows in bands])
-    moving = _bands_with_motion(centres, velocity, levels)
+    speed = (power[:, 1:] / frequency[1:, None]).sum(axis=1)  # next to nothing of noise
+    velocity = _lasting([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
+    power *= (2.0 * np.pi * frequency[:, None]) ** 2
+    levels = _lasting([power[:, rows].mean(axis=1) for *_, rows in bands], speed)
+    moving = _bands_with_motion(bands, velocity, levels)
     usable = max(1, sum(left <= top for left, *_ in bands))
     valleys = [_valley(level[:usable], count) for level, count in zip(levels.T, moving)
                if level.max() > 0.0]  # a joint that stands still says nothing
@@ -265,19 +271,21 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
     return float(np.clip(3.0 * valley, 1.0, top)), valley
 
 
-def _mean_spectrum(pieces, period):
-    """Return frequencies (F,) [Hz] and power densities (F, n) of pieces (N_i, n) together."""
-    length = max(len(piece) for piece in pieces)
-    window = int(min(length, max(64, 4.0 / period)))
-    total, weight = np.zeros(1), 0
-    power = np.empty((window // 2 + 1, pieces[0].shape[1]))
-    for piece in pieces:
-        if len(piece) < window:
-            continue
-        for k, column in enumerate(piece.T):
-            frequency, power[:, k] = power_spectrum(column, period, window)
-        total, weight = total + len(piece) * power, weight + len(piece)
-    return frequency, total / weight
+def _lasting(power, speed):
+    """
+    Return the mean power (B, n) over windows, none counted FALLEN times above its NEIGHBOURS.
+
+    power : B times (K, n) in windows; speed : (K, n) of all bands together
+    A velocity that jumps for a moment is in all bands of the two windows that share it; a fast
+    motion lasts for more.  Their median is that of the windows in which the joint moves.
+    """
+    power, count = np.stack(power, axis=1), len(speed)
+    some = np.arange(min(NEIGHBOURS, count))
+    near = np.clip(np.arange(count) - NEIGHBOURS // 2, 0, count - len(some))[:, None] + some
+    speed = speed[near]  # (K, NEIGHBOURS, n)
+    moving = speed >= NOTICED * speed.max(axis=1, keepdims=True)
+    typical = np.nanmedian(np.where(moving[:, :, None], power[near], np.nan), axis=1)
+    return np.minimum(power, FALLEN * typical).mean(axis=0)
 
 
 def _third_octaves(frequency):
@@ -289,20 +297,34 @@ def _third_octaves(frequency):
             in zip(edges[:-1], edges[1:], rows[:-1], rows[1:]) if b > a]
 
 
-def _bands_with_motion(centres, velocity, levels):
+def _bands_with_motion(bands, velocity, levels):
     """
     Return how many bands there are up to the highest in which a joint moves, of each (n,).
 
-    centres : (K,) [Hz]; velocity : (K, n) power in the bands; levels : (K, n) of acceleration
-    A motion is SHOWN by its speed beside that of the fastest joint: noise may accelerate as much.
-    And it ends: within an octave the acceleration has FALLEN, that of noise rises or stays.
+    bands : K as above; velocity : (K, n) power in them; levels : (K, n) of acceleration
+    The band of most speed is motion, and those after it until the speed has FALLEN.  Above them
+    a motion is SHOWN by its speed beside that of the fastest joint (noise may accelerate as
+    much), and it ends: within an octave the acceleration has FALLEN, that of noise rises or stays.
+    Where velocities jump, acceleration is flat up to the bandwidth of the joint: what is flat
+    over the octave below has to be NOTICED in the speed of the joint.
     """
-    speed = np.cumsum(velocity, axis=0).max(axis=1)  # noise beyond a band says nothing of it
+    low, high = np.array([band[:2] for band in bands]).T
+    centres = np.sqrt(low * high)
+    density = velocity / (high - low)[:, None]
     count = np.zeros(velocity.shape[1], int)
+    for j, first in enumerate(np.argmax(density, axis=0)):
+        fallen = FALLEN * density[first:, j] < density[first, j]
+        if fallen.any() and density[first, j] > SHOWN * density.max():
+            count[j] = first + np.argmax(fallen)
+    own = np.cumsum(velocity, axis=0)  # noise beyond a band says nothing of it
     for k, centre in enumerate(centres[:-1]):
-        octave = slice(k + 1, max(k + 2, np.searchsorted(centres, 2.1 * centre)))
-        ends = levels[k] > FALLEN * levels[octave].min(axis=0)
-        count[ends & (velocity[k] > SHOWN * speed[k])] = k + 1
+        below = levels[np.searchsorted(centres, centre / 2.1):max(1, k)]
+        above = levels[k + 1:max(k + 2, np.searchsorted(centres, 2.1 * centre))]
+        flat = (levels[k] < FALLEN * below.min(axis=0)) & (below.max(axis=0) < FALLEN * levels[k])
+        moves = ((levels[k] > FALLEN * above.min(axis=0))
+                 & (velocity[k] > SHOWN * own[k].max())
+                 & (~flat | (velocity[k] > NOTICED * own[k])))
+        count[moves] = k + 1
     return count
 
 

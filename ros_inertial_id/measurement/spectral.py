@@ -62,26 +62,24 @@ def moving_mean(x: np.ndarray, size: int, mode: Literal['symmetric', 'constant']
     return (total[size:] - total[:-size]) / size
 
 
-def power_spectrum(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray, np.ndarray]:
+def power_spectra(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return frequencies (F,) [Hz] and the one-sided power density (F,) of a series [unit^2/Hz].
+    Return frequencies (F,) [Hz] and one-sided power densities (K, F, k) of windows [unit^2/Hz].
 
-    x : (N,); period : [s] between samples; window : samples of a piece, N at most
-    Welch 1967: Hann windows that overlap by half, each without its straight line.
+    x : (N, k); period : [s] between samples; window : samples of a window, N at most
+    As Welch 1967, but not averaged: Hann windows that overlap by half, without their straight
+    lines.
     """
-    pieces = np.lib.stride_tricks.sliding_window_view(x, window)[::window - window // 2]
+    pieces = np.lib.stride_tricks.sliding_window_view(x, window, axis=0)[::window - window // 2]
     line = np.stack([np.ones(window), np.linspace(-1.0, 1.0, window)], axis=1)
     line = np.linalg.qr(line)[0]
     taper = np.hanning(window + 1)[:-1]
-    power, free = np.zeros(window // 2 + 1), taper @ taper
-    for piece in pieces:
-        residual = piece - line @ (line.T @ piece)
-        power += np.abs(fft.rfft(taper * residual)) ** 2
-    power *= 2.0 * period / (free * len(pieces))
-    power[0] /= 2.0  # zero and the Nyquist frequency stand alone
+    residual = pieces - pieces @ line @ line.T  # (K, k, window)
+    power = np.abs(fft.rfft(taper * residual)) ** 2 * (2.0 * period / (taper @ taper))
+    power[..., 0] /= 2.0  # zero and the Nyquist frequency stand alone
     if window % 2 == 0:
-        power[-1] /= 2.0
-    return fft.rfftfreq(window, period), power
+        power[..., -1] /= 2.0
+    return fft.rfftfreq(window, period), power.transpose(0, 2, 1)
 
 
 def butterworth_kernel(period: float, cutoff: float, order: int, half: int) -> np.ndarray:

@@ -15,7 +15,8 @@ from .capabilities import DirectTorques, JointTorques, Live, Tiltable
 from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
                                  LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, bodies_rows, gravity_slopes, nominal_torques, RegressorBlock, RowGroup
+from ..dynamics.regressor import (BLOCK, bodies_rows, gravity_slopes, nominal_torques,
+                                  RegressorBlock, RowGroup)
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
@@ -72,7 +73,7 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         if options.coulomb_width > 10.0:
             raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                               found=options.coulomb_width)
-        widths = _constants(options)
+        widths = given_widths(options.coulomb_width)
         out = []
         for i, link in enumerate(robot.link_names):
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
@@ -188,13 +189,6 @@ def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     # gravity compensation); physically consistent ones cannot, so it has columns of its own.
     return tuple(law for law in laws_by_default()
                  if not LAWS[law].memory or options.coulomb_width < 0)
-
-
-def _constants(options):
-    """Return {law: constants tried for it} where they are not all that the law has."""
-    tried = {name: LAWS[name].tried for name in friction_laws(options) if LAWS[name].tried}
-    return {**(tried if options.friction == ('auto',) else {}),
-            **given_widths(options.coulomb_width)}
 
 
 def _transmissions(robot, parameters):

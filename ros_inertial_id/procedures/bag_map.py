@@ -10,9 +10,11 @@ from typing import Any
 
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import ConfigError, RecordingError
-from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.r_factors import one_thread
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
+from ..identification.reduce.structure import Structure
+from ..identification.reduce.wide_factor import WideFactor
 from ..processes import Function, in_processes, Lost, lost
 
 Report = Callable[[str, int, int], None]
@@ -88,22 +90,23 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     return sorted(kept.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
 
 
-def merge_fold(kept: Sequence[tuple[str, int]], number: int) -> RFactors:
+def merged_stretch(shared: tuple[Structure, Sequence[str]], number: int) -> WideFactor:
     """
-    Return the RFactors of the stretches ``number`` of all bags together.
+    Return the WideFactor of the stretches ``number`` of all bags together, and of no other.
 
-    kept : (file, how many stretches it holds) of every bag
+    shared : structure of the plan, files of the bags
     They are merged in a tree whose depth is that of log2; one per level of it is held.
     """
-    stack: list[tuple[int, RFactors]] = []
-    for file in (file for file, count in kept if count > number):
-        level, own = 0, read_factors(file).stretches[number]
+    structure, files = shared
+    stack: list[tuple[int, WideFactor]] = []
+    for file in files:
+        level, own = 0, read_factors(file, structure, [number])
         while stack and stack[-1][0] == level:
-            level, own = level + 1, stack.pop()[1].merge(own)
+            level, own = level + 1, stack.pop()[1].merged(own)
         stack.append((level, own))
     total = stack.pop()[1]
     while stack:
-        total = stack.pop()[1].merge(total)
+        total = stack.pop()[1].merged(total)
     return total
 
 

@@ -1,7 +1,7 @@
 """
 Drift: what changes in robots from day to day, by the cached factors of their bags.
 
-    model -> plan -> factors per bag (cached) -> per robot: changes of every day -> trends
+    model -> plan -> wide factor per bag (cached) -> per robot: changes of every day -> trends
 
 Of every day friction (viscous, Coulomb, offset), what the last link carries and the direction of
 gravity are estimated anew, all other base parameters held at what all days of the robot together
@@ -9,7 +9,6 @@ say.  Bags in one folder are of one robot.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,13 @@ from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import changes_of, trend_of
 from ..estimation.problem import prior_rows
-from ..estimation.r_factors import merge
-from ..estimation.residuals import merged, Residuals
 from ..identification.identified_model import IdentifiedModel
+from ..identification.passes import some
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import BagFactors, read_factors
+from ..identification.reduce.bag_factors import read_factors
+from ..identification.reduce.model_columns import model_columns
 from ..identification.reduce.plan import Plan, plan_of
-from ..identification.reduce.structure import at_constants, structure_of
+from ..identification.reduce.systems import Systems
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 from ..processes import Lost
@@ -90,51 +89,43 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     (plan, model), (robot, bags) = shared, task
     own = [b for b in bags
            if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
-    base, factors = day_factors(plan, model, own)
-    sigma = row_deviation(merged(f.residuals for f in factors))
-    systems = [f.stretches[0].system(sigma)[:2] for f in factors]
+    base, systems = day_systems(plan, model, own)
     entries, S, spread = change_columns(base)
     values, errors, common = changes_of(systems, S, spread, prior_rows(base))
     series = [Series(name, joint, law, unit, values[:, k], errors[:, k],
                      *_usual(entries, common, k))
               for k, (name, joint, law, unit, _) in enumerate(entries)]
-    days = np.array([f.notes['start_s'] for f in factors]) / DAY
+    days = np.array([b.notes['start_s'] for b in own]) / DAY
     trends = [trend_of(days, one.values, one.errors) for one in series]
     return RobotDrift(robot, DAY * days[0], days - days[0], tuple(b.path for b in own),
                       tuple(series), tuple(change_of(one, trend, float(days[-1] - days[0]))
                                            for one, trend in zip(series, trends) if trend))
 
 
-def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
-                ) -> tuple[BaseParameters, list[BagFactors]]:
+def day_systems(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
+                ) -> tuple[BaseParameters, list[tuple[np.ndarray, np.ndarray]]]:
     """
-    Return base parameters, and the factors of all ``bags`` about these and two tilts of gravity.
+    Return base parameters (b), and of each bag a system (A (k, b + 2), target (k,)).
 
+    Its columns are those of the base and of two tilts of gravity, its rows of unit variance and
+    independent: what lasts in residuals is asked of some bags.
     plan, model : of this kind of robot; RobotModelError where the model is of another robot
     """
     robot = _robot_of(plan, bags[0])
     check_robot(model, robot)
-    structure = structure_of(METHODS[plan.method], [robot], plan.columns)
-    places = structure.places_in(plan.structure)
-    base, T = at_constants(structure, {p.name: p for p in model.parameters})
-    size = int(plan.structure.keep.max()) + 1
-    columns = np.zeros((size + 2, T.shape[1] + 2))
-    columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    factors = [read_factors(b.file) for b in bags]
-    return base, [replace(f, stretches=(merge(f.stretches).combine(columns),)) for f in factors]
+    wides = [read_factors(b.file, plan.structure) for b in some(bags)]
+    base, columns = model_columns(plan, model, wides[0], robot.gravity_base)
+    plain = np.flatnonzero(columns[:wides[0].places].any(axis=1))
+    squares = [Systems(w, robot.gravity_base, plain).sd ** 2 for w in wides]
+    sd = dict(zip(wides[0].groups, np.sqrt(np.mean(squares, axis=0)).tolist()))
+    return base, [read_factors(b.file, plan.structure).total.combine(columns).system(sd)[:2]
+                  for b in bags]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
     """Return the robot of a plan as it was mounted in a bag."""
     return METHODS[plan.method].build(plan.urdf, plan.options,
                                       np.array(bag.notes['gravity_base']))
-
-
-def row_deviation(residuals: Residuals) -> dict[str, float]:
-    """Return group -> standard deviation of an independent row, by ``residuals``."""
-    fit, correlation = residuals.filtered, residuals.correlation()
-    return {name: float(np.sqrt(max(square, 1e-300) / fit.samples * correlation[name]))
-            for name, square in fit.residual.items()}
 
 
 def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.ndarray]:

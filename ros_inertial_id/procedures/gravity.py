@@ -1,11 +1,10 @@
 """
 identify_gravity: the direction of gravity in the base frame, from joint motion and torques alone.
 
-The rows are affine in gravity, W(g) = W0 + gx Gx + gy Gy + gz Gz, so the columns of all four are
-accumulated in one pass and every direction is evaluated from the R factors: two angles are
-searched around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of
-Kaufman's kind) with all inertial parameters free.  From there on the direction is that of the
-identification, which chooses friction laws beside it, and so are its errors.
+Rows of the wide factor are affine in gravity, so every direction is evaluated without another
+pass: directions all around, then two angles beside all parameters (Gauss-Newton).  From there on
+the direction is that of the identification, which chooses friction laws beside it and has
+physically consistent bodies, and so are its errors.
 
 Never a magnitude: it is confounded with mass.  The sign is nearly confounded with the sign of the
 masses: g and -g explain the weights alike, only the inertial coupling distinguishes them.  So the
@@ -13,32 +12,39 @@ sign wants a prior (an IMU, a half-space, the description's nominal inertias), a
 reported.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.friction import LAWS
-from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError
-from ..estimation.gravity_search import (across_gravity, GravitySearch, heavy_columns, tangent,
-                                         turned)
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.gravity import across_gravity, sphere, tangent, turned
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
-from ..identification.choose.choice import choose_model, LARGEST
+from ..identification.choose.choice import choose, LARGEST
+from ..identification.fit.fitting import fit
+from ..identification.identify import aligned_systems
 from ..identification.passes import Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
-from ..identification.prepare.mounting import any_mounting, structural_base
-from ..identification.prepare.time_offset import aligned
-from ..identification.reduce.reduction import reduce_data
+from ..identification.prepare.mounting import any_mounting
 from ..identification.reduce.structure import structure_of
+from ..identification.reduce.systems import Systems
+from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
+UNEXPLAINED = 0.9  # relative residual: gravity explains nothing
+DIRECTIONS = 60  # of the first search: 15 degrees apart
+STEPS = 30
+LONGEST = 0.3  # [rad] of a step
+SMALL = 1e-9   # [rad] of the last step
+SEEN = 1e-10   # of the largest singular value
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,6 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         in whose half-space gravity lies, as a base IMU or a person gives it
     ConfigError for another prior; EstimationError when no direction explains the torques.
     """
-    given = None if isinstance(prior, str) else np.asarray(prior, dtype=float)
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
         raise ConfigError('gravity prior', found=repr(prior),
                           exists=('nominal', 'none', 'a direction X Y Z'))
@@ -94,25 +99,17 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
                           exists=methods_of(Tiltable))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        parameters = [p for p in one_alternative(data.method.parameters(data.robot, options))
-                      if not p.law or not LAWS[p.law].loaded]  # gravity is most of the load
-        base = structural_base(data.method, any_mounting(data.method, data.robot.urdf, options),
-                               parameters)
-        # Upright, so of the local magnitude.
-        search = GravitySearch(base, _accumulate(data, base),
-                               magnitude=float(np.linalg.norm(data.robot.gravity_base)))
-        free, antipode = search.minima(None)
-        if free.relative > 0.9:
+        data, wide = aligned_systems(data, Passes())
+        search = _Search(data, wide)
+        best, antipode = search.minima()
+        if best.relative > UNEXPLAINED:
             raise EstimationError('no direction of gravity explains the torques',
-                                  found=f'a residual of {100 * free.relative:.0f} %',
+                                  found=f'a residual of {100 * best.relative:.0f} %',
                                   do='check the efforts first: inertial-id check')
-        correlation = _correlation(data, base, free)
-        search = replace(search, correlation=correlation,
-                         standard_deviation=free.standard_deviation)
-        return _as_identified(data, _decide(search, free, antipode, given, prior))
+        return _as_identified(data, wide, _decided(search, (best, antipode), prior))
 
 
-def _as_identified(data: Dataset, found: GravityEstimate) -> GravityEstimate:
+def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> GravityEstimate:
     """
     Return the GravityEstimate that an identification reaches from the one of the search.
 
@@ -120,22 +117,21 @@ def _as_identified(data: Dataset, found: GravityEstimate) -> GravityEstimate:
     those over stretches of the motion.  What was found remains where it is none: in the wrong
     half-space no such bodies are near.
     """
-    passes = Passes()
+    gravity, passes = found.gravity_base, Passes()
+    wide = wide.with_gravity(gravity - data.robot.gravity_base)
     data = replace(data, options=replace(data.options, mounting=''), robots=tuple(
-        replace(robot, gravity_base=found.gravity_base) for robot in data.robots))
-    structure = structure_of(data.method, data.robots,
-                             data.method.parameters(data.robot, data.options))
-    data = aligned(data, structure)
-    choice = choose_model(data, reduce_data(data, structure, passes), passes)
-    tilt, gravity = choice.shown_tilt, choice.data.robot.gravity_base
-    size = float(np.linalg.norm(gravity))
-    if tilt is None or np.linalg.norm(tilt.angles) > LARGEST or gravity @ found.direction < 0.0:
+        replace(robot, gravity_base=gravity) for robot in data.robots))
+    choice = choose(data, wide)
+    shown = choice.shown_tilt()
+    if shown is None or np.linalg.norm(shown[0]) > LARGEST:
         return found
-    across = across_gravity(gravity)
-    direction = turned(gravity / size, across, tilt.angles)
+    tilt = fit(data, wide, choice, passes.residuals).tilt
+    angles, covariance = (tilt.angles, tilt.covariance) if tilt else shown
+    size, across = float(np.linalg.norm(gravity)), across_gravity(gravity)
+    direction = turned(gravity / size, across, angles)
     return replace(found, direction=direction, gravity_base=size * direction,
                    tangent=across - np.outer(direction, direction @ across),
-                   covariance=tilt.covariance, standard_error_deg=_largest_error(tilt.covariance))
+                   covariance=covariance, standard_error_deg=_largest_error(covariance))
 
 
 def _largest_error(covariance):
@@ -143,73 +139,117 @@ def _largest_error(covariance):
     return float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
 
 
-def _decide(search, free, antipode, given, prior):
+def _decided(search, found, prior):
     """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
-    nominal_prior = prior_rows(search.base)
-    pair = [search.refine(m.direction, None) for m in (free, antipode)]
-    regularised = [search.refine(m.direction, nominal_prior) for m in pair]
-    data = search.evidence(*pair)
-    far, near = (np.linalg.norm(nominal_prior[1] - nominal_prior[0] @ m.params) ** 2
-                 for m in regularised[::-1])
-    nominal = (far - near) / 2
-    if given is not None:
-        first = int(pair[0].direction @ given < 0.0)
-    else:
-        first = int((data if prior == 'none' else data + nominal) < 0.0)
-    towards = 1.0 if first == 0 else -1.0
-    strength = {'data': float(towards * data), 'nominal': float(towards * nominal)}
-    kind = 'given' if given is not None else 'data' if prior == 'none' else 'nominal'
+    sd, lasting = search.deviations(found[0])
+    pair = [search.refined(m.direction, sd) for m in found]
+    data = sum(group.rows / lasting[name] * np.log(pair[1].squares[name] / pair[0].squares[name])
+               for name, group in search.wide.total.groups.items()) / 2.0
+    A, target = prior_rows(search.base)
+    near, far = (np.sum((target - A @ search.refined(m.direction, sd, (A, target)).params) ** 2)
+                 for m in found)
+    nominal = (far - near) / 2.0
+    given = not isinstance(prior, str)
+    first = int((pair[0].direction @ np.asarray(prior, dtype=float) if given else
+                 data if prior == 'none' else data + nominal) < 0.0)
+    towards = 1.0 - 2.0 * first
+    kind = 'given' if given else 'data' if prior == 'none' else 'nominal'
     # In the data alone model errors, not noise, distinguish g from -g: that decides nothing.
-    ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
+    ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
         chosen.direction, search.magnitude * chosen.direction, tangent(chosen.direction),
         chosen.covariance, _largest_error(chosen.covariance),
         other.direction, (100 * chosen.relative, 100 * other.relative),
-        {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
+        {'decided_by': kind, 'ambiguous': ambiguous, 'evidence_nats': {
+            'data': float(towards * data), 'nominal': float(towards * nominal)}})
 
 
-def _accumulate(data, base):
-    """Return the RFactors of the columns [W0, Gx, Gy, Gz] of the base parameters."""
-    still = data.method.build(data.robot.urdf, data.options, np.zeros(3))
-    bodies = [p for p in base.parameters if not p.law]
-    heavy = heavy_columns(base)
-    size = len(base) + 3 * len(heavy)
-    factors, identity = RFactors(size), np.arange(size)
-    place = base.places()
-    rank = np.full(len(base), -1)
-    rank[heavy] = np.arange(len(heavy))
-    for _, state in data.states(training=True):
-        for block, pulls in zip(data.method.regress(state, still, base.parameters),
-                                data.method.gravity_rows(state, still, bodies, np.eye(3))):
-            groups = tuple(_affine(four, place, rank, len(heavy))
-                           for four in zip(block.groups, *(p.groups for p in pulls)))
-            factors.accumulate(RegressorBlock(block.t, block.segment, groups), identity)
-    if not factors.groups:
-        raise EstimationError('the recording is too short to see gravity',
-                              do='record longer')
-    return factors
+@dataclass(frozen=True)
+class _Minimum:
+    """A direction (3,), covariance (2, 2) of its angles, params (b,), squares left by group."""
+
+    direction: np.ndarray
+    covariance: np.ndarray
+    params: np.ndarray
+    squares: dict[str, float]
+    relative: float
 
 
-def _affine(four, place, rank, count):
-    """Return the RowGroup [W0, Gx, Gy, Gz] of the rows without gravity and their slopes by it."""
-    still = four[0]
-    own = place[still.columns]
-    chosen = np.flatnonzero(own >= 0)
-    W, columns = [still.W[:, chosen]], [own[chosen]]
-    for k, pulled in enumerate(four[1:]):
-        at = place[pulled.columns]
-        heavy = np.flatnonzero((at >= 0) & (rank[at] >= 0))
-        W.append(pulled.W[:, heavy])
-        columns.append(len(rank) + k * count + rank[at[heavy]])
-    return RowGroup(still.name, still.unit, np.concatenate(columns),
-                    np.ascontiguousarray(np.hstack(W).T).T, still.y, still.y_raw)
+class _Search:
+    """The search for the direction of gravity on a wide factor, all parameters free."""
 
+    def __init__(self, data: Dataset, wide: WideFactor) -> None:
+        self.wide, self.given = wide, data.robot.gravity_base
+        self.magnitude = float(np.linalg.norm(self.given))  # upright, so the local one
+        columns = [p for p in one_alternative(data.method.parameters(data.robot, data.options))
+                   if not p.law or not LAWS[p.law].loaded]  # gravity is most of the load
+        structure = structure_of(data.method, any_mounting(
+            data.method, data.robot.urdf, data.options), columns)
+        self.base: BaseParameters = structure.base
+        self.places = structure.places_in(wide.structure)
 
-def _correlation(data, base, found):
-    """Return group -> autocorrelation time of the residual under a Minimum [samples]."""
-    gravity = np.linalg.norm(data.robot.gravity_base) * found.direction
-    robot = data.method.build(data.robot.urdf, data.options, gravity)
-    values = base.expand(found.params, np.zeros(len(base.parameters)))
-    tilted = replace(data, robots=(robot,) * len(data.robots))
-    return Passes().residuals(tilted, base.parameters, values).correlation()
+    def minima(self) -> tuple[_Minimum, _Minimum]:
+        """Return the best _Minimum over all directions, and that of the opposite half-space."""
+        starts = sorted(sphere(DIRECTIONS), key=self._cost)[:3]
+        best = min((self.refined(d) for d in starts), key=lambda m: m.relative)
+        return best, self.refined(-best.direction)
+
+    def deviations(self, found: _Minimum) -> tuple[dict[str, float], dict[str, float]]:
+        """Return {group: deviation of its rows}, {group: how many rows say what one would}."""
+        systems = Systems(self.wide, self.given, self.places,
+                          gravity=self.magnitude * found.direction)
+        return dict(zip(systems.names, systems.sd.tolist())), systems.lasting
+
+    def refined(self, direction: np.ndarray, sd: Mapping[str, float] | None = None,
+                prior: tuple[np.ndarray, np.ndarray] | None = None) -> _Minimum:
+        """
+        Return the _Minimum that Gauss-Newton reaches from a ``direction`` (3,).
+
+        sd : {group: deviation of its rows}, ones by default; prior : rows about the parameters
+        """
+        params, count = self._solved(self._factors(direction), sd, prior)[0], len(self.base)
+        for _ in range(STEPS):
+            across = tangent(direction)
+            x, J = self._solved(self._factors(direction, params, across), sd, prior)
+            params, angles = x[:count], x[count:]
+            size = float(np.linalg.norm(angles))
+            if size < SMALL:
+                break
+            direction = turned(direction, across, min(1.0, LONGEST / size) * angles)
+        factors = self._factors(direction)
+        squares = {name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)
+                   for name, g in factors.groups.items()}
+        return _Minimum(direction, np.linalg.pinv(J.T @ J), params, squares, float(np.sqrt(
+            sum(squares.values()) / sum(g.target() ** 2 for g in factors.groups.values()))))
+
+    def _cost(self, direction: np.ndarray) -> float:
+        factors = self._factors(direction)
+        params = self._solved(factors, None, None)[0]
+        return float(sum(g.residual(params) ** 2 for g in factors.groups.values()))
+
+    def _factors(self, direction: np.ndarray, params: np.ndarray | None = None,
+                 across: np.ndarray | None = None) -> RFactors:
+        """Return the RFactors under gravity along a direction; with angles ``across`` at params."""
+        columns = self.wide.under(self.magnitude * direction - self.given)[:, self.places]
+        if params is not None and across is not None:
+            beta = np.zeros(self.wide.places)
+            beta[self.places] = params
+            columns = np.hstack([columns, self.wide.tilts(beta, self.magnitude * across)])
+        return self.wide.total.combine(columns)
+
+    def _solved(self, factors: RFactors, sd: Mapping[str, float] | None,
+                prior: tuple[np.ndarray, np.ndarray] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solution, and what of columns after the base its own do not explain."""
+        A, y, _ = factors.system(sd)
+        count = len(self.base)
+        if prior is not None:
+            rows = np.pad(prior[0], ((0, 0), (0, A.shape[1] - count)))
+            A, y = np.vstack([A, rows]), np.concatenate([y, prior[1]])
+        scale = np.append(self.base.prior_sd, np.ones(A.shape[1] - count))
+        U, s, Vt = np.linalg.svd(A[:, :count] * scale[:count], full_matrices=False)
+        U, s, Vt = U[:, s > SEEN * s[0]], s[s > SEEN * s[0]], Vt[s > SEEN * s[0]]
+        J = A[:, count:] - U @ (U.T @ A[:, count:])
+        angles = np.linalg.lstsq(J, y - U @ (U.T @ y), rcond=None)[0]
+        params = scale[:count] * (Vt.T @ (U.T @ (y - A[:, count:] @ angles) / s))
+        return np.append(params, angles), J

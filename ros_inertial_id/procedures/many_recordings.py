@@ -1,11 +1,10 @@
 """
-Many recordings: a model of a year of bags, each accumulated once and kept as R factors.
+Many recordings: a model of a year of bags, each accumulated once and kept as a wide factor.
 
-    bags -> plan (of the first ones) -> factors per bag (cached) -> the spine -> model
+    bags -> plan (of the first ones) -> wide factor per bag (cached) -> the spine -> model
 
-The passes of the spine over such bags take rows from the kept R factors.  What depends on all bags
-together (residuals of their common estimate, stretches of distinct motion) is read again, from
-some where there are many.
+The first pass of the spine over such bags merges what was kept, stretch by stretch.  The second
+one reads them again, some of them where there are many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,24 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from .bag_map import Engine, map_bags, merge_fold
+from .bag_map import Engine, map_bags, merged_stretch
 from .mapped_bags import decided_plan, Mapped, over_bag, Shared
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
-from ..estimation.base_parameters import BaseParameters
-from ..estimation.residuals import merged, Residuals
+from ..estimation.estimators import Problem, ridge
+from ..estimation.residuals import merged
+from ..identification.fit.fitting import with_angles
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, identify_data
-from ..identification.judge.prediction import left_out
-from ..identification.judge.validation import evaluate, extend
-from ..identification.passes import Accumulated, Passes, some
+from ..identification.judge.validation import Explained, explained, Folds
+from ..identification.passes import Passes, some
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors
+from ..identification.reduce.model_columns import model_columns
 from ..identification.reduce.plan import check_options, Plan
-from ..identification.reduce.stretches import (FEW, rows_of_stretches, shares_of, Stretches,
-                                               stretches_of, THIN, thinning)
+from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure
+from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..processes import Lost
@@ -50,69 +49,40 @@ class BagPasses(Passes):
 
     def __init__(self, paths: Sequence[str], plan: Plan, engine: Engine) -> None:
         """Accumulate the bags at ``paths``; RecordingError where no bag can be used."""
-        self.engine, self._paths = engine, paths
-        self._map(plan)
+        self.plan, self.engine = plan, engine
+        self.bags, self.unused = map_bags(paths, plan, engine)
 
-    def _map(self, plan: Plan) -> None:
-        self.plan = plan
-        self.bags, self.unused = map_bags(self._paths, plan, self.engine)
+    def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
+        """Return the WideFactor of all bags; see Passes."""
+        shared = structure, [bag.file for bag in self.bags]
+        parts = self.run(merged_stretch, shared, range(STRETCHES),
+                         [f'one of {len(self.bags)} bags'] * STRETCHES,
+                         STRETCHES if len(self.bags) <= FEW_TASKS else 1)
+        speed, distance = (np.array([getattr(part, name)[k] for k, part in enumerate(parts)])
+                           for name in ('speed', 'distance'))
+        return replace(parts[0], by_number=tuple(part.by_number[k]
+                                                 for k, part in enumerate(parts)),
+                       speed=speed, distance=distance)
 
-    def accumulated(self, data: Dataset, structure: Structure) -> Accumulated:
-        """Return the Accumulated rows of all bags; see Passes."""
-        if data.options.mounting != self.plan.options.mounting:  # other rows: once more
-            self._map(replace(self.plan, options=replace(self.plan.options,
-                                                         mounting=data.options.mounting)))
-        places, ranges = structure.places_in(self.plan.structure), dict[str, Any]()
-        for bag in self.bags:
-            extend(ranges, read_factors(bag.file).ranges)
-        kept = [(bag.file, bag.stretches) for bag in self.bags]
-        numbers = range(max(count for _, count in kept))
-        folds = self._run(merge_fold, kept, numbers, [f'one of {len(kept)} bags'] * len(numbers))
-        return Accumulated([f.select(places) for f in folds], ranges)
-
-    def residuals(self, data: Dataset, parameters: Sequence[Parameter],
-                  values: np.ndarray) -> Residuals:
-        """Return the Residuals of parameters; see Passes."""
-        whole = sum(b.notes['samples'] for b in self.bags)
-        return merged(self._over(residuals_of, (parameters, values, whole), some(self.bags)))
-
-    def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
-                  across: np.ndarray) -> Stretches:
-        """Return the Stretches of distinct motion; see Passes."""
-        bags, whole = some(self.bags), sum(b.notes['samples'] for b in self.bags)
-        thin = thinning(whole)
-        motions = [read_factors(b.file).motion.thinned(
-            1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
-        shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
-        parts = self._over(rows_of_stretches, (base, values, across), bags, shares)
-        return stretches_of(parts, motions, shares)
-
-    def left_out(self, data: Dataset, parameters: Sequence[Parameter],
-                 values: np.ndarray) -> list[dict[str, np.ndarray]]:
-        """Return what is left of stretches of some bags, predicted from the others; see Passes."""
+    def explained(self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+                  folds: Folds | None = None) -> Explained:
+        """Return the rows of some bags as parameters explain them; see Passes."""
         bags = some(self.bags)
-        whole = sum(b.notes['samples'] for b in bags)
-        return self._over(left_out, (parameters, values, whole), bags)
+        own = some([replace(folds, numbers=(n,)) for n in folds.numbers] if folds
+                   else [None] * len(self.bags))
+        plan = replace(self.plan, options=replace(self.plan.options,
+                                                  mounting=data.options.mounting))
+        common = Shared(plan, self.engine.cache, self.engine.keep_all)
+        whole = sum(bag.notes['samples'] for bag in bags)
+        parts = self.run(over_bag, (common, explained_of, (parameters, values, whole)),
+                         list(zip(bags, own)), [bag.path for bag in bags], FEW_TASKS)
+        return Explained(merged(part.residuals for part in parts), (), {},
+                         tuple(left for part in parts for left in part.left_out))
 
-    def readers(self, data: Dataset) -> tuple[None, None]:
-        """Return nothing: estimators that read every sample again are refused."""
-        return None, None
-
-    def curves(self, data: Dataset, model: IdentifiedModel) -> tuple[RegressorBlock, ...]:
-        """Return nothing: a report reads the bag that it shows."""
-        return ()
-
-    def _over(self, function: Any, arguments: Sequence[Any], bags: Sequence[Mapped],
-              *own: Sequence[Any]) -> list[Any]:
-        """Return function(data, *arguments, of own) of ``bags``, which are read again."""
-        common = Shared(self.plan, self.engine.cache, self.engine.keep_all)
-        return self._run(over_bag, (common, function, arguments), list(zip(bags, *own)),
-                         [b.path for b in bags])
-
-    def _run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str]
-             ) -> list[Any]:
+    def run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str],
+            few: int) -> list[Any]:
         """Return what a function gives for all tasks; RecordingError that names a lost one."""
-        results = self.engine.run(function, shared, tasks, 'merge', FEW_TASKS)
+        results = self.engine.run(function, shared, tasks, 'merge', few)
         for bag, result in zip(of, results):
             if isinstance(result, Lost):
                 raise RecordingError(f'{bag}: it or its kept factors cannot be read again',
@@ -121,14 +91,31 @@ class BagPasses(Passes):
         return results
 
 
-def residuals_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-                 whole: int) -> Residuals:
+def explained_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+                 whole: int, folds: Folds | None) -> Explained:
     """
-    Return the Residuals of parameters in one recording.
+    Return the Explained rows of one recording, without curves: a report reads what it shows.
 
     values : (p,) of the parameters; whole : samples of all recordings
     """
-    return evaluate(data, parameters, values, True, whole=whole)[0]
+    rows = explained(data, parameters, values, True, folds=folds, whole=whole)
+    return replace(rows, curves=())
+
+
+def squares_alone(shared: tuple[Plan, IdentifiedModel], bag: Mapped) -> tuple[float, float]:
+    """
+    Return the squares of residual and torque of a bag under an estimate of its own.
+
+    shared : plan, model whose columns and two angles of gravity are estimated
+    """
+    plan, model = shared
+    wide = read_factors(bag.file, plan.structure)
+    base, columns = model_columns(plan, model, wide, np.array(bag.notes['gravity_base']))
+    factors = wide.total.combine(columns)
+    params = ridge(Problem(factors, with_angles(base), {})).params
+    left, measured = np.square([(g.residual(params), g.target())
+                                for g in factors.groups.values()]).sum(0)
+    return float(left), float(measured)
 
 
 @dataclass(frozen=True)
@@ -172,9 +159,11 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_M
     provenance = found.model.provenance
     provenance['plan'] = passes.plan.to_dict()
     provenance['left_out'] = dict(passes.unused)
-    alone = merged(read_factors(b.file).residuals for b in passes.bags)
+    alone = passes.run(squares_alone, (passes.plan, found.model), passes.bags,
+                       [bag.path for bag in passes.bags], FEW_TASKS)
+    left, measured = np.sum(alone, axis=0)
     return Many(found, tuple(passes.bags), passes.unused, passes.plan,
-                alone.filtered.relative_percent or 0.0)
+                float(100.0 * np.sqrt(left / max(measured, 1e-300))))
 
 
 def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
@@ -202,6 +191,4 @@ def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> 
     if not isinstance(found, Plan):
         raise RecordingError('none of the bags can be used',
                              found=[f'{path}: {why}' for path, why in list(found.items())[:5]])
-    return replace(found, options=replace(asked[1], **{
-        name: getattr(found.options, name)
-        for name in ('cutoff', 'velocity', 'time_offset', 'find_time_offset')}))
+    return found

@@ -7,27 +7,27 @@ be used is remembered with the reason, by its content, and not examined again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..checks.check import check
 from ..checks.checked import cleaned, unusable
 from ..checks.finding import Checkup
 from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
-from ..identification import identify as spine
+from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
-from ..identification.prepare.robot import robot_of
-from ..identification.reduce.bag_factors import (BagFactors, cache_folder, dataset_of, factors_of,
-                                                 keep, key_of, read_factors, read_kept,
-                                                 write_factors)
-from ..identification.reduce.plan import FORMAT, Plan, plan_of
+from ..identification.identify import aligned_systems
+from ..identification.passes import Passes
+from ..identification.prepare.dataset import read_dataset
+from ..identification.reduce.bag_factors import (cache_folder, dataset_of, factors_of, keep,
+                                                 key_of, read_notes, write_factors)
+from ..identification.reduce.plan import FORMAT, Plan
+from ..identification.settings import decided
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
@@ -54,21 +54,19 @@ class Mapped:
     A bag that was accumulated, or the reason why it was not.
 
     path : as given; file : of its factors, '' without; reason : why it is left out, '' if not
-    stretches : how many; cached : whether the factors were there already
-    notes : see BagFactors
+    cached : whether the factors were there already; notes : see ``factors_of``
     """
 
     path: str
     file: str
     reason: str
-    stretches: int = 0
     cached: bool = False
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def checkup(self) -> Checkup:
         """Return the Checkup of the bag, which is kept with its factors."""
-        return Checkup.from_fields(read_factors(self.file).notes['checkup'])
+        return Checkup.from_fields(read_notes(self.file)['checkup'])
 
 
 def accumulate_bag(shared: Shared, path: str) -> Mapped:
@@ -85,21 +83,21 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     key = key_of(content, window, shared.plan.key + str(shared.keep_all))
     file = folder / f'{key}.factors'
     with suppress(ValueError):
-        return _mapped(path, file, read_kept(file), cached=True)
-    factors: BagFactors | str
+        return _mapped(path, file, cached=True)
+    wide, notes = None, dict[str, Any]()
     try:
         recording, found = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
-        factors = '' if shared.keep_all else unusable(found)
-        if not factors:
-            factors = factors_of(recording, shared.plan)
-            factors = replace(factors, notes={**factors.notes, 'checkup': asdict(found)})
+        notes = {'reason': '' if shared.keep_all else unusable(found)}
+        if not notes['reason']:
+            wide, notes = factors_of(recording, shared.plan)
+            notes['checkup'] = asdict(found)
     except InertialIdError as error:
-        factors = str(error)
+        notes = {'reason': str(error)}
     try:
-        write_factors(file, factors)
+        write_factors(file, notes, wide)
     except OSError as error:
         return Mapped(path, '', f'{NOT_KEPT} in {folder}: {error.strerror or error}')
-    return _mapped(path, file, read_kept(file), cached=False)
+    return _mapped(path, file, cached=False)
 
 
 def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | None]]:
@@ -125,11 +123,13 @@ def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | No
     return content, window
 
 
-def _mapped(path: str, file: Path, kept: BagFactors | str, cached: bool) -> Mapped:
-    if isinstance(kept, str):
-        return Mapped(path, '', kept, cached=cached)
-    notes = {name: note for name, note in kept.notes.items() if name != 'checkup'}
-    return Mapped(path, str(file), '', len(kept.stretches), cached, notes)
+def _mapped(path: str, file: Path, cached: bool) -> Mapped:
+    """Return the Mapped of the factors in a ``file``; ValueError where there are none."""
+    notes = read_notes(file)
+    if 'reason' in notes:
+        return Mapped(path, '', notes['reason'], cached)
+    notes.pop('checkup')
+    return Mapped(path, str(file), '', cached, notes)
 
 
 def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
@@ -187,7 +187,7 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
             break
     if not recordings:
         return failed
-    plan = _plan_by(recordings, options, urdf)
+    plan = _plan_by(recordings, (method, options, urdf))
     if len(failed) <= LOOK:
         text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
         with suppress(OSError):
@@ -211,14 +211,15 @@ def _kept_plan(file: Path, options: Any) -> Plan:
     """Return the Plan in a ``file``; OSError, ValueError, KeyError, TypeError where none is."""
     data = json.loads(file.read_bytes())
     held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
-    return Plan(data['method'], replace(options, **held), data['urdf'], tuple(data['links']),
-                options)
+    return Plan(data['method'], replace(options, **held), data['urdf'], options)
 
 
-def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
-    """Return the Plan that the usual identification of recordings finds."""
-    model = spine.identify(recordings, replace(options, consistent=True), urdf=urdf).model
-    plan = plan_of(model, options)
-    robot = robot_of(recordings[0], plan.options, urdf)
-    count = 10 * len(robot)
-    return replace(plan, links=tuple(np.round(plan.links[:count], 12).tolist()))
+def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Plan:
+    """Return the Plan of recordings; asked : method, options, text of the description."""
+    method, options, urdf = asked
+    data = read_dataset(recordings, options, method, urdf)
+    if options.find_time_offset:
+        with one_thread():
+            data, _ = aligned_systems(data, Passes())
+    held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
+    return Plan(method, replace(options, **held), data.robot.urdf, options)

@@ -93,7 +93,7 @@ def test_columns_are_their_formulas(law, shape, formula):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 7))
     v[3] = 0.0
-    parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: shape})
+    parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: (shape,)})
     column = friction_column(parameter, q, v, a, np.full(7, -3.0))
     np.testing.assert_allclose(column, formula(q, v, a), atol=1e-12)
 
@@ -122,7 +122,7 @@ def test_presliding_follows_the_differential_equation_and_holds_at_rest():
     swing, rate = 0.01 * np.sin(2 * np.pi * t), lambda t: 0.02 * np.pi * np.cos(2 * np.pi * t)
     z = solve_ivp(lambda t, z: (np.sign(rate(t)) - z) * abs(rate(t)) / 0.002, (0.0, 3.0), [0.0],
                   t_eval=t, max_step=1e-3).y[0]
-    parameter, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': 0.002})
+    parameter, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (0.002,)})
     none = np.zeros_like(t)
     column = friction_column(parameter, swing, rate(t), none)
     np.testing.assert_allclose(column, z, atol=5e-3)  # of samples of 6e-5 rad on 2e-3
@@ -148,7 +148,7 @@ def test_every_law_is_tested():
 def test_passive_rows_refuse_friction_that_drives():
     free = ('spring', 'spring2', 'spring3', 'sine1', 'cosine2', 'offset')
     columns = friction_parameters(1, 'j', ('coulomb', 'viscous', 'power', *free), 10.0,
-                                  {'coulomb': 0.0})
+                                  {'coulomb': (0.0,)})
     C, any_of_them = passive_rows(columns), len(free) * [-9.0]
     assert (C @ [1.0, 2.0, -1.5, *any_of_them] > 0).all()  # bent down, but braking at any speed
     assert (C @ [0.5, 1.0, -2.5, *any_of_them]).min() < 0  # drives at 1 rad/s

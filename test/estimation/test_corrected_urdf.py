@@ -170,7 +170,7 @@ def test_impossible_bodies_are_refused():
 def test_friction_is_written_where_the_urdf_has_it():
     robot = load_robot_model(MERGED)
     laws = friction_parameters(1, 'turn', ('viscous', 'coulomb', 'offset'), 10.0,
-                               {'coulomb': 0.01})
+                               {'coulomb': (0.01,)})
     parameters = parameters_of(robot) + laws
     text = corrected_urdf(robot, parameters, np.r_[robot.inertias.ravel(), 0.7, 0.3, 5.0])
     assert '<dynamics damping="0.7"/>' in text  # it has no friction attribute

@@ -6,8 +6,8 @@ import pytest
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.cross_validation import cross_validate, parameters_by
-from ros_inertial_id.estimation.estimators import ordinary
+from ros_inertial_id.estimation.cross_validation import cross_validate
+from ros_inertial_id.estimation.estimators import ordinary, params_of, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 
 COLUMNS, ROWS, FOLDS = 8, 12, 4
@@ -30,6 +30,11 @@ def folds(rng):
     return out
 
 
+def estimated(factors):
+    """Return the least squares solution of R factors."""
+    return params_of(ordinary)(Problem(factors, BASE, {}))
+
+
 def test_each_fold_is_predicted_from_the_others_alone():
     data = folds(np.random.default_rng(1))
     square = target = 0.0
@@ -38,8 +43,8 @@ def test_each_fold_is_predicted_from_the_others_alone():
         beta = np.linalg.lstsq(np.vstack([d[1] for d in others]),
                                np.concatenate([d[2] for d in others]), rcond=None)[0]
         square, target = square + np.sum((y - W @ beta) ** 2), target + y @ y
-    found = cross_validate([d[0] for d in data], parameters_by(ordinary, BASE, {}))
+    found = cross_validate([d[0] for d in data], estimated)
     assert found.residual == pytest.approx({'rows': square}, rel=1e-6)
     assert found.target == pytest.approx({'rows': target}) and found.samples == FOLDS * ROWS
     assert found.relative_percent == pytest.approx(100.0 * np.sqrt(square / target), rel=1e-6)
-    assert cross_validate([data[0][0]], parameters_by(ordinary, BASE, {})) is None
+    assert cross_validate([data[0][0]], estimated) is None

@@ -62,12 +62,12 @@ def test_a_tilted_base_is_found_and_predicts(arm3, tilted):
 def test_every_candidate_has_its_numbers_and_the_simplest_that_predicts_is_chosen(tilted):
     rows = [c for c in tilted.statistics['choices'] if c['what'] == 'model']
     (chosen,) = [c for c in rows if c['chosen']]
-    assert len(rows) > 4 and chosen['worse_percent'] == 0.0
+    assert len(rows) <= 3 and chosen['tried'] > 20 and chosen['worse_percent'] == 0.0
     assert 'gravity as the torques show it' in chosen['candidate']
     assert 'no further friction law' in chosen['candidate']  # neither springs nor powers
     assert all(c['left_out_error'] > 0.0 and np.isfinite(c['worse_percent']) for c in rows)
     given = [c for c in rows if c['candidate'].endswith('gravity as given')]
-    assert all(c['worse_percent'] > c['worse_error_percent'] for c in given)
+    assert given and all(c['worse_percent'] > c['worse_error_percent'] for c in given)
 
 
 def test_a_real_spring_is_no_tilt(arm3):

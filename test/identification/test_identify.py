@@ -130,12 +130,15 @@ def test_residuals_are_the_noise_that_was_put_in(arm3):
 def test_the_width_of_coulombs_step_is_found(arm3):
     urdf, truth = arm3
     recording, _ = simulated(urdf, truth, noise=0.02)
-    model = identify([recording], OPTIONS, urdf=urdf).model
-    shapes = model.statistics['nonlinear_parameters']
+    laws = replace(OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'))
+    chosen, refined = (identify([recording], options, urdf=urdf).model.statistics[
+        'nonlinear_parameters'] for options in (OPTIONS, laws))
     for joint in (1, 2, 3):
-        found = shapes[f'fc{joint}']
+        found = refined[f'fc{joint}']  # of laws that are named, joint by joint
         assert abs(found['value'] - 0.01) < 3 * found['standard_error']
         assert found['standard_error'] < 0.3 * found['value']
+        found = chosen[f'fc{joint}']  # by default, of those tried: the next ones are .003, .02
+        assert 0.003 < found['value'] < 0.02 and found['standard_error'] is None
 
 
 def test_the_model_file_holds_everything_that_is_needed(arm3, arm3_recording):

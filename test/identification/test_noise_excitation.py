@@ -11,6 +11,7 @@ from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.fit.inherited_errors import without_noise
+from ros_inertial_id.methods.capabilities import NoisyMotion
 
 COUNT = 20000
 TRUE = np.array([2.0, -1.0, 0.5])
@@ -28,6 +29,17 @@ def rows():
     return W, W + NOISE * rng.standard_normal(true.shape), y
 
 
+class _Noisy(NoisyMotion):
+    """A method of which one pair of blocks is known."""
+
+    def __init__(self, *pair):
+        self.pair = pair
+
+    def noisy_rows(self, observation, robot, parameters):
+        """Yield the pair."""
+        yield *self.pair, 1.0
+
+
 def _block(W, y):
     return RegressorBlock(np.arange(COUNT, dtype=float), 0, (
         RowGroup('joint', 'N m', np.arange(3), W, y, y),))
@@ -42,7 +54,7 @@ def _estimates(rows, estimator):
     problem = Problem(factors, base, {'joint': 1.0})
     data = SimpleNamespace(
         pairs=lambda: [(None, None)], options=SimpleNamespace(estimator=estimator),
-        method=SimpleNamespace(noisy_rows=lambda *_: [(_block(W, y), _block(again, y), 1.0)]))
+        method=_Noisy(_block(W, y), _block(again, y)))
     plain = ESTIMATORS['weighted' if estimator == 'instrumental' else estimator](problem)
     return plain, without_noise(data, problem, plain)
 

@@ -171,6 +171,115 @@ def test_a_quantised_motion_without_low_harmonics_is_kept():
     assert 15.0 < _cutoff(v, 250.0, 0.0) < 25.0
 
 
+def _lines(t, low, high, joints, speed=1.0, seed=1):
+    """Return positions and velocities (N, n) with lines from low to high, 0.1 Hz apart."""
+    omega = 2 * np.pi * np.arange(low, high + 0.05, 0.1)
+    size = np.random.default_rng(seed).normal(size=(2, len(omega), joints)) / omega[:, None]
+    size *= speed / np.sqrt((size ** 2).sum((0, 1)) / 2)
+    sin, cos = np.sin(np.outer(t, omega)), np.cos(np.outer(t, omega))
+    return (sin / omega) @ size[0] - (cos / omega) @ size[1], cos @ size[0] + sin @ size[1]
+
+
+GLITCHES = {  # velocities of one joint [rad/s] at t, every so many seconds
+    'velocity jumps up and down': lambda t, every: 0.1 * (t // every % 2),
+    'velocity jumps and comes back': lambda t, every: 0.1 * (t > every) * (1.0 - t / every % 1.0),
+    'position slips in 16 ms': lambda t, every: 1.2 * np.maximum(
+        0.0, np.sin(np.pi * np.minimum(t % every, 0.016) / 0.016)),
+    'velocity is wrong for 12 ms': lambda t, every: 0.1 * (t % every < 0.012)}
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('speed', [0.1, 1.0])
+@pytest.mark.parametrize('glitch', GLITCHES)
+@pytest.mark.parametrize('measured', [False, True])
+def test_a_glitch_of_one_joint_raises_no_cutoff(rate, speed, glitch, measured):
+    t = np.arange(int(60.0 * rate)) / rate
+    q, v = _lines(t, 0.1, 3.0, 7, speed)
+    rng = np.random.default_rng(0)
+
+    def cutoff(extra):
+        extra = np.outer(extra, np.eye(7)[3])
+        if measured:
+            return _cutoff(v + extra, rate)
+        noisy = q + np.cumsum(extra, axis=0) / rate + 1e-5 * rng.normal(size=q.shape)
+        return _cutoff(signals.differentiate(noisy, 1 / rate), rate, 0.0)
+
+    clean = cutoff(np.zeros(len(t)))
+    assert min(3.0 * 3.0, rate / 4) <= clean < 8.0 * 3.0
+    assert cutoff(GLITCHES[glitch](t, 10.0)) == pytest.approx(clean, rel=0.3)
+
+
+@pytest.mark.parametrize('every', [1.0, 2.0])
+def test_jumps_that_a_controller_smooths_are_no_motion_up_to_its_bandwidth(every):
+    t = np.arange(60 * 250) / 250.0
+    _, v = _lines(t, 0.1, 3.0, 7, 0.2)
+    wrong = signal.sosfilt(signal.butter(2, 40.0, fs=250.0, output='sos'),
+                           0.1 * (t % every < 0.012))
+    clean = _cutoff(v, 250.0)
+    assert _cutoff(v + np.outer(wrong, np.eye(7)[3]), 250.0) == pytest.approx(clean, rel=0.3)
+
+
+@pytest.mark.parametrize('rate', [100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('before', [0.0, 1.0])
+@pytest.mark.parametrize('share', [0.25, 0.5])
+def test_a_joint_that_is_fast_for_a_while_is_not_cut(rate, before, share):
+    t = np.arange(int(30.0 * rate)) / rate
+    slow = np.sin(2 * np.pi * (0.3 * t[:, None] + np.arange(5) / 5.0))
+    late = t > 30.0 * (1.0 - share)
+    fast = np.where(late, np.sin(2 * np.pi * 8.0 * t), before * np.sin(2 * np.pi * 0.2 * t))
+    assert _cutoff(np.column_stack([slow, fast]), rate) >= min(2.0 * 8.0, rate / 4)
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-5, 1e-4, 3e-4])
+def test_joints_that_move_in_turn_and_rest_are_not_cut(rate, noise):
+    """Quintic moves of one second: most of their acceleration is below 2 Hz."""
+    t = np.arange(int(60.0 * rate)) / rate
+    q = noise * np.random.default_rng(0).normal(size=(len(t), 6))
+    for move in range(30):
+        s = np.clip(t - 2.0 * move - 0.3, 0.0, 1.0)
+        q[:, move % 6] += (-1) ** (move // 6) * s ** 3 * (10.0 - 15.0 * s + 6.0 * s ** 2)
+    assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 2.0, rate / 4)
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize('order', [0, 1, 2, 3])
+def test_the_quiet_below_a_motion_is_no_valley(rate, noise, order):
+    """Lines from 2 to 5 Hz, or chance that fades beyond 5 Hz with (5 Hz / f)^order."""
+    t, rng = np.arange(int(60.0 * rate)) / rate, np.random.default_rng(0)
+    if order:
+        v = rng.normal(size=(len(t), 3))
+        for band in (signal.butter(3, 2.0, 'high', fs=rate, output='sos'),
+                     signal.butter(order, 5.0, fs=rate, output='sos')):
+            v = signal.sosfilt(band, v, axis=0)
+        q = np.cumsum(v / v.std(axis=0), axis=0) / rate
+    else:
+        q, _ = _lines(t, 2.0, 5.0, 3)
+    q = q + noise * rng.normal(size=q.shape)
+    assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 5.0, rate / 4)
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('step', [1e-4, 1e-3, 3e-3])
+def test_a_coarse_encoder_of_a_slow_motion_sets_no_high_cutoff(rate, step):
+    t = np.arange(int(60.0 * rate)) / rate
+    q = np.outer(np.sin(2 * np.pi * 0.2 * t), [1.0, 0.5, 0.2])
+    v = signals.differentiate(np.round(q / step) * step, 1 / rate)
+    assert 3.0 * 0.2 < _cutoff(v, rate, 0.0) < 12.0
+
+
+@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('size', [1.0, 0.1, 0.03])
+def test_a_fast_wrist_among_slow_joints_is_not_cut(rate, size):
+    t = np.arange(int(60.0 * rate)) / rate
+    q, _ = _lines(t, 0.1, 1.0, 6)
+    q = np.column_stack([q, size * np.cos(2 * np.pi * 8.0 * t) / (2 * np.pi * 8.0)])
+    q += 1e-5 * np.random.default_rng(0).normal(size=q.shape)
+    v = signals.differentiate(q, 1 / rate)
+    assert min(2.0 * 8.0, rate / 4) <= _cutoff(v, rate, 0.0) < 5.0 * 8.0
+
+
 def test_a_recording_of_few_samples_has_a_cutoff():
     for count in range(2, 12):
         v = np.random.default_rng(count).normal(size=(count, 2))

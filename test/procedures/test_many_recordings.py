@@ -19,12 +19,11 @@ import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.cli.verbs import contradiction
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import many_recordings, mapped_bags
-from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_fold
+from ros_inertial_id.procedures.bag_map import Engine, map_bags, merged_stretch
 from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.many_recordings import identify_many
 
@@ -244,7 +243,7 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
     def late(*_):
         raise ValueError('seven')
 
-    monkeypatch.setattr(many_recordings, 'residuals_of', late)
+    monkeypatch.setattr(many_recordings, 'explained_of', late)
     with pytest.raises(RecordingError, match='day0: .*seven'):
         identify_many(paths[:DAYS], options, engine=kept)
     monkeypatch.setattr(mapped_bags, 'read_bag', read)
@@ -264,14 +263,15 @@ def test_nothing_of_the_current_folder_is_executed(verb, paths, trapped, import_
 
 
 def test_merging_in_a_tree_is_merging_one_after_the_other(serial):
-    kept = [(b.file, b.stretches) for b in serial.bags]
-    tree, line = merge_fold(kept, 0), merge_fold(kept[:1], 0)
-    for one in kept[1:]:
-        line = line.merge(merge_fold([one], 0))
-    assert isinstance(tree, RFactors) and tree.rows() == line.rows()
-    for name, group in tree.groups.items():
-        one, two = group.R.T @ group.R, line.groups[name].R.T @ line.groups[name].R
-        np.testing.assert_allclose(one, two, atol=1e-10 * np.abs(two).max())
+    structure, files = serial.plan.structure, [b.file for b in serial.bags]
+    tree, line = (merged_stretch((structure, some), 3) for some in (files, files[:1]))
+    for one in files[1:]:
+        line = line.merged(merged_stretch((structure, [one]), 3))
+    assert tree.kept == [3] and tree.by_number[3].rows() == line.by_number[3].rows()
+    assert tree.speed[3] == pytest.approx(line.speed[3])
+    for name, group in tree.by_number[3].groups.items():
+        one, two = group.R.T @ group.R, line.by_number[3].groups[name].R
+        np.testing.assert_allclose(one, two.T @ two, atol=1e-10 * np.abs(one).max())
 
 
 def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):

@@ -10,6 +10,18 @@ import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.procedures import many_recordings
+
+
+@pytest.fixture
+def cluster():
+    """Return the address of a Dask scheduler with two workers."""
+    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
+    import dask
+    patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
+    with dask.config.set(patient), distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
+        yield workers.scheduler_address
 
 
 def assert_one_model(one, other):
@@ -27,7 +39,7 @@ def assert_one_model(one, other):
     np.testing.assert_allclose(*(m.mounting['gravity_base'] for m in (one, other)), atol=1e-9)
     for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
         assert one.statistics[name] == other.statistics[name]
-    for name in ('training', 'validation', 'cross_validation'):
+    for name in {'training', 'validation', 'cross_validation'} & set(one.statistics):
         own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
                        for m in (one, other))
         assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
@@ -65,3 +77,16 @@ def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
     for other in ways:
         assert_one_model(once.identified, other.identified)
         assert list(other.identified.provenance['left_out']) == bags[2:]
+
+
+def test_one_bag_is_one_model_by_all_ways(arm3, tmp_path, cluster, monkeypatch):
+    bag = str(tmp_path / 'day')
+    write_recording(Path(bag), day(arm3, 0, lean=0.03))
+    once = rid.identify(read_bag(bag)).model.identified
+    monkeypatch.setattr(many_recordings, 'FEW_TASKS', 0)  # all of it in other processes
+    for name, where in {'here': {}, 'processes': {'jobs': 2},
+                        'cluster': {'scheduler': cluster}}.items():
+        many = rid.identify_many(bag, cache=str(tmp_path / name), **where).model.identified
+        assert_one_model(once, many)
+        assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
+            c['candidate'] for c in once.statistics['choices'] if c['chosen']]

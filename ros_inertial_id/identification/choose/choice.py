@@ -8,34 +8,33 @@ are quarters of the time, the fastest motion, the ends of the range and every fo
 simplest is taken that predicts as well as the best within one standard error of the difference
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
-explained.  What the options say is not chosen.
+explained.  A joint has a width of its own where that predicts its own torque better by OWN
+standard errors.  What the options say is not chosen.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ..prepare.dataset import Dataset
-from ..reduce.structure import alike_constants, chosen_constants, Structure
-from ..reduce.systems import Systems
-from ..reduce.wide_factor import WideFactor
+from ..reduce.structure import alike_constants, chosen_constants, usual_constants
+from ..reduce.systems import resting_columns, Systems
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.covariance import FEWEST
-from ...measurement.joints.kinematic_state import AT_REST
+from ...jackknife import deviations
 from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
 LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
-COVERED = 0.5   # of the limits of a joint, that positions cover where a law of these is tried
-TINY = 1e-300
+OWN = 2.0       # standard errors: fifteen widths are tried for every joint
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """
     A model that was tried, and how it predicts stretches left out.
@@ -50,6 +49,11 @@ class Candidate:
     extras: tuple[str, ...]
     errors: np.ndarray
     params: np.ndarray
+
+    @property
+    def tilt(self) -> float:
+        """Return by how much gravity is tilted [rad]."""
+        return float(np.linalg.norm(self.params[-2:]))
 
     def words(self) -> str:
         """Return what it consists of, in words."""
@@ -88,17 +92,22 @@ class Choice:
         if with_tilt is None:
             return None
         places = np.flatnonzero(with_tilt.params)
-        jackknife = np.array([self.systems.solve(stacked, places)[-2:].sum(1)
-                              for stacked in self.systems.without[-4:]])
-        away = jackknife - jackknife.mean(0)
-        return with_tilt.params[-2:], 0.75 * away.T @ away
+        away = deviations(np.array([self.systems.solve(stacked, places)[-2:].sum(1)
+                                    for stacked in self.systems.without_each]))
+        return with_tilt.params[-2:], away.T @ away
 
-    def without_tilt(self) -> tuple[float, float]:
-        """Return by how much gravity as given predicts worse than as shown, and the error."""
+    def without_tilt(self) -> tuple[float, float, float]:
+        """
+        Return by how much gravity as given predicts worse than as shown, the error, evidence.
+
+        The first two are of the logarithm of squared errors; evidence : log-likelihood difference
+        of stretches left out
+        """
         one, other = self._beside(False), self._beside(True)
         if one is None or other is None:
-            return 0.0, 0.0
-        return log_ratio(one.errors, other.errors)
+            return 0.0, 0.0, 0.0
+        totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in (one, other)]
+        return *log_ratio(one.errors, other.errors), 0.5 * (totals[0] - totals[1])
 
     def _beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
@@ -119,54 +128,80 @@ def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
                                        ) if len(ratios) > 1 else 0.0
 
 
-def choose(data: Dataset, wide: WideFactor) -> Choice:
-    """Return the Choice of constants, friction laws and gravity for a ``wide`` factor of data."""
-    options, given = data.options, data.robot.gravity_base
-    structure, resting = wide.structure, resting_columns(wide)
-    parameters = structure.parameters_of_places()
-    auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(options)
-    optional = {p.law for p in parameters if auto and p.law and LAWS[p.law].optional}
-    own = np.array([p.name not in resting for p in parameters])
-    widths = alike_constants(structure) if auto else [chosen_constants(structure, wide.stretches)]
+def choose(data: Dataset, systems: Systems) -> Choice:
+    """Return the Choice of constants, friction laws and gravity by the Systems of ``data``."""
+    trials = _Trials(data, systems)
+    first, tilt, asked = trials.first, trials.tilt, trials.tilt_asked
+    free = tilt if asked else ()
+    if systems.count < FEWEST:
+        best = trials.candidate(first, trials.extras)
+        return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
+                      list(trials.tried.values()), asked)
+    beside = [trials.candidate(k, free) for k in range(len(trials.widths))]
+    width = _simplest(beside, [k != first for k in range(len(beside))])
+    laws = [(*e, *t) for count in range(len(trials.extras) + 1)
+            for e in combinations(trials.extras, count) for t in dict.fromkeys([(), free])]
+    models = [trials.candidate(width, e) for e in laws]
+    best = models[_simplest(models, [len(e) for e in laws])]
+    own_widths = _own_widths(systems, trials.widths, best, trials.places)
+    if own_widths != best.constants:
+        trials.widths.append(own_widths)
+        width = len(trials.widths) - 1
+        best = trials.candidate(width, best.extras)
+    bare = tuple(x for x in best.extras if x != GRAVITY)
+    for extras in {bare, (*bare, *tilt)}:  # also where it is given: what the torques say is shown
+        trials.candidate(width, extras)
+    if best.tilt and not LEAST < best.tilt < LARGEST:
+        best = trials.candidate(width, bare)
+    return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
+                  list(trials.tried.values()), asked)
 
-    def places(constants: Mapping[str, Parameter], extras: Sequence[str]) -> np.ndarray:
-        taken = [own[k] and (p.law not in optional or p.law in extras)
-                 and constants.get(p.name, p) == p for k, p in enumerate(parameters)]
-        tilts = [len(parameters), len(parameters) + 1] * (GRAVITY in extras)
+
+class _Trials:
+    """Candidates that are tried, each once."""
+
+    def __init__(self, data: Dataset, systems: Systems) -> None:
+        wide, self.systems = systems.wide, systems
+        self.parameters, resting = systems.parameters, resting_columns(wide)
+        auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
+        self.optional = {p.law for p in self.parameters if auto and p.law
+                         and LAWS[p.law].optional}
+        self.moves = np.array([p.name not in resting for p in self.parameters])
+        self.extras = tuple(law for law in sorted(self.optional) if any(
+            p.law == law and moves for p, moves in zip(self.parameters, self.moves)))
+        self.joint_by_joint = not auto
+        self.widths: list[Mapping[str, Parameter]] = [*(alike_constants(
+            wide.structure) if auto else [chosen_constants(wide.structure, wide.stretches)])]
+        self.first = usual_constants(self.widths)
+        alike = bool(wide.heavy.size and systems.given.any() and predicts_consistently(data)
+                     and all(np.allclose(r.gravity_base, systems.given) for r in data.robots))
+        self.tilt = (GRAVITY,) if alike else ()
+        self.tilt_asked = alike and not data.options.mounting
+        self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
+
+    def places(self, constants: Mapping[str, Parameter], extras: Sequence[str]) -> np.ndarray:
+        """Return the places of the columns of a model, tilts last."""
+        taken = [moves and (p.law not in self.optional or p.law in extras)
+                 and constants.get(p.name, p) == p
+                 for p, moves in zip(self.parameters, self.moves)]
+        tilts = [len(taken), len(taken) + 1] * (GRAVITY in extras)
         return np.append(np.flatnonzero(taken), tilts).astype(int)
 
-    first = _usual(widths)
-    systems = Systems(wide, given, places(widths[first], ()))
-    tilts = [GRAVITY] * _tilt_is_asked(data, wide)
-    extras = [law for law in sorted(optional) if any(
-        p.law == law and own[k] for k, p in enumerate(parameters))
-        and (not LAWS[law].position or LAWS[law].loaded or _covered(data, wide))]
-    tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
+    def columns(self, best: Candidate) -> tuple[Parameter, ...]:
+        """Return the Parameters of all columns of the laws of a candidate."""
+        structure = self.systems.wide.structure
+        gone = {p.name for p, moves in zip(self.parameters, self.moves) if not moves}
+        return tuple(p for p in structure.columns if p.name not in gone
+                     and (p.law not in self.optional or p.law in best.extras))
 
-    def candidate(width: int, laws: tuple[str, ...]) -> Candidate:
-        if (width, laws) not in tried:
-            at = places(widths[width], laws)
+    def candidate(self, width: int, laws: tuple[str, ...]) -> Candidate:
+        """Return the Candidate with the widths of a number, and these laws."""
+        if (width, laws) not in self.tried:
+            at, systems = self.places(self.widths[width], laws), self.systems
             errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
-            tried[width, laws] = Candidate(widths[width], laws, errors,
-                                           systems.solve(systems.whole, at).sum(1))
-        return tried[width, laws]
-
-    best = first
-    if systems.count >= FEWEST:
-        beside = [candidate(k, tuple(tilts)) for k in range(len(widths))]
-        best = _simplest(beside, [k != first for k in range(len(widths))])
-        laws = [(*e, *tilt) for count in range(len(extras) + 1)
-                for e in combinations(extras, count) for tilt in {(), tuple(tilts)}]
-        models = [candidate(best, e) for e in laws]
-        chosen = models[_simplest(models, [len(e) for e in laws])]
-    else:
-        chosen = candidate(best, tuple(extras))
-    tilt = np.linalg.norm(chosen.params[-2:])
-    if GRAVITY in chosen.extras and not LEAST < tilt < LARGEST:
-        chosen = candidate(best, tuple(x for x in chosen.extras if x != GRAVITY))
-    columns = tuple(p for p in structure.columns if p.name not in resting and (
-        p.law not in optional or p.law in chosen.extras))
-    return Choice(columns, not auto, systems, chosen, tuple(tried.values()), bool(tilts))
+            self.tried[width, laws] = Candidate(self.widths[width], laws, errors,
+                                                systems.solve(systems.whole, at).sum(1))
+        return self.tried[width, laws]
 
 
 def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:
@@ -178,32 +213,30 @@ def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> i
     return min(alike, key=lambda k: (complexity[k], gaps[k][0]))
 
 
-def _usual(widths: Sequence[Mapping[str, Parameter]]) -> int:
-    """Return which constants all joints have unless others predict better: a smooth step."""
-    smooth = [k for k, own in enumerate(widths) if not any(LAWS[p.law].memory
-                                                           for p in own.values())]
-    return smooth[min(1, len(smooth) - 1)]
-
-
-def resting_columns(wide: WideFactor) -> set[str]:
+def _own_widths(systems: Systems, widths: Sequence[Mapping[str, Parameter]], chosen: Candidate,
+                places: Callable[..., np.ndarray]) -> dict[str, Parameter]:
     """
-    Return the names of friction and rotor inertia of joints that stood still.
+    Return {coefficient: Parameter} with widths of their own where they predict their joint better.
 
-    The noise of their velocities is all that a fit has for them: what it makes of that would be
-    used as soon as they move.
+    The widest of a law are not asked: nothing bounds them.
     """
-    if not wide.joints:
-        return set()
-    return {p.name for p in wide.structure.columns if p.law and np.ptp(
-        wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST}
-
-
-def _tilt_is_asked(data: Dataset, wide: WideFactor) -> bool:
-    """Return whether a tilt of gravity is among what is chosen."""
-    gravity = data.robot.gravity_base
-    return bool(wide.heavy.size and gravity.any() and not data.options.mounting
-                and predicts_consistently(data)
-                and all(np.allclose(r.gravity_base, gravity) for r in data.robots))
+    out, groups = dict(chosen.constants), list(systems.names)
+    parameters = systems.parameters
+    for name, now in chosen.constants.items():
+        if now.owner not in groups:
+            continue
+        tried = [own[name] for own in widths if name in own]
+        last = {p.law: p for p in tried}
+        inside = [p for p in tried if p != now and p != last[p.law]]
+        at = places(out, chosen.extras)
+        at = at[at != parameters.index(now)]
+        alternatives = np.array([parameters.index(p) for p in (now, *inside)])
+        errors = systems.exchanged(at, alternatives, groups.index(now.owner))
+        gaps = [log_ratio(e, errors[0]) for e in errors[1:]]
+        better = [(gap, p) for (gap, error), p in zip(gaps, inside) if gap < -OWN * error]
+        if better:
+            out[name] = min(better, key=lambda pair: pair[0])[1]
+    return out
 
 
 def predicts_consistently(data: Dataset) -> bool:
@@ -213,22 +246,19 @@ def predicts_consistently(data: Dataset) -> bool:
                 and bodies(data.method.parameters(data.robot, options)))
 
 
-def _covered(data: Dataset, wide: WideFactor) -> bool:
-    """Return whether the motion of every joint covers its range: a law of positions holds there."""
-    robot = data.robot
-    low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
-    high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)
-    way = np.array([np.ptp(wide.ranges.get(j, {}).get('q', (0.0, 0.0)))
-                    for j in robot.joint_names])
-    return bool((way > COVERED * (high - low)).all())
-
-
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
-    """Return the entries of ``statistics['choices']``: what was tried, and by how much worse."""
-    entries, best = [], choice.best
-    for c in choice.candidates:
+    """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
+    best, target = choice.best, choice.systems.target
+    others = sorted((c for c in choice.candidates if c is not best),
+                    key=lambda c: log_ratio(c.errors, best.errors)[0])
+    plainest = [c for c in others if not c.extras][-1:]
+    shown, entries = [best, *others[:1]], []
+    for c in [*shown, *(c for c in plainest if c not in shown)]:
         worse, error = log_ratio(c.errors, best.errors)
-        entries.append({'what': 'model', 'candidate': c.words(),
+        left_out = np.nanmean(c.errors, axis=0).sum()
+        entries.append({'what': 'model', 'tried': len(choice.candidates),
+                        'candidate': c.words(), 'chosen': c is best,
+                        'left_out_error': float(100.0 * np.sqrt(left_out / target)),
                         'worse_percent': float(50.0 * worse),
-                        'worse_error_percent': float(50.0 * error), 'chosen': c is best})
+                        'worse_error_percent': float(50.0 * error)})
     return entries

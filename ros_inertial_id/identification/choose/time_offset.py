@@ -5,8 +5,8 @@ Another bus, or a filter in the drive, lets torques arrive late; a model fitted 
 less, and wrongly.  To first order a late torque lacks its rate times the offset: one more column
 of the wide factor, beside friction of all widths and a tilt of gravity, which is chosen later and
 without which an offset would explain a share of it.  Noise of the rate makes the offset too small,
-never a false one.  A large one is found in rounds, with the efforts read at other times.  The error
-comes from leaving out stretches of the motion (jackknife, Efron 1982), so that residuals that are
+never a false one.  A large one is found in rounds, with the efforts read at other times.  The
+error comes from leaving out stretches of the motion (jackknife, Efron 1982), so that residuals that are
 not white, or a model that is not whole, do not make it look sure.
 """
 
@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .choice import resting_columns
 from ..prepare.dataset import Dataset
 from ..reduce.structure import Structure
-from ..reduce.systems import Systems
+from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
 from ...jackknife import standard_errors
 from ...measurement.joints.observation import with_time_offset
@@ -50,46 +49,41 @@ class TimeOffset:
                     and self.ratio < 1.0)
 
 
-def aligned(data: Dataset, wide: WideFactor,
-            reduced: Callable[[Dataset, Structure], WideFactor]) -> tuple[Dataset, WideFactor]:
+def aligned(data: Dataset, systems: Systems,
+            reduced: Callable[[Dataset, Structure], WideFactor]) -> tuple[Dataset, Systems]:
     """
-    Return Dataset and WideFactor with efforts read where the motion is, if they are late.
+    Return Dataset and Systems with efforts read where the motion is, if they are late.
 
-    reduced : gives the WideFactor of other data; only observations of joints alone have efforts
-    to align, others are returned as they are.
-    The summary of every observation says what was found, also when it was not applied.
+    systems : of ``data``; reduced : gives the WideFactor of other data.  Only joints' efforts are
+    aligned.  The summary of every observation says what was found, also when it was not applied.
     """
-    if not (isinstance(data.method, JointTorques) and data.options.find_time_offset):
-        return data, wide
-    total, first = 0.0, None
+    if not (isinstance(data.method, JointTorques) and data.options.find_time_offset
+            and systems.count > 1):
+        return data, systems
+    first, total = find_time_offset(data, systems), 0.0
+    found = first
     for _ in range(ROUNDS):
-        found = find_time_offset(data, wide)
-        first = first or found
-        if found is None or not found.significant or abs(total + found.value) > LIMIT:
+        if not found.significant or abs(total + found.value) > LIMIT:
             break
         total += found.value
         data = data.observed([with_time_offset(o, found.value) for o in data.observations])
-        wide = reduced(data, wide.structure)
+        systems = Systems(reduced(data, systems.wide.structure), systems.given)
         if abs(found.value) < SETTLED * abs(total):
             break
-    if first is None:
-        return data, wide
+        found = find_time_offset(data, systems)
     notes = {'time_offset_found': total or first.value, 'time_offset_error': first.standard_error,
              'time_offset_residual_ratio': first.ratio}
     return replace(data, observations=tuple(
-        replace(o, summary={**o.summary, **notes}) for o in data.observations)), wide
+        replace(o, summary={**o.summary, **notes}) for o in data.observations)), systems
 
 
-def find_time_offset(data: Dataset, wide: WideFactor) -> TimeOffset | None:
-    """Return the TimeOffset of the efforts of a ``wide`` factor, None of too few stretches."""
-    resting = resting_columns(wide)
-    parameters = wide.structure.parameters_of_places()
-    places = np.array([k for k, p in enumerate(parameters) if p.name not in resting])
-    tilts = np.array([], int) if data.options.mounting else len(parameters) + np.arange(2)
-    systems = Systems(wide, data.robot.gravity_base, places)
-    if systems.count < 2:
-        return None
-    places, every = np.append(places, tilts).astype(int), np.arange(systems.count)
+def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
+    """Return the TimeOffset of the efforts, beside friction of all widths and a tilt."""
+    resting, count = resting_columns(systems.wide), len(systems.parameters)
+    tilts = [] if data.options.mounting else [count, count + 1]
+    places = np.array([k for k, p in enumerate(systems.parameters)
+                       if p.name not in resting] + tilts)
+    every = np.arange(systems.count)
     value = _offset(systems.with_rate(every, places))
     values, left = [], np.zeros(2)
     for one in every:

@@ -20,18 +20,18 @@ from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, grid_of, structure_of
 from ..reduce.systems import TILT
-from ..reduce.wide_factor import WideFactor
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
 from ...estimation.covariance import robust_errors
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.nonlinear_parameters import refine_nonlinear
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import JointMotion, JointTorques, KnownMass, UnfilteredTorque
+from ...methods.capabilities import (Calibrated, JointMotion, JointTorques, KnownMass,
+                                     NoisyMotion, UnfilteredTorque)
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -72,6 +72,11 @@ class Solution:
     tilt: Tilt | None = None
     constants: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """Return {joint or body: {quantity: [smallest, largest]}} of the data."""
+        return self.choice.systems.wide.ranges
+
 
 @dataclass(frozen=True)
 class ConsistentLinks:
@@ -102,15 +107,15 @@ class ConsistentLinks:
         return share @ covariance @ share.T
 
 
-def fit(data: Dataset, wide: WideFactor, choice: Choice,
+def fit(data: Dataset, choice: Choice,
         residuals: Callable[[Dataset, Sequence[Parameter], np.ndarray], Residuals]) -> Solution:
     """
-    Return the Solution of a Choice on the ``wide`` factor of ``data``.
+    Return the Solution of a Choice on the wide factor of ``data``.
 
     residuals : gives the Residuals of standard parameters, where the correlation of rows is not
     known from stretches of distinct motion
     """
-    given, gravity, beta = data.robot.gravity_base, data.robot.gravity_base, choice.systems.beta
+    wide, given, beta = choice.systems.wide, choice.systems.given, choice.systems.beta
     consistently = predicts_consistently(data)
     for _ in range(ROUNDS if choice.tilted else 1):
         problem, stretches = _problem(data, wide, choice, (given, beta))
@@ -119,12 +124,14 @@ def fit(data: Dataset, wide: WideFactor, choice: Choice,
             problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
         noise, problem = _with_correlation(data, problem, choice, residuals)
         free = ESTIMATORS[data.options.estimator](problem)
-        inherited = inherited_errors(data, problem.base, free)
+        inherited = (inherited_errors(data, problem.base, free)
+                     if isinstance(data.method, Calibrated) else None)
         if noise:
             free = noise.with_errors(problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        free = without_noise(data, problem, free)
+        if isinstance(data.method, NoisyMotion):
+            free = without_noise(data, problem, free)
         links = (consistent_links(data, problem, free, inherited, noise)
                  if consistently else None)
         if not choice.tilted:
@@ -132,7 +139,7 @@ def fit(data: Dataset, wide: WideFactor, choice: Choice,
         assert links is not None
         angles, covariance = links.found.params[-2:], links.found.cov_params[-2:, -2:]
         gravity = _turned(data.robot.gravity_base, angles)
-        beta = _pulled(wide, problem.base, links.found.values)
+        beta = wide.at_places(problem.base.parameters, links.found.values)
         done = angles @ np.linalg.solve(covariance, angles) < SETTLED ** 2
         data = under_gravity(data, gravity)
         if done:
@@ -141,7 +148,7 @@ def fit(data: Dataset, wide: WideFactor, choice: Choice,
 
 
 def _problem(data, wide, choice, known):
-    """Return the Problem about base columns, angles of gravity last, and R factors of stretches."""
+    """Return the Problem about base columns, angles of gravity last, and that of stretches."""
     given, beta = known
     gravity = data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
@@ -244,7 +251,10 @@ def _solution(data, choice, system, estimates, refined, given):
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, refined.values if refined else {})
+                    links, inherited, tilt, refined.values if refined else {
+                        name: {'value': p.nonlinear, 'standard_error': None}
+                        for name, p in choice.best.constants.items()
+                        if name in {q.name for q in base.parameters}})
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
@@ -296,15 +306,6 @@ def _turned(gravity, angles):
 def _angles_between(given, gravity):
     """Return (2,) the angles about ``across_gravity`` by which ``gravity`` is from ``given``."""
     return across_gravity(given).T @ gravity / np.linalg.norm(given)
-
-
-def _pulled(wide, base, values):
-    """Return the places (P,) of a wide factor with standard parameters ``values`` of a base."""
-    general = wide.structure.base
-    by_name = dict(zip((p.name for p in base.parameters), values[-len(base.parameters):]))
-    out = np.zeros(wide.places)
-    out[:len(general)] = general.reduce([by_name.get(p.name, 0.0) for p in general.parameters])
-    return out
 
 
 def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:

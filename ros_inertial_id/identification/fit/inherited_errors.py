@@ -34,7 +34,6 @@ from ...estimation.problem import (bread, effective_standard_deviation, Estimate
                                    Problem, solved_weights)
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
-from ...methods.capabilities import Calibrated, NoisyMotion
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
@@ -46,10 +45,8 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     """
     Return H (b, k): errors of the base parameters by k independent ones of unit size, or None.
 
-    data : the Dataset; None where its method is not Calibrated
+    data : of a method that is Calibrated
     """
-    if not isinstance(data.method, Calibrated):
-        return None
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
     sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
@@ -280,8 +277,6 @@ def noise_gram(data: Dataset, base: BaseParameters,
     base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
-    if not isinstance(data.method, NoisyMotion):
-        return None
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
     for robot, observation in data.pairs():
         for rows, noisy, times in data.method.noisy_rows(observation, robot, base.parameters):

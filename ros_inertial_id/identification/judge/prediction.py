@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 from .validation import Excess
 from ..identified_model import IdentifiedModel
-from ..prepare.dataset import Dataset, read_dataset
+from ..prepare.dataset import read_dataset
 from ..prepare.robot import check_robot
 from ..settings import prediction_options
 from ...errors import ConfigError

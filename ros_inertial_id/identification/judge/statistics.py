@@ -11,10 +11,9 @@ from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import rank_of_bodies
 from ..reduce.stretches import STRETCHES
-from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import LAWS
 from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
-from ...estimation.gravity_search import across_gravity, turned
+from ...estimation.gravity import across_gravity, turned
 from ...estimation.r_factors import one_thread
 from ...estimation.statistics import dependence
 from ...methods.capabilities import JointMotion
@@ -30,9 +29,9 @@ class CrossValidated:
     folds: Folds | None
 
 
-def cross_validated(solution: Solution, wide: WideFactor) -> CrossValidated | None:
+def cross_validated(solution: Solution) -> CrossValidated | None:
     """Return every fold of stretches as the parameters of the others predict it, None of one."""
-    folds = cross_validation_folds(solution, FOLDS)
+    folds, wide = cross_validation_folds(solution, FOLDS), solution.choice.systems.wide
     with one_thread():
         crossed = cross_validate(folds, parameters_of_rows(solution))
     if crossed is None:
@@ -45,7 +44,7 @@ def cross_validated(solution: Solution, wide: WideFactor) -> CrossValidated | No
                           else None)
 
 
-def judge(solution: Solution, wide: WideFactor, crossed: CrossValidated | None,
+def judge(solution: Solution, crossed: CrossValidated | None,
           explained: Explained) -> dict[str, Any]:
     """
     Return the ``statistics`` of a model file: of the fit, and of folds left out of it.
@@ -63,7 +62,7 @@ def judge(solution: Solution, wide: WideFactor, crossed: CrossValidated | None,
         bent = {p.owner for p in base.parameters if p.law in LAWS and LAWS[p.law].position
                 and not LAWS[p.law].loaded}
         angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
-        out['prediction_band'] = band_of(explained.left_out, wide.ranges, [
+        out['prediction_band'] = band_of(explained.left_out, solution.ranges, [
             joint for joint in angles if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
@@ -85,12 +84,13 @@ def gravity_entries(solution: Solution) -> list[dict[str, Any]]:
     direction = turned(given / size, across_gravity(given), angles)
     angle = float(np.degrees(np.arccos(np.clip(direction @ given / size, -1.0, 1.0))))
     error = float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
-    worse, sd = solution.choice.without_tilt()
+    worse, sd, evidence = solution.choice.without_tilt()
     words = f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg'
     used = solution.tilt is not None
     return [{'what': 'gravity direction', 'candidate': what, 'chosen': chosen,
              'worse_percent': 0.0 if chosen else 50.0 * (worse if used else -worse),
              'worse_error_percent': 0.0 if chosen else 50.0 * sd,
+             'evidence': evidence if what == words else -evidence,
              'tilt_deg': angle, 'standard_error_deg': error}
             for what, chosen in (('as given', not used), (words, used))]
 

@@ -20,12 +20,9 @@ from ...measurement.recording import Recording
 from ...methods.contract import Robot
 
 
-def model_of(solution: Solution, statistics: dict[str, Any], ranges: dict[str, Any]
-             ) -> IdentifiedModel:
+def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
     """
     Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement.
-
-    ranges : {joint or body: {quantity: [smallest, largest]}} of the data
     """
     data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
     free = solution.free if solution.consistent else None
@@ -35,7 +32,7 @@ def model_of(solution: Solution, statistics: dict[str, Any], ranges: dict[str, A
         base.parameters, solution.values,
         base_entries(base, solution.estimate, free),
         solution.estimate.cov_params, statistics,
-        ranges, [o.summary for o in data.observations], provenance(recordings))
+        solution.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotModel
 from ...errors import RecordingError, RobotModelError
-from ...measurement.joints.kinematic_state import PIECE
 from ...measurement.joints.observation import at_one_cutoff
 from ...measurement.recording import Recording
 from ...methods import METHODS
@@ -27,7 +26,6 @@ from ...methods.contract import Method, Observation, Robot, State
 ALIKE = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
 Progress = Callable[[str, int, int], None]
 HELD = 80_000  # samples of all recordings whose training states are held: 50 MB of seven joints
-ENOUGH = 20  # pieces that show what is asked of a part of the data
 
 
 def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
@@ -155,7 +153,6 @@ class Dataset:
     progress : called with (stage, samples done, samples in all) on long work
     recordings : of which they are
     training : TrainingStates of each observation, whatever the mounting; none: computed anew
-    every : one piece in so many of each recording alone, see ``part``
     """
 
     method: Method
@@ -165,7 +162,6 @@ class Dataset:
     progress: Progress | None = None
     recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
     training: tuple[TrainingStates, ...] = field(default=(), compare=False, repr=False)
-    every: int = 1
 
     @property
     def robot(self) -> Any:
@@ -185,18 +181,11 @@ class Dataset:
 
     def samples(self, training: bool) -> int:
         """Return about how many samples there are, thinned out for ``training``."""
-        return -(-sum(o.samples(training) for o in self.observations) // self.every)
+        return sum(o.samples(training) for o in self.observations)
 
     def seconds(self) -> float:
         """Return how long the recordings take [s]."""
         return float(sum(o.summary['duration'] for o in self.observations))
-
-    def part(self) -> 'Dataset':
-        """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
-        if not isinstance(self.method, JointTorques):
-            return self
-        every = self.samples(training=False) // (ENOUGH * PIECE)
-        return replace(self, every=every) if every > 1 else self
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
         """Return the Dataset with other ``observations`` of its recordings."""
@@ -207,9 +196,7 @@ class Dataset:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
         for k, (robot, observation) in enumerate(self.pairs()):
             states: Iterable[State]
-            if self.every > 1:
-                states = observation.states(training, self.every)
-            elif training and self.training:
+            if training and self.training:
                 states = self.training[k]
             else:
                 states = observation.states(training)

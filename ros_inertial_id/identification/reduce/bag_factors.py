@@ -1,20 +1,16 @@
 """
-BagFactors: what one recording says, as R factors that merge with those of any other, and kept.
+The wide factor of one recording, kept in a file and found again by content and plan.
 
-Columns are those of the plan's structure (base parameters under any mounting, friction laws and
-constants that are tried), then the torque by a tilt of gravity about two axes.
-
-They are kept in a cache and found again by content and plan.  A file holds a line (JSON) and all
-numbers, of R factors the upper triangles, in double precision, so that what is read is what was
-computed to the last bit.  Of a bag that is left out it holds the reason.
+A file holds a line (JSON) and all numbers, of R factors the upper triangles, in double precision,
+so that what is read is what was computed to the last bit.  It is mapped into memory: who merges
+one stretch of a thousand recordings reads that stretch.  Of a bag that is left out it holds the
+reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 import functools
 import hashlib
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -24,67 +20,34 @@ import numpy as np
 import platformdirs
 
 from .plan import Plan
-from .stretches import FEW, Motion, motion_of, THIN, thinning
-from .structure import choose_alternatives
-from .tilted_rows import rows_and_tilts, with_tilts
+from .stretches import Numbers, STRETCHES
+from .structure import Structure
+from .wide_factor import wide_factor, WideFactor
 from ..identified_model import plain
-from ..judge.validation import evaluate
-from ..passes import accumulate, Accumulated, blocks_of
 from ..prepare.dataset import check_one_robot, Dataset, training_states
 from ..prepare.robot import robot_of
-from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
-from ...estimation.cross_validation import FOLDS
-from ...estimation.estimators import Problem, ridge
-from ...estimation.gravity_search import across_gravity
-from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
-from ...estimation.residuals import Fit, Residuals
+from ...estimation.r_factors import GroupFactor, one_thread, RFactors
 from ...measurement.joints.observation import within_rate
-from ...measurement.recording import nothing_left, Recording
+from ...measurement.recording import Recording
 from ...methods import METHODS
 
-LAGS = 512  # of the autocovariance of residuals, kept
 
-
-@dataclass(frozen=True)
-class BagFactors:
+def factors_of(recording: Recording, plan: Plan) -> tuple[WideFactor, dict[str, Any]]:
     """
-    What one recording says about the columns of a Plan.
+    Return the WideFactor of a ``recording`` under a ``plan``, and its notes.
 
-    stretches : RFactors of FOLDS parts of the time, about the plan's places and two tilts
-    residuals : of the recording's own estimate
-    motion : Motion of its training samples, every one or one in THIN
-    ranges : joint -> {q, v, a: [smallest, largest]}
-    notes : summary, provenance, mounting, gravity_base, start_s (since 1970), samples
-        (of training)
-    """
-
-    stretches: tuple[RFactors, ...]
-    residuals: Residuals
-    ranges: Mapping[str, Any]
-    motion: Motion
-    notes: Mapping[str, Any]
-
-
-def factors_of(recording: Recording, plan: Plan) -> BagFactors:
-    """
-    Return the BagFactors of a ``recording`` under a ``plan``.
-
+    Notes are summary, provenance, mounting, gravity_base, start_s (since 1970) and samples (of
+    training).
     RecordingError where it cannot be used, RobotModelError where it is of another robot.
     """
     with one_thread():
         data = dataset_of(recording, plan)
-        rows = _accumulated(data, plan)
-        if not rows.folds:
-            raise nothing_left()
-        residuals = _residuals(data, plan, rows.folds)
-        samples = data.samples(training=True)
-        motion = motion_of(data, thinning(samples) if samples >= THIN * FEW else 1)
-    summary = data.observations[0].summary
-    return BagFactors(tuple(rows.folds), residuals, rows.ranges, motion, {
-        'summary': dict(summary), 'provenance': dict(recording.provenance),
+        wide = wide_factor(data, plan.structure)
+    return wide, {
+        'summary': dict(data.observations[0].summary), 'provenance': dict(recording.provenance),
         'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
-        'start_s': recording.origin_ns() * 1e-9, 'samples': samples})
+        'start_s': recording.origin_ns() * 1e-9, 'samples': data.samples(training=True)}
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:
@@ -106,33 +69,6 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
                              expected=options.velocity, found=observation.summary['velocity'])
     return Dataset(method, (robot,), (observation,), options, recordings=(recording,),
                    training=training_states((observation,)))
-
-
-def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
-    """Return the Accumulated rows about the plan's places and two tilts."""
-    structure, values = plan.structure, np.array(plan.links)
-    size, across = int(structure.keep.max()) + 1, across_gravity(data.robot.gravity_base)
-
-    def regress(state: Any, robot: Any) -> Iterator[RegressorBlock]:
-        for block, tilts in rows_and_tilts(data.method, state, robot, structure.columns, values,
-                                           across):
-            yield with_tilts(block, tilts, structure.keep)
-
-    folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
-    for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2), data):
-        pass
-    return Accumulated([f for f in folds if f.groups], ranges)
-
-
-def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
-    """Return the Residuals of the recording's own estimate."""
-    places = np.arange(stretches[0].size - 2)
-    base, folds, *_ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
-    draft = ridge(Problem(merge(folds), base, {}))
-    residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
-    residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
-                             for name, (total, pairs) in residuals.covariances.items()}
-    return residuals
 
 
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
@@ -161,79 +97,75 @@ def keep(path: Path, content: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def write_factors(path: Path, factors: BagFactors | str) -> None:
-    """
-    Write ``factors``, or the reason why a bag is left out, as the file ``path``.
-
-    OSError where there is no room.
-    """
-    arrays, header = ({}, {'reason': factors}) if isinstance(factors, str) else _packed(factors)
-    header['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
-    numbers = np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())])
-    keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.astype('<f8').tobytes())
-
-
-def read_factors(path: str | Path) -> BagFactors:
-    """Return the BagFactors in the file ``path``; ValueError where it holds none."""
-    found = read_kept(path)
-    if isinstance(found, str):
-        raise ValueError(f'{path} holds no factors: {found}')
-    return found
-
-
-def read_kept(path: str | Path) -> BagFactors | str:
-    """
-    Return the BagFactors in the file ``path``, or the reason why its bag is left out.
-
-    ValueError where it holds neither: there is none, or it was cut short.
-    """
-    try:
-        line, _, numbers = Path(path).read_bytes().partition(b'\n')
-        header, arrays, end = json.loads(line), dict[str, np.ndarray](), 0
-        for name, shape in header['shapes'].items():
-            count = math.prod(shape)
-            arrays[name] = np.frombuffer(numbers, '<f8', count, end).reshape(shape)
-            end += 8 * count
-        return str(header['reason']) if 'reason' in header else _unpacked(header, arrays)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f'{path} holds no factors') from error
-
-
 _triangle = functools.cache(np.triu_indices)
 
 
-def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all arrays by name, and what the header says of them."""
-    arrays: dict[str, Any] = {}
-    stretches = []
-    for k, stretch in enumerate(factors.stretches):
-        for name, g in stretch.groups.items():
-            arrays[f'R {k} {name}'] = g.R[_triangle(len(g.R))]
-        stretches.append({'size': stretch.size, 'groups': [
-            [name, g.unit, g.columns.tolist(), g.rows] for name, g in stretch.groups.items()]})
-    for name, (total, pairs) in factors.residuals.covariances.items():
-        arrays[f'total {name}'], arrays[f'pairs {name}'] = total, np.asarray(pairs, dtype=float)
-    motion = factors.motion
-    arrays.update(q=motion.q, v=motion.v, t=motion.t)
-    kinds = {kind: vars(getattr(factors.residuals, kind)) for kind in ('filtered', 'raw')}
-    return arrays, {'stretches': stretches, 'residuals': kinds, 'counts': motion.counts,
-                    'lags': list(factors.residuals.covariances),
-                    'ranges': factors.ranges, 'notes': factors.notes}
+def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None = None) -> None:
+    """
+    Write the ``notes`` of a recording and its WideFactor, if there is one, as the file ``path``.
+
+    OSError where there is no room.
+    """
+    header: dict[str, Any] = {'notes': notes}
+    arrays = [np.zeros(0)]
+    if wide is not None:
+        own, = wide.numbers
+        header.update(
+            stride=own.stride, numbers=len(own.number), heavy=wide.heavy, joints=wide.joints,
+            size=wide.total.size, ranges=wide.ranges,
+            groups=[[name, g.unit, g.columns] for name, g in wide.total.groups.items()],
+            rows=[{name: g.rows for name, g in f.groups.items()} for f in wide.by_number])
+        arrays = [own.number, wide.speed, wide.distance, *(
+            f.groups[name].R[_triangle(len(f.groups[name].R))]
+            for f in wide.by_number for name in wide.groups if name in f.groups)]
+    numbers = np.concatenate(arrays).astype('<f8')
+    header['count'] = len(numbers)
+    keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.tobytes())
 
 
-def _unpacked(header: dict[str, Any], file: Mapping[str, np.ndarray]) -> BagFactors:
-    """Return the BagFactors of a header and the arrays in a file; KeyError where one lacks."""
-    stretches = []
-    for number, stretch in enumerate(header['stretches']):
-        groups = {}
-        for name, unit, columns, rows in stretch['groups']:
+def read_notes(path: str | Path) -> dict[str, Any]:
+    """Return the notes in the file ``path``; ValueError where there is none, or cut short."""
+    return dict(_read(path)[0]['notes'])
+
+
+def read_factors(path: str | Path, structure: Structure,
+                 numbers: Sequence[int] = range(STRETCHES)) -> WideFactor:
+    """
+    Return the WideFactor in the file ``path``, of some stretches.
+
+    structure : of the plan that it was written by; numbers : of the stretches
+    ValueError where it holds none.
+    """
+    header, content = _read(path)
+    if 'groups' not in header:
+        raise ValueError(f'{path} holds no factors: {header["notes"]}')
+    end, size = header['numbers'], header['size']
+    own = Numbers(content[:end].astype(np.int8), header['stride'])
+    speed, distance = np.array(content[end:end + 2 * STRETCHES]).reshape(2, STRETCHES)
+    end += 2 * STRETCHES
+    factors = [RFactors(size) for _ in range(STRETCHES)]
+    for number, rows in enumerate(header['rows']):
+        for name, unit, columns in header['groups']:
+            if name not in rows:
+                continue
             k = len(columns) + 2
-            R = np.zeros((k, k), order='F')
-            R[_triangle(k)] = file[f'R {number} {name}']
-            groups[name] = GroupFactor(unit, np.array(columns, dtype=int), R, rows)
-        stretches.append(RFactors(stretch['size'], groups))
-    kinds = header['residuals']
-    residuals = Residuals(Fit(**kinds['filtered']), Fit(**kinds['raw']), {
-        name: (file[f'total {name}'], file[f'pairs {name}']) for name in header['lags']})
-    motion = Motion(file['q'], file['v'], file['t'], tuple(header['counts']))
-    return BagFactors(tuple(stretches), residuals, header['ranges'], motion, header['notes'])
+            begin, end = end, end + k * (k + 1) // 2
+            if number in numbers:
+                R = np.zeros((k, k), order='F')
+                R[_triangle(k)] = content[begin:end]
+                factors[number].groups[name] = GroupFactor(unit, np.array(columns), R, rows[name])
+    return WideFactor(structure, tuple(factors), np.array(header['heavy'], int), header['joints'],
+                      (own,), speed, distance, header['ranges'])
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], np.ndarray]:
+    """Return header and numbers of the file ``path``; ValueError where it is not whole."""
+    try:
+        with open(path, 'rb') as file:
+            header = json.loads(file.readline())
+            begin, count = file.tell(), int(header['count'])
+        if os.stat(path).st_size != begin + 8 * count:
+            raise ValueError('cut short')
+        return header, np.memmap(path, '<f8', 'r', begin, (count,)) if count else np.zeros(0)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f'{path} holds no factors') from error

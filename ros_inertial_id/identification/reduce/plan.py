@@ -25,7 +25,7 @@ from ...estimation.base_parameters import with_known
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import JointTorques
 
-FORMAT = 8  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 9  # of what is cached: counts up when rows, preparation or files change their meaning
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,12 @@ class Plan:
     method : its name; options : of it with EstimationOptions; cutoff, velocity and time offset
     given
     urdf : text of the description
-    links : (10 n,) standard parameters of the links by which a tilt of gravity pulls
     asked : the options as given, with which every recording is checked by itself
     """
 
     method: str
     options: Any
     urdf: str
-    links: tuple[float, ...]
     asked: Any
 
     @cached_property
@@ -52,8 +50,7 @@ class Plan:
         own = {f.name for f in fields(METHODS[self.method].Options)}
         held, asked = ({k: v for k, v in asdict(o).items() if k in own}
                        for o in (self.options, self.asked))
-        text = json.dumps([FORMAT, self.method, plain(held), self.urdf, list(self.links),
-                           plain(asked)])
+        text = json.dumps([FORMAT, self.method, plain(held), self.urdf, plain(asked)])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -71,8 +68,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a model file remembers, so that its caches serve again."""
-        return {'options': plain(asdict(self.options)), 'links': list(self.links),
-                'asked': plain(asdict(self.asked))}
+        return {'options': plain(asdict(self.options)), 'asked': plain(asdict(self.asked))}
 
 
 def check_options(method: str, options: Any) -> None:
@@ -87,25 +83,13 @@ def check_options(method: str, options: Any) -> None:
                           found=options.estimator)
 
 
-def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
-    """
-    Return the Plan that a model stands for.
-
-    model : of some recordings of the robot; options : as given for its identification, None for
-    those of the model; gravity is held only where they, or the model's plan, say so
-    """
-    remembered: Mapping[str, Any] | None = model.provenance.get('plan')
+def plan_of(model: IdentifiedModel) -> Plan:
+    """Return the Plan by which a ``model`` was identified, or that it stands for."""
     known = prediction_options(model)
-    if remembered:
-        own = {f.name for f in fields(known)}
-        held, asked = (replace(known, **{
-            k: tuple(v) if isinstance(v, list) else v
-            for k, v in entry.items() if k in own})
-            for entry in (remembered['options'], remembered.get('asked', remembered['options'])))
-        return Plan(model.method, held, model.robot['urdf'], tuple(remembered['links']), asked)
-    count = 10 * len(model.robot['joints'])
-    held = known if options is None else replace(
-        options, cutoff=known.cutoff, velocity=known.velocity, time_offset=known.time_offset,
-        find_time_offset=False)
-    links = tuple(float(x) for x in model.values[:count])
-    return Plan(model.method, held, model.robot['urdf'], links, options or held)
+    remembered: Mapping[str, Any] = model.provenance.get('plan', {})
+    own = {f.name for f in fields(known)}
+    held, asked = (replace(known, **{
+        k: tuple(v) if isinstance(v, list) else v
+        for k, v in remembered.get(name, {}).items() if k in own}) for name in (
+            'options', 'asked'))
+    return Plan(model.method, held, model.robot['urdf'], asked)

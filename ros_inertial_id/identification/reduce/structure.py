@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..prepare.mounting import structural_base
+from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.nonlinear_parameters import alternatives, choose_nonlinear, Grid
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
+
+SMOOTH = 3  # in the order of widths tried: .02 rad/s
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,13 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
     pairs = dict.fromkeys((p.law, p.nonlinear) for own in every for p in own)
     return [{own[0].name: next(p for p in own if (p.law, p.nonlinear) == pair) for own in every
              if any((p.law, p.nonlinear) == pair for p in own)} for pair in pairs] or [{}]
+
+
+def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
+    """Return which constants ``tried`` all joints have unless others predict better: smooth."""
+    smooth = [k for k, own in enumerate(tried) if not any(LAWS[p.law].memory
+                                                          for p in own.values())]
+    return smooth[min(SMOOTH, len(smooth) - 1)]
 
 
 def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:

@@ -13,11 +13,17 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
+from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.gravity_search import across_gravity
+from ...estimation.gravity import across_gravity
 from ...estimation.r_factors import RFactors, triangle
+from ...measurement.joints.kinematic_state import AT_REST
 
+# Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
+# consistent ones cannot, and are as near to the description as ones that lean so much on it.
+LEAN = 0.1
 TILT = 0.05   # [rad] by how much a base is tilted that is called upright: prior deviation
 ROUNDS = 3    # of weights by residuals
 LASTING = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
@@ -31,14 +37,16 @@ class Systems:
 
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     beta : (places,) parameters at which a tilt pulls, those of the description by default
-    plain : (k,) places of the model whose residuals give the weights
-    deviation : ({group: sd of its rows}, {group: how many rows say what one would}), found if not given
+    plain : (k,) places of the model whose residuals give the weights, the simplest by default
+    weights : sd (groups,) of rows as if independent, and {group: how many rows say what one
+        would}, found if not given
     """
 
-    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray, *,
+    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray | None = None, *,
                  gravity: np.ndarray | None = None, beta: np.ndarray | None = None,
                  weights: tuple[np.ndarray, dict[str, float]] | None = None) -> None:
-        self.wide, self.given, self.plain = wide, given, plain
+        self.wide, self.given = wide, given
+        self.plain = plain_places(wide) if plain is None else plain
         self.gravity = given if gravity is None else gravity
         structure, self.size = wide.structure, wide.places
         base = structure.base
@@ -73,9 +81,10 @@ class Systems:
     @cached_property
     def prior(self) -> np.ndarray:
         """Return the rows (size + 2, size + 3) of the prior, its target last."""
-        base, size = self.wide.structure.base, self.size + 2
+        base = self.wide.structure.base
         b, root = len(base), np.diag(1.0 / self.prior_sd)
-        factor = np.linalg.cholesky(base.prior_covariance())
+        lean = np.array([1.0 if base.parameters[k].law else LEAN for k in base.independent])
+        factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))
         root[:b, :b] = solve_triangular(factor, np.eye(b), lower=True)
         return np.column_stack([root * self.prior_sd, root @ self.nominal])
 
@@ -131,12 +140,17 @@ class Systems:
         return triangle(np.asfortranarray(np.column_stack(
             [R[:, places], R[:, size], R[:, size + 1] + R[:, size + 2]])))
 
-    def errors(self, x: np.ndarray, stretches: Sequence[int]) -> np.ndarray:
-        """Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted."""
+    def errors(self, x: np.ndarray, stretches: Sequence[int] | np.ndarray,
+               only: int | None = None) -> np.ndarray:
+        """
+        Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted.
+
+        only : of this group alone, the others zero
+        """
         out = np.zeros((len(stretches), len(self.names), x.shape[1]))
         for row, s in zip(out, stretches):
             for j, name in enumerate(self.names):
-                if name in self._parts[s]:
+                if name in self._parts[s] and only in (None, j):
                     index, R = self._parts[s][name]
                     k = len(index)
                     left = R[:k + 1, k, None] - R[:k + 1, :k] @ x[index]
@@ -148,6 +162,18 @@ class Systems:
         """Return the triangle without each of the sets that are left out."""
         return [self.stacked(np.setdiff1d(np.arange(self.count), one))
                 for one in self.wide.left_out()]
+
+    @cached_property
+    def without_each(self) -> list[np.ndarray]:
+        """Return the triangle without each stretch, targets measured and minus the rate."""
+        every = np.arange(self.count)
+        return [self.stacked(np.delete(every, k)) for k in every]
+
+    @cached_property
+    def target(self) -> float:
+        """Return the weighted squared target of all rows."""
+        squares = self.errors(np.zeros((self.size + 2, 1)), range(self.count))[:, :, 0]
+        return float((squares / self.sd ** 2).sum())
 
     @cached_property
     def whole(self) -> np.ndarray:
@@ -162,6 +188,26 @@ class Systems:
             row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
         return out
 
+    def exchanged(self, places: np.ndarray, alternatives: np.ndarray, group: int) -> np.ndarray:
+        """
+        Return squared errors (m, sets, count) of a group's stretches left out, nan elsewhere.
+
+        places : (k,) of the columns; alternatives : (m,) places of which each stands beside them
+        """
+        sets, size = self.wide.left_out(), self.size + 2
+        out = np.full((len(alternatives), len(sets), self.count), np.nan)
+        k = len(places)
+        for n, (one, T) in enumerate(zip(sets, self.without)):
+            R = triangle(np.asfortranarray(np.column_stack(
+                [T[:, places], T[:, alternatives], T[:, size:].sum(1)])))
+            beside, target = R[k:, k:-1], R[k:, -1]
+            share = beside.T @ target / np.maximum((beside ** 2).sum(0), 1e-300)
+            x = np.zeros((size, len(alternatives)))
+            x[places] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
+            x[alternatives, np.arange(len(alternatives))] = share
+            out[:, n, one] = self.errors(x * self.prior_sd[:, None], one, group)[:, group].T
+        return out
+
     def _weigh(self):
         """Find deviations of rows by the plain model, and how many rows say what one would."""
         every = range(self.count)
@@ -170,15 +216,9 @@ class Systems:
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])
-        import os
-        mode = os.environ.get('LAST', 'median2')
-        if mode.startswith('median'):
-            pulls[:] = np.median(pulls) * float(mode[6:])
-        elif mode.startswith('own'):
-            pulls *= float(mode[3:])
-        elif mode.startswith('geo'):
-            pulls = np.sqrt(pulls * np.median(pulls)) * float(mode[3:])
-        self.lasting = dict(zip(self.names, np.maximum(1.0, pulls).tolist()))
+        # One joint's are known to a factor of two or so: half way to those of all.
+        lasting = LASTING * np.sqrt(pulls * np.median(pulls))
+        self.lasting = dict(zip(self.names, np.maximum(1.0, lasting).tolist()))
         self.sd = self.sd * np.sqrt(list(self.lasting.values()))
 
     def _pulls(self, j, x):
@@ -195,6 +235,28 @@ class Systems:
             R[:, len(index)] - R[:, :len(index)] @ x[index]) for _, R in parts])
         z = pulls @ axes / self.sd[j]
         return float(np.square(z).sum(0).mean())
+
+
+def plain_places(wide: WideFactor) -> np.ndarray:
+    """Return the places (k,) of the simplest model: the laws of every joint, the usual width."""
+    tried = alike_constants(wide.structure)
+    usual, resting = tried[usual_constants(tried)], resting_columns(wide)
+    return np.array([k for k, p in enumerate(wide.structure.parameters_of_places())
+                     if p.name not in resting and usual.get(p.name, p) == p
+                     and not (p.law in LAWS and LAWS[p.law].optional)])
+
+
+def resting_columns(wide: WideFactor) -> set[str]:
+    """
+    Return the names of friction and rotor inertia of joints that stood still.
+
+    The noise of their velocities is all that a fit has for them: what it makes of that would be
+    used as soon as they move.
+    """
+    if not wide.joints:
+        return set()
+    return {p.name for p in wide.structure.columns if p.law and np.ptp(
+        wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST}
 
 
 def _combined(stretch: RFactors, T: np.ndarray, columns: int

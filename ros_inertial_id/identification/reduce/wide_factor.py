@@ -7,7 +7,8 @@ The wide factor: rows of recordings, written once, as one triangle per row group
 Every later question is algebra on these triangles.  Rows are affine in gravity, W(g') = W +
 (g' - g) G, so that no tilt and no antipode asks for another pass; another sign, order, gain or
 delay of the efforts is another combination of columns; stretches that are left out are triangles
-that are left out; triangles of further recordings merge.
+that are left out; triangles of further recordings merge.  Only friction that grows with the load
+stays as under gravity as given.
 
 A stretch is distinct motion: two periods of a trajectory say no more of what a model lacks than
 one.  Of methods that do not tell motions apart it is a piece of time.
@@ -19,14 +20,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from .stretches import Numbers, STRETCHES, stretches_of
 from .structure import Structure, structure_of
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.regressor import RegressorBlock, RowGroup
+from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_positions
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
@@ -42,8 +42,8 @@ class WideFactor:
     heavy : (h,) places of the columns that gravity pulls at, none where its slope is not known
     joints : n joints whose efforts are further columns, 0 without
     numbers : of the stretches of each recording's training samples
-    speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean, of
-        all joints in units of their own
+    speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean,
+        of all joints in units of their own
     ranges : {joint or body: {quantity: [smallest, largest]}}
     """
 
@@ -94,6 +94,12 @@ class WideFactor:
               self.heavy] = change[k]
         return T
 
+    def with_gravity(self, change: np.ndarray) -> 'WideFactor':
+        """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
+        T = np.eye(self.total.size)
+        T[:, :self.places] = self.under(change)
+        return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
+
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """
         Return T (size, k): torques of unit tilts of gravity [1/rad].
@@ -104,6 +110,17 @@ class WideFactor:
         T = np.zeros((self.total.size, across.shape[1]))
         T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T
+
+    def at_places(self, parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
+        """
+        Return (places,) base parameters of the structure's bodies, for ``tilts``.
+
+        values : (p,) standard parameters, after others where a mass is no column of the rows
+        """
+        general, out = self.structure.base, np.zeros(self.places)
+        known = dict(zip((p.name for p in parameters), values[-len(parameters):]))
+        out[:len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
+        return out
 
     def merged(self, other: 'WideFactor') -> 'WideFactor':
         """Return the WideFactor of both, stretch by stretch."""
@@ -211,7 +228,9 @@ def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heav
         rank = np.searchsorted(heavy, keep)
         pulled = np.isin(keep, heavy)
         slopes = method.gravity_slopes(state, robot, pulled)
-    efforts = _effort_columns(robot, state) if joints else None
+    if joints:
+        rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
+        angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):
         part, groups = slice(low, low + len(block.t)), []
@@ -224,23 +243,12 @@ def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heav
                 at, G = slope[j]
                 W += list(G)
                 columns += [places + k * len(heavy) + rank[at] for k in range(3)]
-            if efforts is not None:
-                tau, rate, angle = efforts
-                W += [tau[part].T, rate[part, j][None], angle[part, j].T]
+            if joints:
+                W += [state.tau[part].T, rate[part, j][None], angles[part, j].T]
                 columns.append(places + 3 * len(heavy) + np.arange(2 * joints + 1))
             groups.append(RowGroup(g.name, g.unit, np.concatenate(columns),
                                    np.concatenate(W).T, g.y, g.y_raw))
         yield RegressorBlock(block.t, block.segment, tuple(groups))
-
-
-def _effort_columns(robot: Any, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return efforts (N, n), their rates (N, n), slopes of described torques with angles."""
-    rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
-    model, angle = robot.pin_model, np.empty((*state.tau.shape, len(robot)))
-    scratch = model.createData()
-    for k, x in enumerate(zip(robot.pin_q(state.q), state.v, state.a)):
-        angle[k] = pin.computeRNEADerivatives(model, scratch, *x)[0]
-    return state.tau, rate, angle
 
 
 def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:

@@ -192,7 +192,7 @@ class JointSpaceObservation:
         count = sum(count for _, count in self.clock.segments)
         return -(-count // self.decimate) if training else count
 
-    def states(self, training: bool = False, every: int = 1) -> Iterator[JointSpaceState]:
+    def states(self, training: bool = False) -> Iterator[JointSpaceState]:
         """
         Yield JointSpaceStates in order of time, all samples of the clock.
 
@@ -201,7 +201,6 @@ class JointSpaceObservation:
         counts that a robot was recorded in; but where a user cut a window out of a longer
         recording the filter guesses what is known and left out by choice: that end is trimmed as
         in training.
-        every : one piece in so many alone, of each segment one at least: the middle one
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
@@ -211,8 +210,8 @@ class JointSpaceObservation:
             begin, end = self._trimmed(number, count, training)
             if end - begin <= 2:
                 continue
-            around, pieces = None, -(-(end - begin) // PIECE)
-            for low in range(begin + (pieces - 1) % every // 2 * PIECE, end, every * PIECE):
+            around = None
+            for low in range(begin, end, PIECE):
                 page_out()
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
@@ -221,7 +220,7 @@ class JointSpaceObservation:
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 lead = exact if first else 0
                 motion = self._motion(times)
-                before = (around.until(times[lead]) if around and every == 1
+                before = (around.until(times[lead]) if around
                           else History.none(len(self.joints)))
                 t, q, v, a = (x[lead:] for x in (times, *motion))
                 around = Surroundings(t, q, v, a, self.kernel,
@@ -236,25 +235,6 @@ class JointSpaceObservation:
         last = number == len(self.clock.segments) - 1
         return (edge if training or number == 0 and self.cut[0] else 0,
                 count - edge if training or last and self.cut[1] else count)
-
-    def efforts_at(self, state: JointSpaceState, shifts: np.ndarray) -> np.ndarray:
-        """
-        Return the joint torques (N, m, n) of a state, as they were stamped later.
-
-        state : JointSpaceState of this observation, with what lies around it
-        shifts : (m,) whole periods of the clock by which they are later
-        """
-        assert state.around is not None
-        most = int(np.abs(shifts).max())
-        t, period = state.around.t, self.clock.period
-        wide = t[0] + np.arange(-most, len(t) + most) * period
-        start, count = self.clock.segments[state.segment]
-        low, high = np.searchsorted(wide, start + np.array([-0.5, count - 0.5]) * period)
-        known = self.on_clock(self.effort, wide[low:high])
-        tau = np.pad(known, ((low, len(wide) - high), (0, 0)), 'edge') @ self.effort_map.T
-        tau = signals.smooth(tau, self.kernel)
-        rows = np.arange(len(t))[state.around.keep] + most
-        return tau[rows[:, None] + shifts]
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""

@@ -21,7 +21,7 @@ def dahl(q, v, distance):
 
 
 def column(q, v, distance):
-    law, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': distance})
+    law, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (distance,)})
     return friction_column(law, q, v, np.zeros_like(q))
 
 

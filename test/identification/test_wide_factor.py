@@ -1,0 +1,127 @@
+"""The wide factor against direct least squares of the same rows: gravity, delays, stretches."""
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.friction import LAWS
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.estimators import Problem, weighted
+from ros_inertial_id.estimation.r_factors import merge, RFactors
+from ros_inertial_id.identification.prepare.dataset import read_dataset
+from ros_inertial_id.identification.reduce.systems import Systems
+from ros_inertial_id.identification.reduce.wide_factor import wide_factor, wide_structure
+from ros_inertial_id.identification.settings import options_class
+
+OPTIONS = options_class('serial_arm')()
+
+
+@pytest.mark.parametrize('condition, limit', [
+    (1e2, 1e-9), (1e4, 1e-9), (1e6, 1e-9), (1e7, 1e-8)])
+def test_triangles_of_stretches_lose_nothing_beside_direct_least_squares(condition, limit):
+    rng = np.random.default_rng(3)
+    rows, count = 4000, 12
+    U, V = (np.linalg.qr(rng.standard_normal(shape))[0] for shape in ((rows, count),
+                                                                      (count, count)))
+    W = U * np.geomspace(1.0, 1.0 / condition, count) @ V.T * np.sqrt(rows)
+    y = W @ rng.standard_normal(count) + 0.1 * rng.standard_normal(rows)
+    base = find_base_parameters(rng.standard_normal((40, count)), tuple(
+        Parameter(f'x{k}', '', 1.0, 0.0, 1e12, 'rows') for k in range(count)))
+    stretches = []
+    for part in np.array_split(np.arange(rows), 16):
+        own = RFactors(count)
+        own.accumulate(RegressorBlock(part * 1e-3, 0, (RowGroup(
+            'rows', '', np.arange(count), W[part], y[part], y[part]),)), np.arange(count))
+        stretches.append(own)
+    found = weighted(Problem(merge(stretches), base, {})).params
+    # Columns of unit length, QR of all rows at once, one step of refinement: the oracle.
+    size = np.linalg.norm(W, axis=0)
+    Q, R = np.linalg.qr(W / size)
+    direct = np.linalg.solve(R, Q.T @ y) / size
+    residual = y - W @ direct
+    direct += np.linalg.solve(R, Q.T @ residual) / size
+    sigma = np.linalg.norm(residual) / np.sqrt(rows - count)
+    error = sigma * np.linalg.norm(np.linalg.inv(R), axis=1) / size
+    assert np.abs((found - direct) / error).max() < limit
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return (Dataset, WideFactor) of a 3R arm."""
+    recording = mujoco_arm.recorded('arm3', 2)
+    data = read_dataset([recording], OPTIONS, 'serial_arm', recording.robot_description)
+    return data, wide_factor(data, wide_structure(data, data.method.parameters(
+        data.robot, OPTIONS)))
+
+
+def test_rows_under_any_gravity_are_algebra(arm):
+    data, wide = arm
+    gravity = np.array([3.0, -2.0, 7.0])
+    turned = wide.total.combine(wide.under(gravity - data.robot.gravity_base))
+    robot = data.method.build(data.robot.urdf, OPTIONS, gravity)
+    rows = {name: [] for name in wide.groups}
+    for _, state in data.states(training=True):
+        for block in data.method.regress(state, robot, wide.structure.columns):
+            for g in block.groups:
+                place = wide.structure.keep[g.columns]
+                W = np.zeros((len(g.y), wide.places))
+                W[:, place[place >= 0]] = g.W[:, place >= 0]
+                rows[g.name].append(np.column_stack([W, g.y]))
+    # The load of a gear is a magnitude: its friction stays as under gravity as given.
+    affine = np.append([not LAWS[p.law].loaded if p.law else True
+                        for p in wide.structure.parameters_of_places()], True)
+    for name, group in turned.groups.items():
+        own = np.concatenate(rows[name])
+        R = np.zeros((len(group.R), wide.places + 1))
+        R[:, group.columns], R[:, -1] = group.R[:, :-2], group.R[:, -2]
+        found, expected = ((x.T @ x)[np.ix_(affine, affine)] for x in (R, own))
+        np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
+    data, wide = arm
+    systems = Systems(wide, data.robot.gravity_base)
+    errors = systems.left_out(systems.plain)
+    one = wide.left_out()[0]
+    rest = np.setdiff1d(np.arange(systems.count), one)
+    A, b = [systems.prior[:, :-1]], [systems.prior[:, -1]]
+    for j, name in enumerate(systems.names):
+        for s in rest:
+            group = wide.stretches[s].groups[name]
+            own = np.zeros((len(group.R), systems.size + 2))
+            first = group.columns < wide.places
+            own[:, group.columns[first]] = group.R[:, :-2][:, first]
+            A.append(own * systems.prior_sd / systems.sd[j])
+            b.append(group.R[:, -2] / systems.sd[j])
+    A, b = np.vstack(A)[:, systems.plain], np.concatenate(b)
+    x = np.linalg.lstsq(A, b, rcond=None)[0] * systems.prior_sd[systems.plain]
+    for s in one:
+        square = 0.0
+        for j, name in enumerate(systems.names):
+            group = wide.stretches[s].groups[name]
+            own = np.zeros((len(group.R), systems.size + 2))
+            first = group.columns < wide.places
+            own[:, group.columns[first]] = group.R[:, :-2][:, first]
+            left = group.R[:, -2] - own[:, systems.plain] @ x
+            square += left @ left / systems.sd[j] ** 2
+        assert errors[0, s] == pytest.approx(square, rel=1e-6)
+    assert np.isnan(errors[0, rest]).all()
+
+
+def test_a_column_exchanged_is_a_solution_with_the_other(arm):
+    data, wide = arm
+    systems = Systems(wide, data.robot.gravity_base)
+    name, alternatives = next(iter(wide.structure.choices.items()))
+    now = next(k for k in alternatives if k in systems.plain)
+    others = np.array([k for k in alternatives if k != now][:3])
+    group = systems.names.index(systems.parameters[now].owner)
+    without = systems.plain[systems.plain != now]
+    found = systems.exchanged(without, others, group)
+    for errors, k in zip(found, others):
+        at = np.append(without, k)
+        for one, stacked, own in zip(wide.left_out(), systems.without, errors):
+            x = systems.solve(stacked, at).sum(1, keepdims=True)
+            np.testing.assert_allclose(own[one], systems.errors(x, one)[:, group, 0], rtol=1e-7)
+    assert name == systems.parameters[now].name
