@@ -3,7 +3,7 @@ Covariance over stretches of the motion (cov_type: stretches).
 
 What differs between stretches more than white noise lets one expect is model error, which belongs
 into the standard errors: they are clusters of residuals (Bell and McCaffrey 2002).  What a model
-lacks for seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it: stretches are
+lacks for seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it:
 joined until they are several times longer (Kuensch 1989).
 """
 
@@ -24,12 +24,13 @@ PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right
 
 
 def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
-                  prior: np.ndarray) -> Estimate:
+                  prior: np.ndarray, least: float = 1.0) -> Estimate:
     """
     Return the Estimate with errors no smaller than what differs between stretches of the motion.
 
     folds : RFactors of each stretch
     prior : (b, b) covariance of what is known without data
+    least : of the covariance by rows, that remains where stretches differ by less
     Each stretch pulls the estimate by its residual; those pulls are the errors, each larger by
     the share of the information that is its own, which the fit took out of the residual (Bell and
     McCaffrey 2002; leaving it out, as a jackknife does, overdoes that where stretches show
@@ -49,7 +50,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     lone = 1.0 / np.sqrt(1.0 - np.clip(shares, 0.0, ALONE))
     away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
                              optimize=True)
-    covariance = moderated_covariance(estimate.cov_params, away - away.mean(0))
+    covariance = moderated_covariance(estimate.cov_params, away - away.mean(0), least)
     bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
                    data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
@@ -61,7 +62,8 @@ def _root(covariance):
     return turn * np.sqrt(np.maximum(variances, 0.0))
 
 
-def moderated_covariance(covariance: np.ndarray, away: np.ndarray) -> np.ndarray:
+def moderated_covariance(covariance: np.ndarray, away: np.ndarray,
+                         least: float = 1.0) -> np.ndarray:
     """
     Return the covariance (b, b) of parameters with what differs between stretches in it.
 
@@ -76,7 +78,7 @@ def moderated_covariance(covariance: np.ndarray, away: np.ndarray) -> np.ndarray
     each = away @ np.linalg.pinv(root).T  # in standard errors of directions that are independent
     sizes, turns = np.linalg.eigh(own * each.T @ each)
     axes = root @ turns
-    return (axes * np.maximum(1.0, common + sizes)) @ axes.T
+    return (axes * np.maximum(least, common + sizes)) @ axes.T
 
 
 def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:

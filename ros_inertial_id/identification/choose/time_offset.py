@@ -6,7 +6,7 @@ less, and wrongly.  To first order a late torque lacks its rate times the offset
 of the wide factor, beside friction of all widths and a tilt of gravity, which is chosen later and
 without which an offset would explain a share of it.  Noise of the rate makes the offset too small,
 never a false one.  A large one is found in rounds, with the efforts read at other times.  The
-error comes from leaving out stretches of the motion (jackknife, Efron 1982), so that residuals that are
+error comes from leaving out stretches of the motion (jackknife, Efron 1982): residuals that are
 not white, or a model that is not whole, do not make it look sure.
 """
 

@@ -19,7 +19,7 @@ from .inherited_errors import inherited_errors, motion_noise, MotionNoise, witho
 from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, grid_of, structure_of
-from ..reduce.systems import TILT
+from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -232,8 +232,10 @@ def _solution(data, choice, system, estimates, refined, given):
     motion = isinstance(data.method, JointMotion)
     estimate, tilt = links.estimate if links else free, None
     if motion:
-        free = robust_errors(problem, free, stretches, base.prior_covariance())
-        estimate = (robust_errors(problem, estimate, stretches, links.found.prior)
+        # How long residuals last was taken with room to spare: of errors stretches decide.
+        least = 1.0 / LASTING if isinstance(data.method, JointTorques) else 1.0
+        free = robust_errors(problem, free, stretches, base.prior_covariance(), least)
+        estimate = (robust_errors(problem, estimate, stretches, links.found.prior, least)
                     if links else free)
     if choice.tilted:
         tilt = Tilt(given, _angles_between(given, data.robot.gravity_base),
