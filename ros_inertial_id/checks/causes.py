@@ -484,21 +484,23 @@ def _both(arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
     return _gap(arm, *(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (errors, others)))
 
 
-def causes(arm: Arm) -> list[Finding]:
-    """Return the Finding of the strongest cause, or none."""
+def causes(arm: Arm) -> tuple[list[Finding], Change]:
+    """Return the Finding of the strongest cause, or none, and the Change that mends it."""
     plain, tried = arm.as_recorded, _tried(arm)
     best = [_simplest(arm, [x for x in tried if x.check is check])
             for check in dict.fromkeys(x.check for x in tried)]
     best.sort(key=lambda x: (not x.alternative.seen, _both(arm, x.errors, plain)[0]))
     if not best:
-        return []
+        return [], arm.plain
     without, sure = _confirmed(arm, arm.plain, plain), []
     for one in best[:CONFIRMED]:
         one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
         if _accepted(arm, one, without):
             sure.append(one)
     sure.sort(key=lambda x: _both(arm, x.errors, without)[0])
-    return [_finding(arm, sure, without)] if sure else []
+    if not sure:
+        return [], arm.plain
+    return [_finding(arm, sure, without)], sure[0].alternative.change
 
 
 def _tried(arm: Arm) -> list[Tried]:
