@@ -14,8 +14,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from .finding import DOUBTFUL, Finding, NOTE, WRONG
+from .finding import DOUBTFUL, Finding, NOTE, REMOVED, WRONG
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
 from .thresholds import (ALIKE, BEST, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SURE, TOO_LATE, TURNED,
                          UNIT, VISIBLE, ZERO)
@@ -24,7 +25,6 @@ from ..dynamics.inertial_parameters import bodies
 from ..estimation.gravity_search import across_gravity, turned
 from ..identification.choose.choice import LARGEST, log_ratio, resting_columns
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.structure import alike_constants
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 
@@ -81,11 +81,9 @@ class Arm:
     def __post_init__(self) -> None:
         structure, resting = self.wide.structure, resting_columns(self.wide)
         parameters = structure.parameters_of_places()
-        constants = alike_constants(structure)
-        constants = constants[min(1, len(constants) - 1)]
         self.places = np.array([
             k for k, p in enumerate(parameters) if p.name not in resting
-            and not (p.law and LAWS[p.law].optional) and constants.get(p.name, p) == p])
+            and not (p.law and LAWS[p.law].optional)])
         self.gravity = self.data.robot.gravity_base
         self.systems = Systems(self.wide, self.gravity, self.places)
         self.names = self.data.robot.joint_names
@@ -161,10 +159,13 @@ class Arm:
         """Return (n,) of efforts, and of what free and described bodies leave of them [N m, N]."""
         rows = np.maximum(self.systems.rows.sum(0), 1.0)
         efforts = self.free_bodies(self.gravity).efforts
-        left = (np.maximum(np.nanmean(x, axis=0).sum(0) - BEST ** 2 * efforts, 0.0)
-                for x in self.as_recorded.values())
-        torque, residual, nominal = (np.sqrt(x / rows) for x in (efforts, *left))
-        return torque, residual, nominal
+        return np.sqrt(efforts / rows), *(self.left(x) for x in self.as_recorded.values())
+
+    def left(self, errors: np.ndarray) -> np.ndarray:
+        """Return the rms (n,) [N m, N] of left-out ``errors`` (sets, stretches, n)."""
+        beyond = (np.nanmean(errors[ONCE], axis=0).sum(0)
+                  - BEST ** 2 * self.free_bodies(self.gravity).efforts)
+        return np.sqrt(np.maximum(beyond, 0.0) / np.maximum(self.systems.rows.sum(0), 1.0))
 
     def free_bodies(self, gravity: np.ndarray) -> FreeBodies:
         """Return the judge to whom bodies are free, under a ``gravity`` (3,) [m/s^2]."""
@@ -210,18 +211,18 @@ class Arm:
 
     @cached_property
     def driving(self) -> np.ndarray:
-        """Return (n,) by how many standard errors friction drives each joint."""
+        """Return (n,) by how many standard errors friction drives each joint at half its speed."""
         judge = self.free_bodies(self.gravity)
-        P = judge.size
-        x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
-        inverse = np.linalg.inv(judge.whole[:P, :P])
-        z = x / np.linalg.norm(inverse, axis=1)
-        out, parameters = np.zeros(self.count), self.systems.parameters
+        P, brakes = judge.size, np.zeros((self.count, judge.size))
         for k, place in enumerate(self.places):
-            p = parameters[place]
+            p = self.systems.parameters[place]
             if p.law and LAWS[p.law].brakes and not LAWS[p.law].signed and p.owner in self.names:
-                out[self.names.index(p.owner)] += max(0.0, -z[k])
-        return out
+                fastest = max(map(abs, self.wide.ranges[p.owner]['v']))
+                brakes[self.names.index(p.owner), k] = judge.prior_sd[k] * (
+                    1.0 if LAWS[p.law].dry else 0.5 * fastest)
+        x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
+        spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans='T', check_finite=False)
+        return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), 1e-300)
 
 
 def _listed(arm: Arm, joints: Sequence[int]) -> str:
@@ -322,8 +323,8 @@ def _common(arm: Arm) -> float | None:
 
 def percent(arm: Arm) -> Iterator[Alternative]:
     """Yield efforts in percent of the limits."""
-    limits, factor = arm.data.robot.effort, _common(arm)
-    if factor and np.all(limits > 0) and abs(np.log(factor)) > np.log(UNIT):
+    limits = arm.data.robot.effort
+    if arm.described and np.all(limits > 0):
         yield Alternative('the efforts are percent of the limits', range(arm.count),
                           _scaled(arm, 100.0 / limits))
 
@@ -484,21 +485,24 @@ def _both(arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
     return _gap(arm, *(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (errors, others)))
 
 
-def causes(arm: Arm) -> list[Finding]:
-    """Return the Finding of the strongest cause, or none."""
+def causes(arm: Arm) -> tuple[list[Finding], np.ndarray]:
+    """Return the Finding of the strongest cause, or none, and left-out errors beside it."""
     plain, tried = arm.as_recorded, _tried(arm)
     best = [_simplest(arm, [x for x in tried if x.check is check])
             for check in dict.fromkeys(x.check for x in tried)]
-    best.sort(key=lambda x: (not x.alternative.seen, _both(arm, x.errors, plain)[0]))
+    best.sort(key=lambda x: _both(arm, x.errors, plain)[0])
     if not best:
-        return []
+        return [], plain[LEFT_OUT]
     without, sure = _confirmed(arm, arm.plain, plain), []
-    for one in best[:CONFIRMED]:
-        one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
-        if _accepted(arm, one, without):
-            sure.append(one)
+    for k, one in enumerate(best):
+        if k < CONFIRMED or one.alternative.seen:
+            one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
+            if _accepted(arm, one, without):
+                sure.append(one)
+    if not sure:
+        return [], plain[LEFT_OUT]
     sure.sort(key=lambda x: _both(arm, x.errors, without)[0])
-    return [_finding(arm, sure, without)] if sure else []
+    return [_finding(arm, sure, without)], sure[0].errors[LEFT_OUT]
 
 
 def _tried(arm: Arm) -> list[Tried]:
@@ -564,6 +568,6 @@ def _finding(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> F
     check, alternative = best.check, best.alternative
     gap = _gap(arm, best.errors[check.tests], plain[check.tests])[0]
     return Finding(check.name, OTHERS.join(x.alternative.says for x in alike), check.tests,
-                   float(100.0 * (1.0 - np.exp(0.5 * gap))), '% of the residual',
+                   float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
                    alternative.severity or check.severity, check.do)

@@ -32,6 +32,7 @@ HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
 LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
 WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
 NATS = 'nats'  # unit of a log-likelihood difference
+REMOVED = '% of the residual'  # unit of what a cause takes of the left-out residual
 CERTAIN = 7.0  # nats: odds of a thousand to one
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
