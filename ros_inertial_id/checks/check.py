@@ -215,6 +215,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None, None
+    if data.observations[0].measured_velocity and any(
+            f.name == 'velocity delayed' and not f.windows for f in signals):
+        found = [f for f in found if f.name != 'effort delayed']  # of these velocities
     left = _large_residual(arm, found, arm.left(errors))
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
@@ -282,10 +285,10 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
     if any(f.name == DEGREES for f in found):
         return []
-    if relative > NOTHING:
+    if np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
-                        'left-out residual against predicting zero', 100.0 * relative,
+                        'residual against predicting zero', 100.0 * relative,
                         '% of the torque', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
     alone = float(np.linalg.norm(nominal)) / total

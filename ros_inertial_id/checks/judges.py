@@ -27,6 +27,7 @@ from ..identification.fit.fitting import with_angles
 from ..identification.reduce.systems import Systems
 from .thresholds import BEST
 
+SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch
 ONCE = slice(-4, None)  # of the sets that are left out: these hold every stretch once
 
 
@@ -60,7 +61,7 @@ class Judge:
                  prior: np.ndarray, sd: np.ndarray, described: bool) -> None:
         self.wide, self.prior, self.sd, self.described = systems.wide, prior, sd, described
         self.names, self.size, self.extras = systems.names, columns.shape[1], 1 + extras.shape[1]
-        self.sets = self.wide.left_out()
+        self.sets = self.wide.left_out()[SOME]
         both, P = np.hstack([columns, extras]), columns.shape[1]
         self.parts = []
         for stretch in self.wide.stretches:
