@@ -98,7 +98,7 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
 
 def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray
             ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the offset [s] of least residual, and solutions (size + 2,) at none, and per second."""
+    """Return the offset [s] of least residual, solutions (size + 2,) at none and per second."""
     size, k = systems.size + 2, len(places)
     R = triangle(np.asfortranarray(np.column_stack(
         [stacked[:, places], stacked[:, size], stacked[:, -2:].sum(1)])))
