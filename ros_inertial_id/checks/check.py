@@ -11,7 +11,7 @@ from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
-                      NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
+                      NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .thresholds import FOREIGN, HALF, NOTHING, RESTS, SLOW, SURE, TENTH, VISIBLE
@@ -33,7 +33,10 @@ from ..methods.capabilities import JointTorques
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
+DEGREES = 'position in degrees'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
+
+FITTED = 'nats', REMOVED  # units of what a fit of all samples says
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
 
@@ -152,7 +155,7 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
         Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
-    order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
+    order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit in FITTED,
                                             -f.evidence))
     fit = Judged(rms.get('residual', {}), rms.get('torque', {}), noise=rms.get('noise', {}))
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
@@ -214,7 +217,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
                                      model, signals)
             return [*found, *touched], *others
-        found, change = causes(arm)
+        found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
@@ -222,7 +225,10 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None, None
-    left = _large_residual(arm, found)
+    if data.observations[0].measured_velocity and any(
+            f.name == 'velocity delayed' and not f.windows for f in signals):
+        found = [f for f in found if f.name != 'effort delayed']  # of these velocities
+    left = _large_residual(arm, found, arm.left(errors))
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
@@ -255,7 +261,7 @@ def _noise(arm: Arm) -> np.ndarray:
     summary, systems = arm.data.observations[0].summary, arm.systems
     above = max(0.5 * summary['rate'] - summary['cutoff'], 1e-9)
     beta = np.zeros(arm.wide.total.size)
-    beta[:systems.size] = systems.solve(systems.whole, arm.places).sum(1)[:systems.size]
+    beta[:systems.size] = systems.solution(systems.whole, arm.places)[:systems.size]
     raw, filtered = (np.array([arm.wide.total.groups[name].residual(beta, kind) for name in
                                arm.names]) for kind in (True, False))
     rows = np.maximum(systems.rows.sum(0), 1.0)
@@ -289,29 +295,33 @@ def _in_degrees(arm: Arm) -> list[Finding]:
     gap, error = log_ratio(*(x.as_recorded[LEFT_OUT].mean(2) for x in (other, arm)))
     if gap > -SURE * error:
         return []
-    return [Finding('position in degrees', 'positions and velocities of all joints are in degrees',
+    return [Finding(DEGREES, 'positions and velocities of all joints are in degrees',
                     'left-out residual', float(100.0 * (1.0 - np.exp(0.5 * gap))),
-                    '% of the residual', arm.names, WRONG, 'publish radians')]
+                    REMOVED, arm.names, WRONG, 'publish radians')]
 
 
-def _large_residual(arm: Arm, found: Sequence[Finding]) -> list[Finding]:
-    """Return a Finding where motion, or what is described, does not explain the efforts."""
-    torque, residual, nominal = (x[arm.moved] for x in arm.rms())
+def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) -> list[Finding]:
+    """
+    Return a Finding where motion, or what is described, does not explain the efforts.
+
+    found : causes; residual : (n,) rms left beside them [N m, N]
+    """
+    torque, _, nominal = (x[arm.moved] for x in arm.rms())
     speed = np.concatenate([np.abs(state.v) for _, state in arm.data.states(training=True)])
     moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
     total = max(float(np.linalg.norm(torque)), 1e-300)
-    relative = float(np.linalg.norm(residual)) / total
+    relative = float(np.linalg.norm(residual[arm.moved])) / total
     if (relative > FOREIGN and moving < RESTS) or not arm.moved.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'at rest the efforts show static friction and contact', 'speeds above '
                         f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
-    if any(f.severity != NOTE for f in found) and relative < NOTHING:
+    if any(f.name == DEGREES for f in found):
         return []
-    if relative > NOTHING:
+    if np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
-                        'left-out residual against predicting zero', 100.0 * relative,
+                        'residual against predicting zero', 100.0 * relative,
                         '% of the torque', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
     alone = float(np.linalg.norm(nominal)) / total

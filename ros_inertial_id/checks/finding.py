@@ -31,6 +31,7 @@ SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
 WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
 
 NATS = 'nats'  # unit of a log-likelihood difference
+REMOVED = '% of the residual'  # unit of what a cause takes of the left-out residual
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]

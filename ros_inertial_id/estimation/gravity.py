@@ -2,6 +2,8 @@
 
 import numpy as np
 
+DIRECTIONS = 60  # all around: 15 degrees apart
+
 
 def tangent(direction: np.ndarray) -> np.ndarray:
     """

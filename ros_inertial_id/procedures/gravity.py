@@ -21,7 +21,7 @@ import numpy as np
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.gravity import across_gravity, sphere, tangent, turned
+from ..estimation.gravity import across_gravity, DIRECTIONS, sphere, tangent, turned
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
@@ -40,7 +40,6 @@ from ..methods.capabilities import Tiltable
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
 UNEXPLAINED = 0.9  # relative residual: gravity explains nothing
-DIRECTIONS = 60  # of the first search: 15 degrees apart
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
@@ -99,14 +98,14 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
                           exists=methods_of(Tiltable))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        data, wide = aligned_systems(data, Passes())
-        search = _Search(data, wide)
+        data, systems = aligned_systems(data, Passes())
+        search = _Search(data, systems.wide)
         best, antipode = search.minima()
         if best.relative > UNEXPLAINED:
             raise EstimationError('no direction of gravity explains the torques',
                                   found=f'a residual of {100 * best.relative:.0f} %',
                                   do='check the efforts first: inertial-id check')
-        return _as_identified(data, wide, _decided(search, (best, antipode), prior))
+        return _as_identified(data, systems.wide, _decided(search, (best, antipode), prior))
 
 
 def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> GravityEstimate:
@@ -117,21 +116,22 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
     those over stretches of the motion.  What was found remains where it is none: in the wrong
     half-space no such bodies are near.
     """
-    gravity, passes = found.gravity_base, Passes()
+    gravity = found.gravity_base
     wide = wide.with_gravity(gravity - data.robot.gravity_base)
     data = replace(data, options=replace(data.options, mounting=''), robots=tuple(
         replace(robot, gravity_base=gravity) for robot in data.robots))
-    choice = choose(data, wide)
-    shown = choice.shown_tilt()
-    if shown is None or np.linalg.norm(shown[0]) > LARGEST:
+    choice = choose(data, Systems(wide, gravity))
+    tilted = choice.beside(tilted=True)
+    if tilted is None or tilted.tilt > LARGEST:
         return found
-    tilt = fit(data, wide, choice, passes.residuals).tilt
-    angles, covariance = (tilt.angles, tilt.covariance) if tilt else shown
+    tilt = fit(data, replace(choice, best=tilted), Passes().residuals).tilt
+    assert tilt is not None
     size, across = float(np.linalg.norm(gravity)), across_gravity(gravity)
-    direction = turned(gravity / size, across, angles)
+    direction = turned(gravity / size, across, tilt.angles)
     return replace(found, direction=direction, gravity_base=size * direction,
                    tangent=across - np.outer(direction, direction @ across),
-                   covariance=covariance, standard_error_deg=_largest_error(covariance))
+                   covariance=tilt.covariance,
+                   standard_error_deg=_largest_error(tilt.covariance))
 
 
 def _largest_error(covariance):
@@ -230,7 +230,7 @@ class _Search:
 
     def _factors(self, direction: np.ndarray, params: np.ndarray | None = None,
                  across: np.ndarray | None = None) -> RFactors:
-        """Return the RFactors under gravity along a direction; with angles ``across`` at params."""
+        """Return RFactors under gravity along a direction, with angles ``across`` at params."""
         columns = self.wide.under(self.magnitude * direction - self.given)[:, self.places]
         if params is not None and across is not None:
             beta = np.zeros(self.wide.places)

@@ -2,32 +2,36 @@
 Online: the estimate while the robot moves.
 
 The first seconds are examined as a recording is: cutoff, clocks, kind of velocity.  From then on
-new samples are filtered, written as rows, accumulated and dropped; the R factors give the estimate
-at any moment, by the steps of identification/identify.py.  The residual of new samples under the
-estimate before them is an unbiased prediction error (prequential; Dawid 1984); that of a first
-estimate is its own error and no noise, so only residuals under recent estimates count.  The newest
-stretch is kept and examined again: where a motion has a higher bandwidth than the filter, learning
-begins anew with it.  What is old may be forgotten, exponentially in time.
+new samples are filtered, written as rows of a wide factor and dropped; it gives the estimate at
+any moment, chosen and fitted as identification/identify.py does.  The residual of new samples
+under the estimate before them is an unbiased prediction error (prequential; Dawid 1984); that of a
+first estimate is its own error and no noise, so only residuals under recent estimates count.  The
+newest stretch is kept and examined again: where a motion has a higher bandwidth than the filter,
+learning begins anew with it.  What is old may be forgotten, exponentially in time.
+
+Of a bag that has ended the estimate differs from the identification's: LAG at its ends is not
+learnt from, and stretches are pieces of time, so that errors are those of other stretches and
+models that predict alike may be told apart otherwise.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
-from ..estimation.base_parameters import BaseParameters, with_known
-from ..estimation.estimators import ESTIMATORS, Problem
-from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.base_parameters import with_known
+from ..estimation.r_factors import one_thread
 from ..estimation.residuals import Residuals
+from ..identification.choose.choice import Choice, choose
+from ..identification.fit.fitting import fit, Solution
 from ..identification.model.outcome import base_entries
-from ..identification.passes import Accumulated
+from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.reduce.reduction import choose, Reduced
-from ..identification.reduce.structure import structure_of
+from ..identification.reduce.growing_factor import GrowingFactor
+from ..identification.reduce.systems import Systems
+from ..identification.reduce.wide_factor import wide_structure
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
@@ -43,7 +47,7 @@ LAG = 2.0        # [s] behind the newest sample: the filter is as long as a reco
 FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5      # times the data by which an estimate is another one: its residuals begin anew
 ENOUGH = 2.5     # [s] of residuals that show their correlation
-CHOICE = 1.2     # times the data with which nonlinear parameters are chosen again
+CHOICE = 1.5     # times the data with which the model is chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
@@ -82,16 +86,15 @@ class OnlineIdentification:
         if not isinstance(kind, Live):
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=methods_of(Live))
-        if options.estimator not in ACCUMULATED or options.consistent:
+        if options.estimator not in ACCUMULATED:
             raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
-                              found=f'{options.estimator}, consistent: {options.consistent}',
-                              do='identify from a recording for these')
+                              found=options.estimator, do='identify from a recording for this one')
         self._urdf, self._method, self._options = urdf, kind, options
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget = -np.inf, forget
         self._live: Any = None
-        self._predicting: tuple[BaseParameters, np.ndarray] | None = None
-        self._chosen: tuple[Reduced, np.ndarray | None, float] | None = None
+        self._predicting: tuple[Any, tuple[Parameter, ...], np.ndarray] | None = None
+        self._chosen: tuple[Choice, float] | None = None
         self.summary: dict[str, Any] = {}
         self.waiting = f'the first {WARM_UP:.0f} s of motion'
 
@@ -115,7 +118,7 @@ class OnlineIdentification:
                 return None
             while (taken := self._live.take()) is not None:
                 self._learn(taken[1])
-            if not self._factors.groups:  # the filter sees LAG to both sides
+            if not self._factors.seconds:  # the filter sees LAG to both sides
                 self.waiting = f'{2 * LAG:.0f} s of all topics without a gap'
                 return None
             try:
@@ -160,14 +163,15 @@ class OnlineIdentification:
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
         fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
+        data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
-        structure = structure_of(self._method, [robot], columns)
         live = self._method.source(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
-        self._structure, self._robot, self._live = structure, robot, live
-        self._factors = RFactors(int(structure.keep.max()) + 1)
-        self._seconds, self._learnt, self._next = 0.0, 0.0, -np.inf
+        self._data, self._live = data, live
+        self._factors = GrowingFactor(self._method, robot, wide_structure(data, columns),
+                                      self._forget)
+        self._learnt, self._next = 0.0, -np.inf
         self._predicting, self._chosen = None, None
         self._residuals, self._former, self._since = Residuals(), Residuals(), 0.0
         self.summary, self.waiting = summary, ''
@@ -182,23 +186,21 @@ class OnlineIdentification:
         self._next = state.t[-1] + 0.999 * period
         if self._predicting is not None:
             self._compare(state, period, *self._predicting)
-        if self._forget:
-            kept = float(np.exp(-len(state.t) * period / self._forget))
-            self._factors.fade(kept)
-            self._seconds *= kept
-        for block in self._blocks(state, self._structure.columns):
-            self._factors.accumulate(block, self._structure.keep)
-            self._seconds += len(block.t) * period
-            self._learnt += len(block.t) * period
+        self._factors.add(state, period)
+        self._learnt += len(state.t) * period
 
-    def _compare(self, state, period, base, values):
+    def _compare(self, state, period, robot, parameters, values):
         """Add the residuals of a state's samples under the estimate before them."""
-        if self._seconds > GROWN * max(self._since, ENOUGH):
+        if self._factors.seconds > GROWN * max(self._since, ENOUGH):
             self._former, self._residuals = self._residuals, Residuals()
-            self._since = self._seconds
+            self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
-        for block in self._blocks(state, base.parameters):
-            self._residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+        for block in self._method.regress(state, robot, parameters):
+            received = np.flatnonzero(np.all([np.isfinite(g.y) & np.isfinite(g.y_raw)
+                                              for g in block.groups], axis=0))
+            if received.size:
+                block = block.rows(received)
+                self._residuals.add(block, block.predicted(values))
 
     def _recent_residuals(self):
         """Return the Residuals under recent estimates, those before while they are too few."""
@@ -206,42 +208,26 @@ class OnlineIdentification:
         few = self._residuals.filtered.samples * period < ENOUGH
         return self._former if few and self._former.filtered.samples else self._residuals
 
-    def _blocks(self, state: Any, columns: tuple[Parameter, ...]) -> Iterator[RegressorBlock]:
-        """Yield the RegressorBlocks of samples whose measured torque was received."""
-        for block in self._method.regress(state, self._robot, columns):
-            received = np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups],
-                              axis=0)
-            if received.any():
-                yield block if received.all() else block.rows(np.flatnonzero(received))
-
     def _estimate(self):
-        options, residuals = self._options, self._recent_residuals()
-        problem, refined = self._problem()
-        estimate = ESTIMATORS[options.estimator](
-            replace(problem, correlation=residuals.correlation()))
-        if refined:
-            estimate = estimate.widened(refined.inflation)
-        base = problem.base
-        self._predicting, self.waiting = (base, base.standard(estimate.params)), ''
-        fit = residuals.filtered
+        solution, fit_ = self._solution(), self._recent_residuals().filtered
+        base, free = solution.problem.base, solution.free
+        self._predicting = solution.data.robot, base.parameters, solution.values
+        self.waiting = ''
         return OnlineEstimate(
-            base_entries(base, estimate), self._seconds,
-            int(max(g.rows for g in self._factors.groups.values())), estimate.rank,
-            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
+            base_entries(base, solution.estimate), self._factors.seconds,
+            int(max(g.rows for g in solution.problem.factors.groups.values())), free.rank,
+            free.condition_number,
+            fit_.summary()['relative_percent'] if fit_.samples else None)
 
-    def _problem(self):
-        """
-        Return the Problem about the base columns, and the RefinedNonlinear parameters or None.
-
-        With a fifth more data nonlinear parameters are chosen and refined again.
-        """
-        if self._chosen is None or self._learnt > CHOICE * self._chosen[2]:
-            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options)
-            columns = reduced.grid.columns(reduced.base) if reduced.grid else None
-            self._chosen = reduced, columns, self._learnt
-        reduced, columns, _ = self._chosen
-        factors = self._factors if columns is None else self._factors.combine(columns)
-        return Problem(factors, reduced.base, {}), reduced.refined
+    def _solution(self) -> Solution:
+        """Return the Solution by what was learnt, chosen anew with CHOICE times the data."""
+        wide, gravity = self._factors.wide(), self._data.robot.gravity_base
+        if self._chosen is None or self._learnt > CHOICE * self._chosen[1]:
+            self._chosen = choose(self._data, Systems(wide, gravity)), self._learnt
+        choice, _ = self._chosen
+        systems = Systems(wide, gravity, weights=(choice.systems.sd, choice.systems.lasting))
+        return fit(self._data, replace(choice, systems=systems),
+                   lambda *_: self._recent_residuals())
 
 
 def _channel(channels, topic):

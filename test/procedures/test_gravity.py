@@ -120,4 +120,5 @@ def test_the_identification_shows_the_same_direction():
     mounting = 'gravity ' + ' '.join(repr(float(g)) for g in found.gravity_base)
     model = identify([recording], replace(usual, mounting=mounting), urdf=urdf).model
     shown = [c for c in model.statistics['choices'] if c['what'] == 'gravity direction'][-1]
-    assert shown['tilt_deg'] < shown['standard_error_deg']
+    # Free bodies near the description's show it, consistent ones found it: two of its errors.
+    assert shown['tilt_deg'] < 2.0 * shown['standard_error_deg']

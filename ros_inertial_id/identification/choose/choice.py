@@ -88,11 +88,11 @@ class Choice:
 
     def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
-        with_tilt = self._beside(True)
+        with_tilt = self.beside(True)
         if with_tilt is None:
             return None
         places = np.flatnonzero(with_tilt.params)
-        away = deviations(np.array([self.systems.solve(stacked, places)[-2:].sum(1)
+        away = deviations(np.array([self.systems.solution(stacked, places)[-2:]
                                     for stacked in self.systems.without_each]))
         return with_tilt.params[-2:], away.T @ away
 
@@ -103,13 +103,13 @@ class Choice:
         The first two are of the logarithm of squared errors; evidence : log-likelihood difference
         of stretches left out
         """
-        one, other = self._beside(False), self._beside(True)
+        one, other = self.beside(False), self.beside(True)
         if one is None or other is None:
             return 0.0, 0.0, 0.0
         totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in (one, other)]
         return *log_ratio(one.errors, other.errors), 0.5 * (totals[0] - totals[1])
 
-    def _beside(self, tilted: bool) -> Candidate | None:
+    def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
         laws = {x for x in self.best.extras if x != GRAVITY}
         return next((c for c in self.candidates if c.constants == self.best.constants
@@ -200,7 +200,7 @@ class _Trials:
             at, systems = self.places(self.widths[width], laws), self.systems
             errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
             self.tried[width, laws] = Candidate(self.widths[width], laws, errors,
-                                                systems.solve(systems.whole, at).sum(1))
+                                                systems.solution(systems.whole, at))
         return self.tried[width, laws]
 
 

@@ -85,8 +85,8 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
     """Return which constants ``tried`` all joints have unless others predict better: smooth."""
-    smooth = [k for k, own in enumerate(tried) if not any(LAWS[p.law].memory
-                                                          for p in own.values())]
+    smooth = [k for k, own in enumerate(tried) if not any(LAWS[p.law].memory for p in own.values())
+              ] or list(range(len(tried)))
     return smooth[min(SMOOTH, len(smooth) - 1)]
 
 

@@ -30,6 +30,7 @@ from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_position
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
+from ...methods.contract import Method
 
 
 @dataclass(frozen=True)
@@ -192,15 +193,9 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
                   ) -> WideFactor | None:
     """Return the WideFactor of a Dataset of one recording, None without samples."""
     numbers, speed, distance = stretches
-    places = int(structure.keep.max()) + 1
-    bodies = structure.keep[[k for k, p in enumerate(structure.columns)
-                             if not p.law and p.unit in ('kg', 'kg m')]]
-    heavy = np.sort(bodies[bodies >= 0]) if isinstance(
-        data.method, Tiltable) and gravity else np.zeros(0, int)
-    joints = len(data.robot) if isinstance(data.method, JointTorques) else 0
-    size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
-    factors = [RFactors(size) for _ in range(STRETCHES)]
-    identity, ranges, done = np.arange(size), dict[str, Any](), 0
+    empty = empty_factor(data.method, data.robot, structure, gravity)
+    factors = empty.by_number
+    identity, ranges, done = np.arange(factors[0].size), dict[str, Any](), 0
     for robot, state in data.states(training=True):
         extend(ranges, data.method.validity_range(state, robot))
         number = numbers.at(done + np.arange(len(state.t)))
@@ -208,20 +203,38 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
         if every > 1:
             state, number = state.rows(slice(None, None, every)), number[::every]
         low = 0
-        for block in _wide_rows(data, robot, state, structure, heavy, joints):
+        for block in wide_rows(empty, data.method, robot, state):
             own = number[low:low + len(block.t)]
             low += len(block.t)
             for k in np.unique(own[own >= 0]):
                 factors[k].accumulate(block.rows(np.flatnonzero(own == k)), identity)
         data.report('identify', progress[0] + done, progress[1])
-    return WideFactor(structure, tuple(factors), heavy, joints, (numbers,), speed, distance,
+    return WideFactor(structure, factors, empty.heavy, empty.joints, (numbers,), speed, distance,
                       ranges) if any(f.groups for f in factors) else None
 
 
-def _wide_rows(data: Dataset, robot: Any, state: Any, structure: Structure, heavy: np.ndarray,
-               joints: int) -> Iterator[RegressorBlock]:
+def empty_factor(method: Method, robot: Any, structure: Structure,
+                 gravity: bool = True) -> WideFactor:
+    """
+    Return the WideFactor of a ``structure`` of ``wide_structure`` without rows.
+
+    gravity : whether its slopes are columns, where the method knows them
+    """
+    places = int(structure.keep.max()) + 1
+    bodies = structure.keep[[k for k, p in enumerate(structure.columns)
+                             if not p.law and p.unit in ('kg', 'kg m')]]
+    heavy = (np.sort(bodies[bodies >= 0]) if gravity and isinstance(method, Tiltable)
+             else np.zeros(0, int))
+    joints = len(robot) if isinstance(method, JointTorques) else 0
+    size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
+    return WideFactor(structure, tuple(RFactors(size) for _ in range(STRETCHES)), heavy, joints,
+                      (), np.zeros(STRETCHES), np.zeros(STRETCHES))
+
+
+def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator[RegressorBlock]:
     """Yield RegressorBlocks of a ``state`` about the columns of a WideFactor."""
-    method, keep, wanted = data.method, structure.keep, structure.keep >= 0
+    structure, heavy, joints = wide.structure, wide.heavy, wide.joints
+    keep, wanted = structure.keep, structure.keep >= 0
     slopes: Iterator[Any] = iter(())
     rank = np.full(len(keep), -1)
     if heavy.size:
