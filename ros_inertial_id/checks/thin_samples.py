@@ -101,5 +101,9 @@ def slow(velocity: np.ndarray) -> np.ndarray:
 
 
 def amid(start: float, end: float, t: np.ndarray) -> bool:
-    """Return whether a time is amid ``t``: where motion begins or ends friction is no law's."""
+    """
+    Return whether what is from ``start`` to ``end`` [s] is amid the times ``t`` (N,).
+
+    Where a motion begins or ends friction does what no law describes.
+    """
     return min(start - t[0], t[-1] - end) > MOTION_BEGINS
