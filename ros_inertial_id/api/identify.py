@@ -142,7 +142,8 @@ def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task
 
 
 def _checked(recordings: list[Recording], task: _Task
-             ) -> tuple[list[Recording], dict[str, str], Checkup, *_Read]:
+             ) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None,
+                        WideFactor | None]:
     """
     Return (recordings that take part, {name: why another does not}, Checkup, *_Read).
 

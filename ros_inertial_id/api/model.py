@@ -21,7 +21,7 @@ from ..identification.files import read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
-                                                Prediction)
+                                               Prediction)
 from ..identification.model.described import described_model
 from ..identification.model.identified_description import (description_of, joint_terms,
                                                            largest_speeds, mjcf_of, tree_of)

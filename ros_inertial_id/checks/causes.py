@@ -14,8 +14,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from .finding import DOUBTFUL, Finding, NOTE, WRONG
+from .finding import DOUBTFUL, Finding, HALF, NOTE, REMOVED, WRONG
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
 from .thresholds import (ALIKE, BEST, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SURE, TOO_LATE, TURNED,
                          UNIT, VISIBLE, ZERO)
@@ -24,11 +25,11 @@ from ..dynamics.inertial_parameters import bodies
 from ..estimation.gravity import across_gravity, turned
 from ..identification.choose.choice import LARGEST, log_ratio, resting_columns
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.structure import alike_constants
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 
 CONFIRMED = 2   # causes at most, by four consistent solutions each
+ASKED = 2.0     # standard errors of linear solutions
 OTHERS = '; or, as likely, '
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 LEFT_OUT, DESCRIPTION = 'left-out residual', 'left-out residual of the description'
@@ -55,11 +56,14 @@ class Check:
     """
     One row of the table.
 
-    name, do, severity : as of a Finding; tests : by which judge; alternatives : what is asked
+    name, do, severity : as of a Finding; alternatives : what is asked
+    cost : how many numbers are free: of what explains alike the cheaper is named first
+    tests : by which judge
     """
 
     name: str
     alternatives: Callable[['Arm'], Iterator[Alternative]]
+    cost: int
     do: str
     tests: str = LEFT_OUT
     severity: str = WRONG
@@ -81,11 +85,9 @@ class Arm:
     def __post_init__(self) -> None:
         structure, resting = self.wide.structure, resting_columns(self.wide)
         parameters = structure.parameters_of_places()
-        constants = alike_constants(structure)
-        constants = constants[min(1, len(constants) - 1)]
         self.places = np.array([
             k for k, p in enumerate(parameters) if p.name not in resting
-            and not (p.law and LAWS[p.law].optional) and constants.get(p.name, p) == p])
+            and not (p.law and LAWS[p.law].optional)])
         self.gravity = self.data.robot.gravity_base
         self.systems = Systems(self.wide, self.gravity, self.places)
         self.names = self.data.robot.joint_names
@@ -161,10 +163,19 @@ class Arm:
         """Return (n,) of efforts, and of what free and described bodies leave of them [N m, N]."""
         rows = np.maximum(self.systems.rows.sum(0), 1.0)
         efforts = self.free_bodies(self.gravity).efforts
-        left = (np.maximum(np.nanmean(x, axis=0).sum(0) - BEST ** 2 * efforts, 0.0)
-                for x in self.as_recorded.values())
-        torque, residual, nominal = (np.sqrt(x / rows) for x in (efforts, *left))
-        return torque, residual, nominal
+        return np.sqrt(efforts / rows), *(self.left(x) for x in self.as_recorded.values())
+
+    def fitted(self) -> np.ndarray:
+        """Return the rms (n,) [N m, N] that free bodies leave of all data, none left out."""
+        judge = self.free_bodies(self.gravity)
+        x = judge.solve(judge.whole, judge.targets([self.plain]))
+        return self.left(judge.errors(x, [self.plain], range(len(judge.parts))))
+
+    def left(self, errors: np.ndarray) -> np.ndarray:
+        """Return the rms (n,) [N m, N] of left-out ``errors`` (sets, stretches, n)."""
+        beyond = (np.nanmean(errors[ONCE], axis=0).sum(0)
+                  - BEST ** 2 * self.free_bodies(self.gravity).efforts)
+        return np.sqrt(np.maximum(beyond, 0.0) / np.maximum(self.systems.rows.sum(0), 1.0))
 
     def free_bodies(self, gravity: np.ndarray) -> FreeBodies:
         """Return the judge to whom bodies are free, under a ``gravity`` (3,) [m/s^2]."""
@@ -210,18 +221,18 @@ class Arm:
 
     @cached_property
     def driving(self) -> np.ndarray:
-        """Return (n,) by how many standard errors friction drives each joint."""
+        """Return (n,) by how many standard errors friction drives each joint at half its speed."""
         judge = self.free_bodies(self.gravity)
-        P = judge.size
-        x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
-        inverse = np.linalg.inv(judge.whole[:P, :P])
-        z = x / np.linalg.norm(inverse, axis=1)
-        out, parameters = np.zeros(self.count), self.systems.parameters
+        P, brakes = judge.size, np.zeros((self.count, judge.size))
         for k, place in enumerate(self.places):
-            p = parameters[place]
+            p = self.systems.parameters[place]
             if p.law and LAWS[p.law].brakes and not LAWS[p.law].signed and p.owner in self.names:
-                out[self.names.index(p.owner)] += max(0.0, -z[k])
-        return out
+                fastest = max(map(abs, self.wide.ranges[p.owner]['v']))
+                brakes[self.names.index(p.owner), k] = judge.prior_sd[k] * (
+                    1.0 if LAWS[p.law].dry else 0.5 * fastest)
+        x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
+        spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans='T', check_finite=False)
+        return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), 1e-300)
 
 
 def _listed(arm: Arm, joints: Sequence[int]) -> str:
@@ -322,8 +333,8 @@ def _common(arm: Arm) -> float | None:
 
 def percent(arm: Arm) -> Iterator[Alternative]:
     """Yield efforts in percent of the limits."""
-    limits, factor = arm.data.robot.effort, _common(arm)
-    if factor and np.all(limits > 0) and abs(np.log(factor)) > np.log(UNIT):
+    limits = arm.data.robot.effort
+    if arm.described and np.all(limits > 0):
         yield Alternative('the efforts are percent of the limits', range(arm.count),
                           _scaled(arm, 100.0 / limits))
 
@@ -372,7 +383,7 @@ def one_late(arm: Arm) -> Iterator[Alternative]:
     delays = np.array([judge.sizes(arm.plain, [rate], 0.05)[0] for rate in rates])
     j = int(np.argmax(np.abs(delays) * arm.moved))
     others = np.delete(delays, j)
-    if abs(delays[j]) > max(LATE_ALONE, 2.0 * np.abs(others).max(initial=0.0)):
+    if abs(delays[j]) > max(LATE_ALONE, 3.0 * np.abs(others).max(initial=0.0)):
         yield Alternative(f'the efforts of {arm.names[j]} are {1e3 * abs(delays[j]):.0f} ms '
                           f'{"behind" if delays[j] > 0 else "ahead of"} its motion and the other '
                           'joints', [j], replace(
@@ -403,7 +414,8 @@ def mounting(arm: Arm) -> Iterator[Alternative]:
         directions.append(shown * size / np.linalg.norm(shown))
     for gravity in directions:
         better = arm.left_out([replace(arm.plain, gravity=gravity)], DESCRIPTION)[0]
-        if _gap(arm, better, arm.as_recorded[DESCRIPTION])[0] > 0.0:
+        if (gravity @ arm.gravity > np.cos(TURNED) * size ** 2
+                or _gap(arm, better, arm.as_recorded[DESCRIPTION])[0] > 0.0):
             continue
         judge = arm.free_bodies(gravity)
         tilt = judge.solve(judge.whole, judge.targets([arm.plain]))[-2:, 0] * judge.prior_sd[-2:]
@@ -440,26 +452,26 @@ def payload(arm: Arm) -> Iterator[Alternative]:
 
 
 CHECKS = (
-    Check('effort negated', all_negated, 'negate them in the driver, or change the sign by '
+    Check('effort negated', all_negated, 0, 'negate them in the driver, or change the sign by '
           'effort_kind: (link, link_negated) or drive_gain:', DESCRIPTION),
-    Check('effort of a joint negated', negated, 'negate them in the driver, or change the sign by '
+    Check('effort of a joint negated', negated, 0, 'negate them in the driver, or change the sign by '
           'effort_kind: (link, link_negated) or drive_gain:'),
-    Check('efforts permuted', permuted, 'name the joints in the order of the efforts'),
-    Check('effort in another unit', units, 'publish torques, or give effort_kind: and drive_gain:',
+    Check('efforts permuted', permuted, 0, 'name the joints in the order of the efforts'),
+    Check('effort in another unit', units, 1, 'publish torques, or give effort_kind: and drive_gain:',
           DESCRIPTION),
-    Check('effort in percent', percent, 'publish torques, or give effort_kind: and drive_gain:',
+    Check('effort in percent', percent, 0, 'publish torques, or give effort_kind: and drive_gain:',
           DESCRIPTION),
-    Check('effort is a current', currents, 'publish torques, or give effort_kind: and drive_gain:',
+    Check('effort is a current', currents, 7, 'publish torques, or give effort_kind: and drive_gain:',
           DESCRIPTION),
-    Check('gain of a joint', gains, 'check its torque constant and gear ratio'),
-    Check('effort delayed', late, 'stamp both when they are measured'),
-    Check('effort of a joint delayed', one_late, 'look at its filter and its stamps'),
-    Check('wrong mounting', mounting, 'give this gravity as mounting:, if the robot stands so',
+    Check('gain of a joint', gains, 1, 'check its torque constant and gear ratio'),
+    Check('effort delayed', late, 1, 'stamp both when they are measured'),
+    Check('effort of a joint delayed', one_late, 1, 'look at its filter and its stamps'),
+    Check('wrong mounting', mounting, 2, 'give this gravity as mounting:, if the robot stands so',
           DESCRIPTION),
-    Check('gravity compensated', compensated, 'record the whole motor torque, or give mounting: '
+    Check('gravity compensated', compensated, 0, 'record the whole motor torque, or give mounting: '
           'gravity 0 0 0, or add the same gravity again', DESCRIPTION),
-    Check('encoder zero off', encoders, 'give position_offset: or zero the encoder'),
-    Check('payload not declared', payload, 'add the tool or payload to the description',
+    Check('encoder zero off', encoders, 1, 'give position_offset: or zero the encoder'),
+    Check('payload not declared', payload, 10, 'add the tool or payload to the description',
           DESCRIPTION, NOTE))
 
 
@@ -484,21 +496,25 @@ def _both(arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
     return _gap(arm, *(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (errors, others)))
 
 
-def causes(arm: Arm) -> list[Finding]:
-    """Return the Finding of the strongest cause, or none."""
+def causes(arm: Arm) -> tuple[list[Finding], np.ndarray, Change]:
+    """
+    Return the Finding of the strongest cause, or none, left-out errors beside it, and its Change.
+    """
     plain, tried = arm.as_recorded, _tried(arm)
-    best = [_simplest(arm, [x for x in tried if x.check is check])
+    best = [_fewest(arm, [x for x in tried if x.check is check])
             for check in dict.fromkeys(x.check for x in tried)]
-    best.sort(key=lambda x: (not x.alternative.seen, _both(arm, x.errors, plain)[0]))
+    best.sort(key=lambda x: _both(arm, x.errors, plain)[0])
+    best = best[:CONFIRMED] + [x for x in tried if x.alternative.seen and x not in best[:CONFIRMED]]
     if not best:
-        return []
-    without, sure = _confirmed(arm, arm.plain, plain), []
-    for one in best[:CONFIRMED]:
-        one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
-        if _accepted(arm, one, without):
-            sure.append(one)
-    sure.sort(key=lambda x: _both(arm, x.errors, without)[0])
-    return [_finding(arm, sure, without)] if sure else []
+        return [], plain[LEFT_OUT], arm.plain
+    without = _confirmed(arm, arm.plain, plain)
+    sure = [x for x in (replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
+                        for one in best) if _accepted(arm, x, without)]
+    if not sure:
+        return [], plain[LEFT_OUT], arm.plain
+    alike = _alike(arm, sure, without)
+    return ([_finding(arm, alike, without)], alike[0].errors[LEFT_OUT],
+            alike[0].alternative.change)
 
 
 def _tried(arm: Arm) -> list[Tried]:
@@ -517,7 +533,7 @@ def _tried(arm: Arm) -> list[Tried]:
 
 def _asked(arm: Arm, tests: str, errors: np.ndarray) -> bool:
     gap, error = _gap(arm, errors, arm.as_recorded[tests])
-    return gap < -SURE * error and _matters(arm, errors, arm.as_recorded[tests])
+    return gap < -ASKED * error and _matters(arm, errors, arm.as_recorded[tests])
 
 
 def _confirmed(arm: Arm, change: Change, errors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -526,16 +542,21 @@ def _confirmed(arm: Arm, change: Change, errors: dict[str, np.ndarray]) -> dict[
             DESCRIPTION: errors[DESCRIPTION][ONCE]}
 
 
-def _simplest(arm: Arm, tried: Sequence[Tried]) -> Tried:
-    """Return of one check the alternative of fewest joints that is as good as the best."""
+def _fewest(arm: Arm, tried: Sequence[Tried]) -> Tried:
+    """Return the best alternative of one check, of no more joints than are surely needed."""
     best = min(tried, key=lambda x: _both(arm, x.errors, arm.as_recorded)[0])
-    alike = []
-    for one in tried:
-        gap, error = _both(arm, one.errors, best.errors)
-        if gap <= error + 1e-12 or one.alternative.seen:
-            alike.append(one)
-    return min(alike, key=lambda x: (not x.alternative.seen, len(x.alternative.joints),
-                                     _both(arm, x.errors, arm.as_recorded)[0]))
+    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in tried]
+    return min(((x, gap) for x, gap, error in gaps if gap <= SURE * error + 1e-12),
+               key=lambda one: (len(one[0].alternative.joints), one[1]))[0]
+
+
+def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> list[Tried]:
+    """Return what is as good as the best of ``sure`` causes, the cheapest first."""
+    best = min(sure, key=lambda x: _both(arm, x.errors, plain)[0])
+    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in sure]
+    # What the description is wrong by is alike in all stretches.
+    alike = [(x, gap) for x, gap, error in gaps if gap <= np.hypot(error, 2.0 * np.log(ALIKE))]
+    return [x for x, _ in sorted(alike, key=lambda one: (one[0].check.cost, one[1]))]
 
 
 def _accepted(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> bool:
@@ -544,8 +565,10 @@ def _accepted(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> bool:
     other = LEFT_OUT if tests == DESCRIPTION else DESCRIPTION
     gap, error = _gap(arm, one.errors[tests], plain[tests])
     worse, slack = _gap(arm, one.errors[other], plain[other])
-    return (gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE))
-            and _matters(arm, one.errors[tests], plain[tests]))
+    right = tests == LEFT_OUT or np.linalg.norm(arm.left(one.errors[tests])[arm.moved]) < (
+        HALF * np.linalg.norm(arm.rms()[0][arm.moved]))
+    return bool(right and gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE))
+                and _matters(arm, one.errors[tests], plain[tests]))
 
 
 def _matters(arm: Arm, errors: np.ndarray, plain: np.ndarray) -> bool:
@@ -556,14 +579,13 @@ def _matters(arm: Arm, errors: np.ndarray, plain: np.ndarray) -> bool:
                 or np.any(gone > OF_JOINT ** 2 * efforts))
 
 
-def _finding(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> Finding:
-    """Return the Finding of the best of ``sure`` causes, with what explains alike."""
-    best = sure[0]
-    gaps = [_both(arm, x.errors, best.errors) for x in sure]
-    alike = [x for x, (gap, error) in zip(sure, gaps) if gap <= error]
-    check, alternative = best.check, best.alternative
-    gap = _gap(arm, best.errors[check.tests], plain[check.tests])[0]
-    return Finding(check.name, OTHERS.join(x.alternative.says for x in alike), check.tests,
-                   float(100.0 * (1.0 - np.exp(0.5 * gap))), '% of the residual',
+def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> Finding:
+    """Return the Finding of the first of causes that explain ``alike``, with the others named."""
+    check, alternative = alike[0].check, alike[0].alternative
+    says = dict.fromkeys(x.alternative.says for x in alike if x is alike[0]
+                         or x.check is not check)
+    gap = _gap(arm, alike[0].errors[check.tests], plain[check.tests])[0]
+    return Finding(check.name, OTHERS.join(says), check.tests,
+                   float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
                    alternative.severity or check.severity, check.do)

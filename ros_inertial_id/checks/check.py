@@ -9,11 +9,13 @@ import numpy as np
 from .causes import Arm, causes, LEFT_OUT
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
-from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
-                      NOT_CHECKED, NOTE, SEVERITIES, TENTH, Verdict, whole_verdict, WRONG)
+from .contacts import contacts
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
+                      NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .thresholds import FOREIGN, NOTHING, RESTS, SLOW, SURE, VISIBLE
+from .thresholds import FOREIGN, HALF, NOTHING, RESTS, SLOW, SURE, TENTH, VISIBLE
+from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.base_parameters import with_known
@@ -31,7 +33,10 @@ from ..methods.capabilities import JointTorques
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
+DEGREES = 'position in degrees'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
+
+FITTED = 'nats', REMOVED  # units of what a fit of all samples says
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
 
@@ -74,7 +79,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         if not any(f.severity == WRONG for f in findings):
             more, rms, data, wide = _models(without_bad(recording, findings)[0], options, method,
                                             urdf, model, findings)
-            findings = _without_echoes([*findings, *more])
+            findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
     if masks(findings) != before:
@@ -138,7 +143,7 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max))
+                      noise=over([c.noise for c in checkups], mean))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
@@ -146,16 +151,15 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual and lasting of the
+    masked : share left out of each recording; rms : torque, nominal, residual and noise of the
         Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
-    order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
+    order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit in FITTED,
                                             -f.evidence))
-    fit = Judged(rms.get('residual', {}), rms.get('torque', {}))
-    lasting = rms.get('lasting', {})
-    joints = joint_verdicts(fit, rms.get('nominal', {}), order, lasting)
-    whole = whole_verdict(fit, joints, order, lasting)
+    fit = Judged(rms.get('residual', {}), rms.get('torque', {}), noise=rms.get('noise', {}))
+    joints = joint_verdicts(fit, rms.get('nominal', {}), order)
+    whole = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), whole, joints, masked, **rms)
 
 
@@ -202,30 +206,66 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             ) -> tuple[list[Finding], Rms, Dataset | None, WideFactor | None]:
     """Return the Findings with a model, the numbers of a Checkup, Dataset and WideFactor."""
     try:
-        data = read_dataset([recording], options, method, urdf)
-        columns = with_known(data.method.parameters(data.robot, options), options.given)
-        wide = wide_factor(data, wide_structure(data, columns))
-        arm = Arm(data, wide, data.robot.inertias.ravel() if model is None
-                  else model.values[:10 * len(data.robot)])
-        found = causes(arm) or _in_degrees(arm)
+        data, other, used = by_best_velocity(
+            read_dataset([recording], options, method, urdf), signals)
+        # Velocities that lag make causes where there are none.
+        lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
+        asked = differentiated(data, other) if lag else data
+        arm = _arm(asked, model)
+        touched = contacts(asked, arm.systems, arm.places)
+        if masks(touched):
+            found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
+                                     model, signals)
+            return [*found, *touched], *others
+        found, errors, change = causes(arm)
+        if found:
+            efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
+            touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
+        found = found or _in_degrees(arm)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None, None
-    left = _large_residual(arm, found)
+    if data.observations[0].measured_velocity and any(
+            f.name == 'velocity delayed' and not f.windows for f in signals):
+        found = [f for f in found if f.name != 'effort delayed']  # of these velocities
+    left = _large_residual(arm, found, arm.left(errors))
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
         left = [f for f in left if f.name != 'description of another robot']
-    found += left + _resting(arm, DOUBTFUL if model is None else NOTE)
+    found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
     torque, residual, nominal = arm.rms()
-    rows = np.maximum(arm.systems.rows.sum(0), 1.0)
-    lasting = data.seconds() / rows * [arm.systems.lasting[name] for name in arm.names]
     # What friction takes of a joint at rest says nothing of a model.
     return found, {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
                           if moved}
                    for name, values in (('torque', torque), ('residual', residual),
                                         ('nominal', nominal if arm.described else torque),
-                                        ('lasting', lasting))}, data, wide
+                                        ('noise', _noise(arm)))}, *(
+                                            (data, arm.wide) if asked is data else (None, None))
+
+
+def _arm(data: Dataset, model: IdentifiedModel | None) -> Arm:
+    """Return the Arm of a Dataset of one recording, with the masses of a ``model`` if any."""
+    columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
+    return Arm(data, wide_factor(data, wide_structure(data, columns)),
+               data.robot.inertias.ravel() if model is None
+               else model.values[:10 * len(data.robot)])
+
+
+def _noise(arm: Arm) -> np.ndarray:
+    """
+    Return (n,) what noise of the efforts leaves behind the filter [N m, N].
+
+    It is as strong there, per band of frequencies, as what the filter takes away of the residual.
+    """
+    summary, systems = arm.data.observations[0].summary, arm.systems
+    above = max(0.5 * summary['rate'] - summary['cutoff'], 1e-9)
+    beta = np.zeros(arm.wide.total.size)
+    beta[:systems.size] = systems.solution(systems.whole, arm.places)[:systems.size]
+    raw, filtered = (np.array([arm.wide.total.groups[name].residual(beta, kind) for name in
+                               arm.names]) for kind in (True, False))
+    rows = np.maximum(systems.rows.sum(0), 1.0)
+    return np.sqrt(np.maximum(raw ** 2 - filtered ** 2, 0.0) / rows * summary['cutoff'] / above)
 
 
 def _resting(arm: Arm, severity: str) -> list[Finding]:
@@ -255,29 +295,33 @@ def _in_degrees(arm: Arm) -> list[Finding]:
     gap, error = log_ratio(*(x.as_recorded[LEFT_OUT].mean(2) for x in (other, arm)))
     if gap > -SURE * error:
         return []
-    return [Finding('position in degrees', 'positions and velocities of all joints are in degrees',
+    return [Finding(DEGREES, 'positions and velocities of all joints are in degrees',
                     'left-out residual', float(100.0 * (1.0 - np.exp(0.5 * gap))),
-                    '% of the residual', arm.names, WRONG, 'publish radians')]
+                    REMOVED, arm.names, WRONG, 'publish radians')]
 
 
-def _large_residual(arm: Arm, found: Sequence[Finding]) -> list[Finding]:
-    """Return a Finding where motion, or what is described, does not explain the efforts."""
-    torque, residual, nominal = (x[arm.moved] for x in arm.rms())
+def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) -> list[Finding]:
+    """
+    Return a Finding where motion, or what is described, does not explain the efforts.
+
+    found : causes; residual : (n,) rms left beside them [N m, N]
+    """
+    torque, _, nominal = (x[arm.moved] for x in arm.rms())
     speed = np.concatenate([np.abs(state.v) for _, state in arm.data.states(training=True)])
     moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
     total = max(float(np.linalg.norm(torque)), 1e-300)
-    relative = float(np.linalg.norm(residual)) / total
+    relative = float(np.linalg.norm(residual[arm.moved])) / total
     if (relative > FOREIGN and moving < RESTS) or not arm.moved.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'at rest the efforts show static friction and contact', 'speeds above '
                         f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
-    if any(f.severity != NOTE for f in found) and relative < NOTHING:
+    if any(f.name == DEGREES for f in found):
         return []
-    if relative > NOTHING:
+    if np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
-                        'left-out residual against predicting zero', 100.0 * relative,
+                        'residual against predicting zero', 100.0 * relative,
                         '% of the torque', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
     alone = float(np.linalg.norm(nominal)) / total

@@ -161,14 +161,14 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
-    torque, residual = checkup.torque, _residual(fit, checkup)
+    torque, residual, noise = checkup.torque, _residual(fit, checkup), checkup.noise
     if not torque:  # of methods without model checks the numbers of the model are all there is
-        torque, residual = fit['measured_rms'], fit['rms']
+        torque, residual, noise = fit['measured_rms'], fit['rms'], {}
     if not any(torque.values()):  # rows that say zero have no torque to compare with
         return verdict_entry(checkup.verdict, checkup.joints)
-    fitted = Judged(residual, torque, where)
-    joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
-    whole = whole_verdict(fitted, joints, checkup.checks, checkup.lasting)
+    fitted = Judged(residual, torque, where, noise)
+    joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
+    whole = whole_verdict(fitted, joints, checkup.checks)
     unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
     if not unchecked:
         return verdict_entry(whole, joints)

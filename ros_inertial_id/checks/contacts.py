@@ -1,209 +1,98 @@
 """
-Contacts: what pushes the arm for a while.
+Contacts: short ones are windows in which the residual is far beyond what it is elsewhere.
 
-Short ones are windows in which the residual is far beyond what it is elsewhere: they are left
-out.  One of several seconds bends the fit that should show it: it is an alternative, a torque of
-the shape of half a sine or constant, that is there from one time to another.
+They are left out.  The residual is that of a model which the worst stretches of the motion take no
+part in, as a contact bends a fit of all.  For pushes of several seconds see ``long_pushes``.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
 
-from .evidence import Evidence, VISIBLE, WORTH
-from .finding import CERTAIN, DOUBTFUL, FIFTH, Finding, MASKED
-from .hypothesis import Candidate
-from .samples import correlation_of, WIDTH
-from .signals import runs
+from .finding import Finding, MASKED
+from .long_pushes import long_push_findings
+from .signals import Runs, runs
+from .thin_samples import amid, slow, thin_samples
+from .thresholds import (CERTAIN, CONTACT_FAR, CONTACT_SHARE, CONTACT_WINDOW, FIFTH, VISIBLE)
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.systems import Systems
 from ..measurement.spectral import moving_mean
 
-WINDOW = 0.2     # [s] over which residuals are averaged
-RARE = 0.2       # share of the samples: more is no event but how the data are
-USUAL = 1.0 - RARE  # of the windows have no contact: their scatter says what is far beyond
-LEAST = 0.25     # least scatter of the logarithm: of the few independent samples of a window
+USUAL = 0.8      # of the windows have no contact: their scatter says what is far beyond
+LEAST = 0.25     # least scatter of a logarithm: a window has few independent samples
 NOISE = 0.003    # of the torque: no residual of a robot is smaller
-FAR = 3.0        # times the residual of the whole joint
-BEGIN = 1.5      # [s] in which a motion begins or ends
-MARGIN = 0.1     # [s] on either side
-SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
-STEPS = 3        # of the fit without the worst samples, which shows these better
-NEIGHBOURS = 5   # samples: what comes alone is noise
-PIECES = 24      # of time, between which a long push begins and ends
-FEWEST = 20      # samples of a piece
-LESS = 0.9       # of its residual: a joint that is concerned
+SUSPICIOUS = 2.0  # standard deviations of a window that belongs to a contact beside it
 
 
-def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
-    """Return the ``evidence`` of the samples without contact, and the Findings."""
-    if _windows(evidence, evidence)[1].max() < SUSPICIOUS:
-        return evidence, []
-    hit, nats = _hits(evidence, _trimmed(evidence))
-    if not hit.any() or hit.any(axis=1).mean() > RARE:
-        return evidence, []
-    found, t = _findings(evidence, hit, nats), evidence.samples.motion.t
-    keep = np.ones(len(t), dtype=bool)
-    for start, end in (w for f in found for w in f.windows):
-        keep &= (t < start) | (t > end)
-    return (evidence if keep.all() else Evidence(evidence.samples.chosen(keep))), found
-
-
-def _trimmed(whole: Evidence) -> Evidence:
+def contacts(data: Dataset, systems: Systems, places: np.ndarray,
+             efforts: np.ndarray | None = None) -> list[Finding]:
     """
-    Return the Evidence of the samples that it explains best: a contact bends a fit of all.
+    Return the Findings of contacts in a Dataset of one recording, of a long push without any.
 
-    Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
+    places : (k,) columns of the model of ``systems``
+    efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    fitted, plain = whole, whole.samples.as_declared
-    for _ in range(STEPS):
-        left = whole.residuals(whole.as_recorded, fitted.base) / fitted.base.residual
-        size = moving_mean((left ** 2).sum(axis=1), NEIGHBOURS)
-        keep = size < np.quantile(size, USUAL)
-        fitted = Evidence(plain.chosen(keep), whole.effective)
-    return fitted
+    samples, joints = thin_samples(data, systems, places, efforts), data.robot.joint_names
+    size = np.sqrt(np.mean(samples.torque ** 2, axis=0))
+    return (contact_findings(samples.t, samples.residual, size, samples.velocity, joints)
+            or long_push_findings(samples, joints))
 
 
-def _windows(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray]:
+def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
+                     velocity: np.ndarray, joints: Sequence[str]) -> list[Finding]:
     """
-    Return the mean squares of residuals in windows around every sample, and how far beyond.
+    Return the Finding of windows that are far beyond the others, if there are any.
 
-    whole : of all samples; fitted : of those that give the parameters
-    Both are (N, n): of residuals while their joint moves; and by how many standard deviations of
-    the windows of a joint these are too large.
+    t : (N,) [s]; residual : (N, n), torque : (n,) rms of what was measured [N m, N]
+    velocity : (N, n); joints : their names
     """
-    motion = whole.samples.motion
-    moving = np.abs(motion.v) > WIDTH
-    # At rest friction takes any value below its limit: that is no contact.
-    r = whole.residuals(whole.as_recorded, fitted.base) * moving
-    step = max(float(np.median(np.diff(motion.t))), 1e-4)
-    size = max(1, int(round(WINDOW / step)))
-    square = np.maximum(moving_mean(r ** 2, size, 'constant'), 0.0)
-    level = 0.5 * np.log(np.maximum(square, (NOISE * fitted.base.torque) ** 2))
-    # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
-    counted = np.where(moving | ~moving.any(axis=0), level, np.nan)
-    middle, high = np.nanquantile(counted, (0.5, USUAL), axis=0)
-    return square, (level - middle) / np.maximum((high - middle) / ndtri(USUAL), LEAST)
-
-
-def _hits(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N, n) what is hit that the ``fitted`` samples do not explain, and (N,) its nats."""
-    square, beyond = _windows(whole, fitted)
-    # What lasts longer than a window makes fewer of them independent.
-    count = max(1.0, np.ptp(whole.samples.motion.t) / WINDOW)
-    cost = float(np.log(np.minimum(count, whole.effective).sum()))
-    nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - cost
-    hit = (nats > CERTAIN) & (np.sqrt(square) > np.maximum(FIFTH * fitted.base.torque,
-                                                           FAR * fitted.base.residual))
+    step = max(float(np.median(np.diff(t))), 1e-4)
+    size = max(1, round(CONTACT_WINDOW / step))
+    far, beyond = _windows(residual, torque, velocity, size)
+    nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
+    rms = np.sqrt(np.maximum(moving_mean(residual ** 2, size, 'constant'), 0.0))
+    hit = (nats > CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
-    loaded = np.sqrt((square * hit).sum(axis=1)) > VISIBLE * np.linalg.norm(fitted.base.torque)
-    return _grown(hit & loaded[:, None], beyond > SUSPICIOUS), (nats * hit).max(axis=1)
-
-
-def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """Return (N, n) the stretches that are ``beyond`` the usual and hold a ``hit``."""
-    out = np.zeros_like(hit)
-    for j in range(hit.shape[1]):
-        for a, b in runs(beyond[:, j] | hit[:, j]):
-            out[a:b + 1, j] = hit[a:b + 1, j].any()
-    return out
-
-
-def _findings(whole: Evidence, hit: np.ndarray, nats: np.ndarray) -> list[Finding]:
-    """Return the Finding of what is ``hit`` (N, n), as sure as (N,) ``nats``, or none."""
-    t, names = whole.samples.motion.t, whole.samples.robot.joint_names
-    windows: list[tuple[float, float]] = []
-    for a, b in runs(np.asarray(hit.any(axis=1))):  # one where nearer than the averaging
-        near = bool(windows) and t[a] - windows[-1][1] < 2 * WINDOW
-        windows.append((windows.pop()[0] if near else float(t[a]), float(t[b])))
-    inside = {w: np.flatnonzero((t >= w[0]) & (t <= w[1])) for w in windows}
-    # As the motion begins or ends friction does what no law describes: to all joints at the very
-    # end, to one alone near it.  That is no contact.
-    touched = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) >= (
-        BEGIN if hit[k].any(axis=0).sum() <= 1 else WINDOW))
-    if not touched:
+    hit &= (np.linalg.norm(rms * hit, axis=1) > VISIBLE * np.linalg.norm(torque))[:, None]
+    for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):
+        hit[a:b + 1] = hit[a:b + 1].any(axis=0)
+    windows = [(a, b) for a, b in _joined(t, runs(hit.any(axis=1))) if amid(t[a], t[b], t)]
+    chosen = np.concatenate([np.arange(a, b + 1) for a, b in windows] or [np.zeros(0, int)])
+    if not 0 < len(chosen) <= CONTACT_SHARE * len(t):
         return []
-    k = np.concatenate([inside[w] for w in touched])
-    joints = tuple(n for n, own in zip(names, hit[k].any(axis=0)) if own)
-    return [Finding('contact', f'the efforts of {", ".join(joints)} are far from what the motion '
+    touched = tuple(n for n, own in zip(joints, hit[chosen].any(axis=0)) if own)
+    return [Finding('contact', f'the efforts of {", ".join(touched)} are far from what the motion '
                     'explains: contact, a push or a collision', 'residuals of a joint in a window '
-                    'against those in all others', float(nats[k].max()), 'nats', joints, MASKED,
-                    'move without touching anything', touched)]
+                    'against those in all others', float(nats[chosen].max()), 'nats', touched,
+                    MASKED, 'move without touching anything',
+                    tuple((float(t[a]), float(t[b])) for a, b in windows))]
 
 
-def long_pushes(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield a push of several seconds by ``evidence``: a link that is pushed loads many joints."""
-    s, found = evidence.samples, _best_shape(evidence)
-    if found is None:
-        return
-    column, cost = found
-    moved, t = np.flatnonzero(~s.still), s.motion.t[np.flatnonzero(column)]
-    columns = np.outer(column, evidence.base.torque[moved])
-    h = evidence.hypothesis(extra=tuple(columns * (moved == j) for j in range(len(s.robot))))
-    fit = evidence.fit(h)
-    # A torque that is there for long correlates the residual without it, so that few samples seem
-    # independent, though they are where it is known.
-    other = Evidence(s, np.maximum(evidence.effective, evidence.effective_of(h, fit)))
-    nats = other.fit(h).evidence - other.base.evidence
-    joints = tuple(s.robot.joint_names[j] for j in moved
-                   if fit.residual[j] < LESS * evidence.base.residual[j])
-    if joints and min(t[0] - s.motion.t[0], s.motion.t[-1] - t[0]) > BEGIN:
-        yield Candidate('contact', f'the efforts of {", ".join(joints)} are off from {t[0]:.1f} '
-                        f'to {t[-1]:.1f} s: a long push, a load or an offset of the sensor',
-                        'move without touching anything', h,
-                        replace(fit, evidence=evidence.base.evidence + nats), joints,
-                        severity=DOUBTFUL, cost=cost)
-
-
-def _best_shape(evidence: Evidence) -> tuple[np.ndarray, float] | None:
+def _windows(residual: np.ndarray, torque: np.ndarray, velocity: np.ndarray, size: int
+             ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the shape (N,) of a push that explains a joint best, and the nats of the choice.
+    Return residuals in windows of ``size`` samples (N, n), and how far beyond all are (N,).
 
-    Scores on pieces of time ask for all shapes of a joint at once.  None where none is worth it.
+    The first are RMS in units of what is usual of each joint, the second standard deviations of
+    the logarithm of their mean square, which is theirs: heavy tails of friction are no event.
+    Friction at rest and where a joint reverses is no contact: such samples count for nothing.
     """
-    s, samples = evidence.samples, len(evidence.samples.fold)
-    count = min(PIECES, samples // FEWEST)
-    if count < 3:
-        return None
-    piece = np.arange(samples) * count // samples
-    shapes = np.array([shape(count, low, high) for shape in (_constant, _bump)
-                       for low, high in combinations(range(1, count + 1), 2)])
-    best, most = None, WORTH
-    for j in map(int, np.flatnonzero(~s.still)):
-        own = evidence.score(evidence.of_joint(
-            j, evidence.base.torque[j] * (piece[:, None] == np.arange(count))))
-        bare = own.information - np.eye(count)  # without the prior of each column
-        nats = 0.5 * (shapes @ own.toward) ** 2 / (
-            1.0 + ((shapes @ bare) * shapes).sum(axis=1))
-        k = int(np.argmax(nats))
-        gain = _of_shares(evidence, j, float(nats[k]), shapes[k][piece])
-        if gain > most:
-            best, most = shapes[k][piece], gain
-    return None if best is None else (best, float(np.log(len(shapes) * len(s.robot))))
+    moving = moving_mean(slow(velocity).astype(float), size) < 1e-9
+    usual = np.sqrt([np.quantile(own[k] if k.any() else own, USUAL)
+                     for own, k in zip(residual.T ** 2, moving.T)])
+    r = moving * residual / np.maximum(usual, NOISE * torque)
+    square = np.maximum(moving_mean(r ** 2, size, 'constant'), 1e-12)
+    counted = moving.any(axis=1)
+    level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
+    middle, high = np.quantile(level[counted], (0.5, USUAL)) if counted.any() else (0.0, 0.0)
+    return np.sqrt(square), (level - middle) / max((high - middle) / ndtri(USUAL), LEAST)
 
 
-def _constant(count: int, low: int, high: int) -> np.ndarray:
-    """Return (count,) ones from ``low`` to ``high``, zeros elsewhere."""
-    k = np.arange(count)
-    return ((k >= low) & (k < high)).astype(float)
-
-
-def _bump(count: int, low: int, high: int) -> np.ndarray:
-    """Return (count,) half a sine from ``low`` to ``high``, zeros elsewhere."""
-    return _constant(count, low, high) * np.sin(np.pi * (np.arange(count) + 0.5 - low)
-                                                / (high - low))
-
-
-def _of_shares(evidence: Evidence, j: int, nats: float, column: np.ndarray) -> float:
-    """
-    Return the ``nats`` of a score as those of a fit that removes as much of the residual.
-
-    column : (N,) that it is of; independent samples are counted in what it leaves
-    """
-    left, shape = evidence.left[:, j], column - column.mean()
-    whole = evidence.base.weight[j] * float(left @ left)
-    gone = min(2.0 * nats / max(whole, 1e-300), 1.0 - NOISE ** 2)
-    rest = left - shape * (shape @ left) / max(float(shape @ shape), 1e-300)
-    count = max(evidence.effective[j], len(rest) / correlation_of(rest))
-    return float(-0.5 * count * np.log1p(-gone))
+def _joined(t: np.ndarray, found: Runs) -> Runs:
+    """Return the ``found`` runs, one where they are nearer than the averaging."""
+    out: Runs = []
+    for a, b in found:
+        near = bool(out) and t[a] - t[out[-1][1]] < 2 * CONTACT_WINDOW
+        out.append((out.pop()[0] if near else a, b))
+    return out

@@ -6,14 +6,14 @@ relative to its own torque (RMS over RMS):
 
 - do not use: more than half remains as residual (three quarters of the variance is what a model
   should explain at least); at 100 % predicting zero is better; or a finding says it is wrong;
-- usable: more than a fifth; or more than a tenth that lasts, i.e. is no noise but something that
-  the model lacks; or more than a fifth outside the trained range; or worse than the description
-  alone; or a finding is doubtful;
+- usable: more than a fifth; or more than a tenth that is systematic, i.e. several times what noise
+  of the efforts leaves behind the filter; or more than a fifth outside the trained range; or worse
+  than the description alone; or a finding is doubtful;
 - good: otherwise; not checked: no rule covers it, as there is no residual to judge.
 
-For the whole the same on all torques together, where the residual lasts as that of the joint that
-leaves most; it is never better than usable while more than a fifth of a joint's torque remains,
-and names that joint: a wrist weighs nothing in the sum.
+For the whole the same on all torques together, of which no more than 3 % may be systematic; it is
+never better than usable while a joint leaves too much of its own torque, and names that joint: a
+wrist weighs nothing in the sum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from .thresholds import BEYOND_NOISE, FIFTH, HALF, SYSTEMATIC, TENTH, WORSE
+
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
 WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
 
-HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
-LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
-WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
 NATS = 'nats'  # unit of a log-likelihood difference
-CERTAIN = 7.0  # nats: odds of a thousand to one
+REMOVED = '% of the residual'  # unit of what a cause takes of the left-out residual
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
@@ -103,7 +102,7 @@ class Checkup:
     masked : per recording the share of samples that are left out (0 to 1)
     torque : {joint: RMS of the measured torque}; nominal : {joint: RMS of what the description
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
-    lasting : {joint: integrated correlation time of the residual [s]}
+    noise : {joint: RMS that noise of the efforts leaves behind the filter} [N m or N]
     """
 
     checks: tuple[Finding, ...]
@@ -113,7 +112,7 @@ class Checkup:
     torque: Mapping[str, float] = field(default_factory=dict)
     nominal: Mapping[str, float] = field(default_factory=dict)
     residual: Mapping[str, float] = field(default_factory=dict)
-    lasting: Mapping[str, float] = field(default_factory=dict)
+    noise: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.text()
@@ -167,35 +166,57 @@ def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, An
 
 @dataclass(frozen=True)
 class Judged:
-    """residual, torque : {joint: RMS of the residual, of measured torque}; where : in words."""
+    """
+    What is judged, of joints that moved.
+
+    residual, torque : {joint: RMS of the residual, of measured torque}; where : in words
+    noise : {joint: RMS that noise of the efforts leaves behind the filter}, empty: not known
+    """
 
     residual: Mapping[str, float]
     torque: Mapping[str, float]
     where: str = CROSS
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+    def share(self, joints: Sequence[str]) -> float:
+        """Return the residual of ``joints`` together, relative to their torque."""
+        torque = _together(self.torque, joints)
+        return _together(self.residual, joints) / torque if torque else 0.0
 
     def words(self, share: float) -> str:
         """Return a ``share`` of the torque in words."""
         return f'{100 * share:.3g} % relative residual {self.where}'
 
+    def systematic(self, joints: Sequence[str], least: float) -> list[str]:
+        """Return the reason against more than ``least`` of the torque that is no noise."""
+        share, noise = self.share(joints), _together(self.noise, joints)
+        if (not self.noise or not least < share <= FIFTH
+                or _together(self.residual, joints) < BEYOND_NOISE * noise):
+            return []
+        explained = noise / _together(self.residual, joints)
+        return [f'{self.words(share)}, of which noise of the efforts explains '
+                f'{100 * explained:.2g} %: systematic']
+
+
+def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:
+    return float(np.linalg.norm([values.get(joint, 0.0) for joint in joints]))
+
 
 def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence[Finding],
-                   lasting: Mapping[str, float] = MappingProxyType({}),
                    outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Verdict]:
     """
     Return {joint: Verdict}.
 
-    fit : what is judged, of joints that moved
     nominal : {joint: RMS of what the description alone leaves}, may be empty
-    findings : of the checks; lasting : {joint: integrated correlation time of the residual [s]}
-    outside : {joint: RMS of the residual outside of the trained range}; both may be empty
+    findings : of the checks
+    outside : {joint: RMS of the residual outside of the trained range}, may be empty
     """
     out = {}
     for joint, rms in fit.torque.items():
-        residual = fit.residual[joint]
-        share = residual / rms if rms else 0.0
+        residual, share = fit.residual[joint], fit.share([joint])
         own = [f for f in findings if joint in f.joints]
         reasons = [f.says for f in own if f.severity == DOUBTFUL]
-        reasons += _systematic(fit, share, lasting.get(joint, 0.0))
+        reasons += fit.systematic([joint], TENTH)
         if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual:
             reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
                            'validity range')
@@ -205,34 +226,27 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
     return out
 
 
-def _systematic(fit: Judged, share: float, seconds: float) -> list[str]:
-    """Return the reason against a residual, a ``share`` of the torque, correlated for seconds."""
-    if not TENTH < share <= FIFTH or seconds <= LASTING:
-        return []
-    return [f'{fit.words(share)}, autocorrelated for {seconds:.2g} s: systematic, not noise']
-
-
-def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding],
-                  lasting: Mapping[str, float] = MappingProxyType({})) -> Verdict:
+def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
+                  ) -> Verdict:
     """
     Return the Verdict of all joints together.
 
-    fit, lasting : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
-    All torques leave a systematic residual where the joint that leaves most does.
+    fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
     """
-    total = np.linalg.norm(list(fit.torque.values())) if fit.torque else 0.0
-    share = float(np.linalg.norm(list(fit.residual.values())) / total) if total else 0.0
-    out = _verdict(fit, share, [f.says for f in findings if f.severity == WRONG],
+    moved = list(fit.torque)
+    out = _verdict(fit, fit.share(moved), [f.says for f in findings if f.severity == WRONG],
                    [*(f.says for f in findings if f.severity == DOUBTFUL),
-                    *_systematic(fit, share, lasting.get(max(
-                        fit.residual, key=lambda j: fit.residual[j], default=''), 0.0))])
+                    *fit.systematic(moved, SYSTEMATIC)])
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
-    poor = [joint for joint, v in joints.items() if joint not in bad
-            and fit.residual.get(joint, 0.0) > FIFTH * fit.torque.get(joint, 0.0)]
-    named = [f'not for {", ".join(bad)}'] * bool(bad) + [
-        f'more than {100 * FIFTH:.0f} % relative residual of {", ".join(poor)} {fit.where}'
-        ] * bool(poor)
-    if named and out.word != DO_NOT_USE and fit.torque:
+    rest = [joint for joint in moved if joint not in bad]
+    poor = [joint for joint in rest if fit.share([joint]) > FIFTH]
+    lacking = [joint for joint in rest if fit.systematic([joint], TENTH)]
+    named = [words.format(', '.join(own)) for words, own in (
+        ('not for {}', bad),
+        (f'more than {100 * FIFTH:.0f} % relative residual of {{}} {fit.where}', poor),
+        (f'more than {100 * TENTH:.0f} % systematic residual of {{}} {fit.where}', lacking))
+        if own]
+    if named and out.word != DO_NOT_USE and moved:
         return Verdict(USABLE, (*out.reasons, *named))
     return out
 

@@ -16,6 +16,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from ..dynamics.inertial_parameters import Parameter
+from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
 from ..estimation.estimators import ridge
 from ..estimation.gravity import across_gravity
@@ -25,6 +27,7 @@ from ..identification.fit.fitting import with_angles
 from ..identification.reduce.systems import Systems
 from .thresholds import BEST
 
+SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch
 ONCE = slice(-4, None)  # of the sets that are left out: these hold every stretch once
 
 
@@ -58,7 +61,7 @@ class Judge:
                  prior: np.ndarray, sd: np.ndarray, described: bool) -> None:
         self.wide, self.prior, self.sd, self.described = systems.wide, prior, sd, described
         self.names, self.size, self.extras = systems.names, columns.shape[1], 1 + extras.shape[1]
-        self.sets = self.wide.left_out()
+        self.sets = self.wide.left_out()[SOME]
         both, P = np.hstack([columns, extras]), columns.shape[1]
         self.parts = []
         for stretch in self.wide.stretches:
@@ -196,12 +199,11 @@ class FreeBodies(Judge):
     def _base(self):
         """Return BaseParameters of the columns, and which column (b,) each of them is."""
         base, params = self.wide.structure.base, self.systems.parameters
-        taken = {params[p].name: (k, params[p]) for k, p in enumerate(self.places)}
-        base = replace(base, parameters=tuple(taken[p.name][1] if p.law and p.name in taken else p
-                                              for p in base.parameters))
-        base = base.without([i for i, k in enumerate(base.independent)
-                             if base.parameters[k].name not in taken])
-        order = [taken[base.parameters[k].name][0] for k in base.independent]
+        at = {int(place): k for k, place in enumerate(self.places)}
+        base = base.without([k for k in range(len(base)) if k not in at])
+        more = [k for k in at if k >= len(self.wide.structure.base)]
+        order = [at[k] for k in (*range(len(self.wide.structure.base)), *more) if k in at]
+        base = with_lone(base, [params[k] for k in more])
         if self.tilts:
             base, order = with_angles(base), [*order, self.size - 2, self.size - 1]
         return base, np.array(order)
@@ -222,6 +224,14 @@ class FreeBodies(Judge):
             columns = np.argsort(order)[np.searchsorted(np.sort(order), index)]
             out.groups[name] = GroupFactor(group.unit, columns, R, sum(g.rows for _, g in own))
         return out
+
+
+def with_lone(base: BaseParameters, more: Sequence[Parameter]) -> BaseParameters:
+    """Return the BaseParameters with ``more`` behind them, each by itself."""
+    count = len(base.parameters)
+    return replace(base, parameters=(*base.parameters, *more),
+                   independent=np.append(base.independent, count + np.arange(len(more))),
+                   X=np.vstack([base.X, np.zeros((len(more), base.X.shape[1]))]))
 
 
 def described_judge(systems: Systems, places: np.ndarray, extras: np.ndarray, plain: Change,

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .finding import CERTAIN, DOUBTFUL, Finding, MASKED, NOTE, WRONG
+from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
 from .signals import Quantity, RawSignals, runs
+from .thresholds import CERTAIN
 
 FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
 SOME = 5

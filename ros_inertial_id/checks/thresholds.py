@@ -4,10 +4,35 @@ Thresholds of findings and verdicts: what each means, on one page.
 The checks, the report, the nodes and the documentation read it; none has thresholds of its own.
 """
 
+# Verdicts: of the residual of a joint relative to its torque, RMS over RMS, on data left out.
+HALF = 0.5      # more is left: a model explains three quarters of the variance at least
+FIFTH = 0.2     # more is left: the numbers are usable, not good
+TENTH = 0.1     # more is left and systematic: something that the model of the joint lacks
+SYSTEMATIC = 0.03   # of all torques: the same for the robot
+BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sensor explains it
+WORSE = 1.3     # times what the description alone leaves, whose friction is fitted as well
+
+# Findings
+CERTAIN = 7.0   # nats: odds of a thousand to one, below which no cause is named
+
+# Contacts
+CONTACT_WINDOW = 0.2     # [s] over which residuals are averaged
+CONTACT_SHARE = 0.2      # of the samples: more is no event but how the data are
+CONTACT_FAR = 3.0        # times the residual of the whole joint, that a contact leaves at least
+CONTACT_SLOW = 0.2       # of a joint's usual speed: below it friction does what no law describes
+CONTACT_MARGIN = 0.1     # [s] on either side that are left out as well
+MOTION_BEGINS = 1.5      # [s] in which a motion begins or ends, as friction likes
+PUSH_LESS = 0.9          # of its residual, that a long push leaves of a joint that is concerned
+
+# Velocities, measured against differentiated positions
+VELOCITY_SEEN = 0.005    # relative disagreement: less changes no torque
+VELOCITY_FOREIGN = 0.5   # relative disagreement: more is no copy of the motion, but another thing
+VELOCITY_BETTER = 1.05   # times the residual of the usual kind: noise that differs makes less
+
 # Causes, by errors of stretches that are left out
 SURE = 4.0      # standard errors over stretches by which a cause predicts better than none
-VISIBLE = 0.02  # of all torques: a cause that removes less is not worth a word
-OF_JOINT = 0.1  # of a joint's torque: the same for the joint where it removes most
+VISIBLE = 0.01  # of all torques: a cause that removes less is not worth a word
+OF_JOINT = 0.03 # of a joint's torque: the same for the joint where it removes most
 BEST = 0.01     # of a joint's torque: no model is better, and what is below is no evidence
 ALIKE = 1.1     # factor between two residuals that says nothing
 
@@ -26,6 +51,3 @@ FOREIGN = 0.35  # is left by any bodies: another robot
 NOTHING = 0.9   # is left: the efforts have nothing to do with the motion
 RESTS = 0.1     # of the samples: an arm that moves in less is at rest
 SLOW = 0.03     # [rad/s]: an arm that moves less is at rest
-
-# Contacts
-CONTACT_MARGIN = 0.1  # [s] on either side that are left out as well

@@ -13,28 +13,32 @@ from typing import Any
 import numpy as np
 
 from .finding import Finding, NOTE
+from .thresholds import VELOCITY_BETTER, VELOCITY_FOREIGN, VELOCITY_SEEN
 from ..errors import RecordingError
+from ..identification.choose.choice import log_ratio
 from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.structure import structure_of
+from ..identification.reduce.systems import Systems
+from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.joints.observation import with_cutoff
 
-SEEN = 0.005      # relative disagreement of velocities and positions: less changes no torque
-FOREIGN = 0.5     # beyond which velocities are no worse copy of the motion, but another thing
-BETTER = 1.05     # times the residual that the usual kind leaves: noise that differs makes less
+ENOUGH = 1500     # samples that tell which kind is better
+PLAIN = {'friction': ('viscous', 'coulomb', 'offset', 'armature'), 'coulomb_width': 0.03}
 NOT_USED, USED = 'velocity not used', 'velocity used'
 CONTRADICT = 'velocity in another unit', 'velocity or position negated', 'wrong rate or stamps'
 
 
-def by_best_velocity(data: Dataset, findings: Sequence[Finding], values: np.ndarray | None
+def by_best_velocity(data: Dataset, findings: Sequence[Finding]
                      ) -> tuple[Dataset, Dataset | None, list[Finding]]:
     """
     Return the Dataset with the velocities that predict best, the other one, and Findings.
 
     data : of one recording, as ``velocity: auto`` or the user chose; findings : of the signals
-    values : see ``samples_of``.  The other Dataset is None where it was not asked.
+    The other Dataset is None where it was not asked.
     """
     seen, measured = (data.observations[0].summary['velocity_disagreement'],
                       data.observations[0].measured_velocity)
-    if data.options.velocity != 'auto' or seen is None or seen < SEEN:
+    if data.options.velocity != 'auto' or seen is None or seen < VELOCITY_SEEN:
         return data, None, []
 
     def said(name: str, what: str) -> list[Finding]:
@@ -44,23 +48,40 @@ def by_best_velocity(data: Dataset, findings: Sequence[Finding], values: np.ndar
 
     differ = f'differ by {100 * seen:.2g} % from the positions'
     usual = [] if measured else said(NOT_USED, 'are not used: they ' + differ)
-    if seen > FOREIGN or any(f.name in CONTRADICT for f in findings):
+    if seen > VELOCITY_FOREIGN or any(f.name in CONTRADICT for f in findings):
         return data, None, usual
     other = _with_velocity(data, 'differentiated' if measured else 'measured')
-    cutoff = min(one.observations[0].summary['cutoff'] for one in (data, other))
     try:
-        here, there = (Evidence(samples_of(one.observed((with_cutoff(
-            one.observations[0], cutoff),)), values).as_declared).base.relative
-            for one in (data, other))
+        more, error = _residual_beside(data, other)
     except RecordingError:  # too short for the filter of the other
         return data, other, usual
-    if here < BETTER * there:
+    if more < max(np.log(VELOCITY_BETTER), error):
         return data, other, usual
-    better = (f'predict the efforts better in cross-validation ({100 * there:.2g} against '
-              f'{100 * here:.2g} % relative residual)')
+    better = (f'predict the efforts better in cross-validation ({100 * np.exp(-more):.2g} % of '
+              'the residual that the others leave)')
     return other, data, (
         said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
         else said(USED, f'{differ}, and are used all the same: they {better}'))
+
+
+def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
+    """
+    Return the logarithm of left-out residuals of ``data`` over those of the ``other``, its error.
+
+    Both behind one filter, in the same stretches, with the same weights of rows.
+    """
+    cutoff = min(one.observations[0].summary['cutoff'] for one in (data, other))
+    here, there = (one.observed((with_cutoff(one.observations[0], cutoff),))
+                   for one in (data, other))
+    columns = data.method.parameters(data.robot, replace(data.options, **PLAIN))
+    structure = structure_of(data.method, data.robots, columns)
+    every, places = -(-data.samples(training=True) // ENOUGH), np.arange(len(structure.base))
+    mine = wide_factor(here, structure, every, gravity=False)
+    one = Systems(mine, data.robot.gravity_base, places)
+    two = Systems(wide_factor(there, structure, every, mine, gravity=False),
+                  data.robot.gravity_base, places, weights=(one.sd, one.lasting))
+    ratio, error = log_ratio(one.left_out(places), two.left_out(places))
+    return 0.5 * ratio, 0.5 * error
 
 
 def differentiated(data: Dataset, other: Dataset | None) -> Dataset:

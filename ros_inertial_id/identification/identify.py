@@ -85,7 +85,7 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
         rows = passes.explained(solution.data, solution.problem.base.parameters, solution.values,
-                                crossed and crossed.folds)
+                                crossed.folds if crossed else None)
         model = model_of(solution, judge(solution, crossed, rows))
     return Identification(model, rows.curves, _validate(model, validate, data.progress)
                           if validate else ())

@@ -21,7 +21,7 @@ from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
-FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
+FEW = 400  # samples of a kernel per row wanted, below which sums of products cost less than FFT
 WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
 FORGOTTEN = 1e-6  # the kernel ends where its envelope falls below this share of its peak: what is
 # cut off bends the passband by as much, and a turn of a joint by that is below any encoder's noise

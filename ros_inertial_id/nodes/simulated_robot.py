@@ -26,6 +26,7 @@ from .running import run
 from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
+from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 

@@ -10,14 +10,14 @@ from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD,
                                             Judged, NOT_CHECKED, USABLE, Verdict, whole_verdict)
 
 
-@pytest.mark.parametrize('share, lasting, outside, nominal, word', [
-    (0.05, 2.0, 0.05, 1.0, GOOD), (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 15 %
-    (0.15, 1.0, 0.0, 1.0, USABLE), (0.25, 0.1, 0.0, 1.0, USABLE), (0.05, 0.1, 0.3, 1.0, USABLE),
-    (0.05, 0.1, 0.0, 0.03, USABLE), (0.6, 0.1, 0.0, 1.0, DO_NOT_USE),
-    (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
-def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside, nominal, word):
-    joints = joint_verdicts(Judged({'a': 4.0 * share}, {'a': 4.0}), {'a': 4.0 * nominal}, [],
-                            {'a': lasting}, {'a': 4.0 * outside})
+@pytest.mark.parametrize('share, noise, outside, nominal, word', [
+    (0.05, 0.001, 0.05, 1.0, GOOD), (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 10 %
+    (0.15, 0.01, 0.0, 1.0, USABLE), (0.25, 0.25, 0.0, 1.0, USABLE),
+    (0.05, 0.05, 0.3, 1.0, USABLE), (0.05, 0.05, 0.0, 0.03, USABLE),
+    (0.6, 0.6, 0.0, 1.0, DO_NOT_USE), (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
+def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, noise, outside, nominal, word):
+    fit = Judged({'a': 4.0 * share}, {'a': 4.0}, noise={'a': 4.0 * noise})
+    joints = joint_verdicts(fit, {'a': 4.0 * nominal}, [], {'a': 4.0 * outside})
     assert joints['a'].word == word and bool(joints['a'].reasons) == (word != GOOD)
 
 
@@ -31,12 +31,25 @@ def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
                              'more than 20 % relative residual of c in cross-validation')
 
 
-@pytest.mark.parametrize('share, lasting, word', [
-    (0.15, 1.0, USABLE), (0.15, 0.1, GOOD), (0.05, 1.0, GOOD)])
-def test_a_systematic_residual_of_all_torques_is_not_good(share, lasting, word):
-    fit = Judged({'a': 10.0 * share, 'b': 0.01}, {'a': 10.0, 'b': 1.0})
-    joints = joint_verdicts(fit, {}, [], {'a': lasting})
-    assert whole_verdict(fit, joints, [], {'a': lasting, 'b': 2.0}).word == word
+@pytest.mark.parametrize('share, noise, word', [
+    (0.05, 0.01, USABLE), (0.05, 0.04, GOOD), (0.02, 0.001, GOOD), (0.15, 0.01, USABLE)])
+def test_a_systematic_residual_of_all_torques_is_not_good(share, noise, word):
+    fit = Judged({'a': 10.0 * share, 'b': 0.01}, {'a': 10.0, 'b': 1.0},
+                 noise={'a': 10.0 * noise, 'b': 0.01})
+    whole = whole_verdict(fit, joint_verdicts(fit, {}, []), [])
+    assert whole.word == word and whole.reasons[:1] == (() if word == GOOD else (
+        f'{100 * share:.3g} % relative residual in cross-validation, of which noise of the '
+        f'efforts explains {100 * noise / share:.2g} %: systematic',))
+
+
+def test_a_joint_that_lacks_something_is_named_and_noise_that_is_not_known_lacks_nothing():
+    residual, torque = {'a': 0.1, 'b': 0.15}, {'a': 10.0, 'b': 1.0}
+    fit = Judged(residual, torque, noise={'a': 0.1, 'b': 0.01})
+    whole = whole_verdict(fit, joint_verdicts(fit, {}, []), [])
+    assert whole.word == USABLE and whole.reasons == (
+        'more than 10 % systematic residual of b in cross-validation',)
+    fit = Judged(residual, torque)
+    assert whole_verdict(fit, joint_verdicts(fit, {}, []), []).word == GOOD
 
 
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():

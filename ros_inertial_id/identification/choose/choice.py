@@ -92,7 +92,7 @@ class Choice:
         if with_tilt is None:
             return None
         places = np.flatnonzero(with_tilt.params)
-        away = deviations(np.array([self.systems.solve(stacked, places)[-2:].sum(1)
+        away = deviations(np.array([self.systems.solution(stacked, places)[-2:]
                                     for stacked in self.systems.without_each]))
         return with_tilt.params[-2:], away.T @ away
 
@@ -200,7 +200,7 @@ class _Trials:
             at, systems = self.places(self.widths[width], laws), self.systems
             errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
             self.tried[width, laws] = Candidate(self.widths[width], laws, errors,
-                                                systems.solve(systems.whole, at).sum(1))
+                                                systems.solution(systems.whole, at))
         return self.tried[width, laws]
 
 

@@ -20,6 +20,7 @@ from ..prepare.dataset import Dataset
 from ..reduce.structure import Structure
 from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
+from ...estimation.r_factors import triangle
 from ...jackknife import standard_errors
 from ...measurement.joints.observation import with_time_offset
 from ...methods.capabilities import JointTorques
@@ -83,25 +84,26 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
     tilts = [] if data.options.mounting else [count, count + 1]
     places = np.array([k for k, p in enumerate(systems.parameters)
                        if p.name not in resting] + tilts)
-    every = np.arange(systems.count)
-    value = _offset(systems.with_rate(every, places))
+    value = _offset(systems, systems.whole, places)[0]
     values, left = [], np.zeros(2)
-    for one in every:
-        rest = systems.with_rate(np.delete(every, one), places)
-        values.append(_offset(rest))
-        own = systems.with_rate([one], places, prior=False)
-        for k, d in enumerate((value, 0.0)):
-            left[k] += np.square(own @ np.append(_solution(rest, d), [d, -1.0])).sum()
+    for one, stacked in enumerate(systems.without_each):
+        own, at, rate = _offset(systems, stacked, places)
+        values.append(own)
+        for k, offset in enumerate((value, 0.0)):
+            errors = systems.errors((at - offset * rate)[:, None], np.array([one]), None, offset)
+            left[k] += (errors[0, :, 0] / systems.sd ** 2).sum()
     return TimeOffset(value, float(standard_errors(np.array(values)[:, None])[0]),
                       float(np.sqrt(left[0] / left[1])))
 
 
-def _offset(R):
-    """Return the offset [s] of least residual of a triangle."""
-    return float(R[-2, -1] / R[-2, -2]) if R[-2, -2] else 0.0
-
-
-def _solution(R, offset):
-    """Return the columns' solution beside a given ``offset`` [s]."""
-    k = len(R) - 2
-    return solve_triangular(R[:k, :k], R[:k, -1] - offset * R[:k, -2])
+def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray
+            ) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the offset [s] of least residual, solutions (size + 2,) at none and per second."""
+    size, k = systems.size + 2, len(places)
+    R = triangle(np.asfortranarray(np.column_stack(
+        [stacked[:, places], stacked[:, size], stacked[:, -2:].sum(1)])))
+    offset = float(R[k, -1] / R[k, k]) if R[k, k] else 0.0
+    at, rate = np.zeros((2, size))
+    at[places], rate[places] = (solve_triangular(R[:k, :k], R[:k, c]) * systems.prior_sd[places]
+                                for c in (-1, k))
+    return offset, at, rate

@@ -57,10 +57,12 @@ class Systems:
         self.prior_sd = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT])
         self.prior_sd[:len(base)] = base.prior_sd
         self.extras = 1 if not wide.joints else 2 + 2 * wide.joints
-        T = [wide.under(self.gravity - given), self._tilts()]
-        T.append(np.eye(wide.total.size)[:, wide.efforts:])
-        self._parts = [_combined(stretch, np.hstack(T), self.size + 2)
-                       for stretch in wide.stretches]
+        further = wide.efforts + np.arange(self.extras - 1)
+        if wide.joints:  # the rate of the own effort first
+            further = np.r_[further[wide.joints], np.delete(further, wide.joints)]
+        T = np.hstack([wide.under(self.gravity - given), self._tilts(),
+                       np.eye(wide.total.size)[:, further]])
+        self._parts = [_combined(stretch, T, self.size + 2) for stretch in wide.stretches]
         self.names = tuple(wide.groups)
         self.rows = np.array([[s.groups[n].rows if n in s.groups else 0.0 for n in self.names]
                               for s in wide.stretches])
@@ -96,11 +98,11 @@ class Systems:
         Columns in units of their priors, two tilts after the places, m targets, and the target
         of the prior.
 
-        targets : of each group (e, m), what each target has of the first e of [measured | efforts
-        | rate | slopes with angles]; what was measured by default
+        targets : of each group (e, m), what each target has of the first e of [measured | rate |
+        efforts | slopes with angles]; by default minus the rate where there is one, and measured
         """
-        size, measured = self.size + 2, [np.ones((1, 1))] * len(self.names)
-        targets = measured if targets is None else targets
+        size, first = self.size + 2, np.array([[0.0, 1.0], [-1.0, 0.0]])
+        targets = targets or [first if self.wide.joints else np.ones((1, 1))] * len(self.names)
         width = size + targets[0].shape[1] + 1
         blocks = []
         for j, name in enumerate(self.names):
@@ -130,31 +132,43 @@ class Systems:
         out[places] = solve_triangular(R[:k, :k], R[:k, k:]) * self.prior_sd[places, None]
         return out
 
-    def with_rate(self, stretches: Sequence[int] | np.ndarray, places: np.ndarray,
-                  prior: bool = True) -> np.ndarray:
-        """Return the triangle of [columns in ``places`` | minus the rate of efforts | efforts]."""
-        pair = np.zeros((2 + self.wide.joints, 2))
-        pair[0, 1], pair[-1, 0] = 1.0, -1.0
-        R = self.stacked(stretches, [pair] * len(self.names), prior)
-        size = self.size + 2
-        return triangle(np.asfortranarray(np.column_stack(
-            [R[:, places], R[:, size], R[:, size + 1] + R[:, size + 2]])))
+    def solution(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """
+        Return the solution (size + 2,) of chosen columns for what was measured.
+
+        stacked : triangle of ``stacked`` with the usual targets; places : (k,) of the columns
+        """
+        return self.solve(stacked, places)[:, -2:].sum(1)
+
+    @cached_property
+    def _rows(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return of every group its columns (k,), triangles (count, k + 2, k + 2) with the rate."""
+        out = []
+        for name in self.names:
+            index = next(p[name][0] for p in self._parts if name in p)
+            last = len(index) + min(self.extras, 2)
+            A = np.zeros((self.count, last, last))
+            for own, part in zip(A, self._parts):
+                if name in part:
+                    own[:] = part[name][1][:last, :last]
+            out.append((index, A))
+        return out
 
     def errors(self, x: np.ndarray, stretches: Sequence[int] | np.ndarray,
-               only: int | None = None) -> np.ndarray:
+               only: int | None = None, offset: float = 0.0) -> np.ndarray:
         """
         Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted.
 
-        only : of this group alone, the others zero
+        only : of this group alone, the others zero; offset : [s] by which efforts are late
         """
         out = np.zeros((len(stretches), len(self.names), x.shape[1]))
-        for row, s in zip(out, stretches):
-            for j, name in enumerate(self.names):
-                if name in self._parts[s] and only in (None, j):
-                    index, R = self._parts[s][name]
-                    k = len(index)
-                    left = R[:k + 1, k, None] - R[:k + 1, :k] @ x[index]
-                    row[j] = np.maximum((left ** 2).sum(0), EXACT * (R[:, k] ** 2).sum())
+        for j, (index, A) in enumerate(self._rows):
+            if only in (None, j):
+                k, own = len(index), A[stretches]
+                target = own[:, :, k] + (offset * own[:, :, k + 1] if offset else 0.0)
+                left = target[:, :, None] - own[:, :, :k] @ x[index]
+                out[:, j] = np.maximum(np.einsum('sri,sri->si', left, left),
+                                       EXACT * (target ** 2).sum(1)[:, None])
         return out
 
     @cached_property
@@ -165,14 +179,14 @@ class Systems:
 
     @cached_property
     def without_each(self) -> list[np.ndarray]:
-        """Return the triangle without each stretch, targets measured and minus the rate."""
+        """Return the triangle without each stretch."""
         every = np.arange(self.count)
         return [self.stacked(np.delete(every, k)) for k in every]
 
     @cached_property
     def target(self) -> float:
         """Return the weighted squared target of all rows."""
-        squares = self.errors(np.zeros((self.size + 2, 1)), range(self.count))[:, :, 0]
+        squares = self.errors(np.zeros((self.size + 2, 1)), np.arange(self.count))[:, :, 0]
         return float((squares / self.sd ** 2).sum())
 
     @cached_property
@@ -184,7 +198,7 @@ class Systems:
         """Return (sets, count) weighted squared errors of stretches left out, nan elsewhere."""
         out = np.full((len(self.without), self.count), np.nan)
         for row, one, stacked in zip(out, self.wide.left_out(), self.without):
-            x = self.solve(stacked, places).sum(1, keepdims=True)
+            x = self.solution(stacked, places)[:, None]
             row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
         return out
 
@@ -199,7 +213,7 @@ class Systems:
         k = len(places)
         for n, (one, T) in enumerate(zip(sets, self.without)):
             R = triangle(np.asfortranarray(np.column_stack(
-                [T[:, places], T[:, alternatives], T[:, size:].sum(1)])))
+                [T[:, places], T[:, alternatives], T[:, -2:].sum(1)])))
             beside, target = R[k:, k:-1], R[k:, -1]
             share = beside.T @ target / np.maximum((beside ** 2).sum(0), 1e-300)
             x = np.zeros((size, len(alternatives)))
@@ -210,9 +224,9 @@ class Systems:
 
     def _weigh(self):
         """Find deviations of rows by the plain model, and how many rows say what one would."""
-        every = range(self.count)
+        every = np.arange(self.count)
         for _ in range(ROUNDS):
-            x = self.solve(self.stacked(every), self.plain).sum(1, keepdims=True)
+            x = self.solution(self.stacked(every), self.plain)[:, None]
             squares = self.errors(x, every)[:, :, 0].sum(0)
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])

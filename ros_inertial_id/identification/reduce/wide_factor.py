@@ -165,17 +165,21 @@ def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
                         columns)
 
 
-def wide_factor(data: Dataset, structure: Structure, every: int = 1) -> WideFactor:
+def wide_factor(data: Dataset, structure: Structure, every: int = 1,
+                alike: WideFactor | None = None, gravity: bool = True) -> WideFactor:
     """
     Return the WideFactor of all recordings of a Dataset ``data``: rows are written here.
 
     structure : of ``wide_structure``; every : that many training sample takes part
+    alike : of the same recordings, read otherwise, whose stretches are taken; their own: None
+    gravity : whether there are columns of gravity, where the method knows its slope
     RecordingError where no sample is left after filtering.
     """
     whole, done = data.samples(training=True), 0
     total: WideFactor | None = None
-    for one in data.each():
-        own = _of_recording(one, structure, every, (done, whole))
+    for k, one in enumerate(data.each()):
+        found = (alike.numbers[k], alike.speed, alike.distance) if alike else stretches_of(one)
+        own = found and _of_recording(one, structure, every, (done, whole), found, gravity)
         done += one.samples(training=True)
         if own:
             total = own if total is None else total.merged(own)
@@ -184,14 +188,12 @@ def wide_factor(data: Dataset, structure: Structure, every: int = 1) -> WideFact
     return total
 
 
-def _of_recording(data: Dataset, structure: Structure, every: int, progress: tuple[int, int]
+def _of_recording(data: Dataset, structure: Structure, every: int, progress: tuple[int, int],
+                  stretches: tuple[Numbers, np.ndarray, np.ndarray], gravity: bool
                   ) -> WideFactor | None:
     """Return the WideFactor of a Dataset of one recording, None without samples."""
-    found = stretches_of(data)
-    if found is None:
-        return None
-    numbers, speed, distance = found
-    empty = empty_factor(data.method, data.robot, structure)
+    numbers, speed, distance = stretches
+    empty = empty_factor(data.method, data.robot, structure, gravity)
     factors = empty.by_number
     identity, ranges, done = np.arange(factors[0].size), dict[str, Any](), 0
     for robot, state in data.states(training=True):
@@ -211,12 +213,18 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
                       ranges) if any(f.groups for f in factors) else None
 
 
-def empty_factor(method: Method, robot: Any, structure: Structure) -> WideFactor:
-    """Return the WideFactor of a ``structure`` of ``wide_structure`` without rows."""
+def empty_factor(method: Method, robot: Any, structure: Structure,
+                 gravity: bool = True) -> WideFactor:
+    """
+    Return the WideFactor of a ``structure`` of ``wide_structure`` without rows.
+
+    gravity : whether its slopes are columns, where the method knows them
+    """
     places = int(structure.keep.max()) + 1
     bodies = structure.keep[[k for k, p in enumerate(structure.columns)
                              if not p.law and p.unit in ('kg', 'kg m')]]
-    heavy = np.sort(bodies[bodies >= 0]) if isinstance(method, Tiltable) else np.zeros(0, int)
+    heavy = (np.sort(bodies[bodies >= 0]) if gravity and isinstance(method, Tiltable)
+             else np.zeros(0, int))
     joints = len(robot) if isinstance(method, JointTorques) else 0
     size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
     return WideFactor(structure, tuple(RFactors(size) for _ in range(STRETCHES)), heavy, joints,

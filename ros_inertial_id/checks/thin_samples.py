@@ -1,0 +1,105 @@
+"""
+Thin samples: rows of the motion in which an event of a fifth of a second is seen, and a model.
+
+The model is that which the worst stretches of the motion take no part in: what pushes the arm
+bends a fit of all.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .thresholds import CONTACT_SLOW, MOTION_BEGINS
+from ..estimation.gravity import across_gravity
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.systems import Systems
+
+SPACING = 0.05   # [s] between samples at most, so that no contact is missed
+ENOUGH = 1000    # samples
+MOST = 4000
+STEPS = 3        # of the fit without the worst stretches, which shows these better
+USUAL = 0.8      # of the stretches take part
+
+
+@dataclass(frozen=True)
+class ThinSamples:
+    """
+    Thinned training samples, and a linear model that the worst stretches take no part in.
+
+    t : (N,) [s]; torque, velocity : (N, n); rows : per joint (N, k) columns of the model, in units
+        of their priors; prior : (m, k + 1) rows, their target last; sd : (n,) of one sample
+    params : (k,) of the model, in the same units
+    """
+
+    t: np.ndarray
+    torque: np.ndarray
+    velocity: np.ndarray
+    rows: np.ndarray
+    prior: np.ndarray
+    sd: np.ndarray
+    params: np.ndarray
+
+    @property
+    def residual(self) -> np.ndarray:
+        """Return (N, n) what the model leaves of the torque."""
+        return self.torque - (self.rows @ self.params).T
+
+
+def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
+                 efforts: np.ndarray | None = None) -> ThinSamples:
+    """
+    Return the ThinSamples of a Dataset of one recording.
+
+    places : (k,) columns of the model of ``systems``
+    efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
+    """
+    efforts = np.eye(len(data.robot)) if efforts is None else efforts
+    params = _undisturbed(systems, places, efforts)
+    keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
+    if params[-2:].any():
+        gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
+    places = places[places < systems.size]
+    wanted, rank = np.isin(keep, places), np.searchsorted(places, keep)
+    whole = data.samples(training=True)
+    stride = max(1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()),
+                                           whole // ENOUGH))
+    parts: list[tuple[np.ndarray, ...]] = []
+    robot: Any
+    state: Any  # of joints
+    for robot, state in data.states(training=True):
+        state = state.rows(slice(stride // 2, None, stride))
+        rows, low = np.zeros((len(data.robot), len(state.t), len(places))), 0
+        for block in data.method.regress(state, replace(robot, gravity_base=gravity),
+                                         systems.wide.structure.columns, wanted):
+            part, low = slice(low, low + len(block.t)), low + len(block.t)
+            for own, g in zip(rows, block.groups):
+                k = wanted[g.columns]
+                own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
+        parts.append((state.t, state.tau @ efforts, state.v, rows.swapaxes(0, 1)))
+    t, torque, velocity, rows = map(np.concatenate, zip(*parts))
+    return ThinSamples(t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
+                       systems.sd / np.sqrt(stride), params[places] / unit[places])
+
+
+def _undisturbed(systems: Systems, places: np.ndarray, efforts: np.ndarray) -> np.ndarray:
+    """Return the solution (size + 2,) without the stretches that it explains worst."""
+    targets = [np.append(0.0, column)[:, None] for column in efforts.T]
+    parts = [systems.stacked([s], targets, prior=False) for s in range(systems.count)]
+    prior, size = systems.stacked([], targets), systems.size + 2
+    rows, kept = np.maximum(systems.rows.sum(1), 1.0), np.arange(systems.count)
+    for _ in range(STEPS):
+        x = systems.solve(np.vstack([prior, *(parts[s] for s in kept)]), places).sum(1)
+        left = [np.linalg.norm(R[:, size] - R[:, :size] @ (x / systems.prior_sd)) for R in parts]
+        kept = np.argsort(np.array(left) / np.sqrt(rows))[:int(np.ceil(USUAL * systems.count))]
+    return x
+
+
+def slow(velocity: np.ndarray) -> np.ndarray:
+    """Return (N, n) where joints are slow beside their usual ``velocity`` (N, n)."""
+    return np.abs(velocity) <= CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0))
+
+
+def amid(start: float, end: float, t: np.ndarray) -> bool:
+    """Return whether a time is amid ``t``: where motion begins or ends friction is no law's."""
+    return min(start - t[0], t[-1] - end) > MOTION_BEGINS
