@@ -190,7 +190,7 @@ class _Trials:
     def columns(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
         structure = self.systems.wide.structure
-        gone = {p.name for p, moves in zip(self.parameters, self.moves) if not moves}
+        gone = resting_columns(self.systems.wide)  # also what stands for no place of its own
         return tuple(p for p in structure.columns if p.name not in gone
                      and (p.law not in self.optional or p.law in best.extras))
 
