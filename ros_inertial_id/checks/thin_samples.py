@@ -59,7 +59,7 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
     if params[-2:].any():
         gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
-    places = places[places < systems.size]
+    places = np.sort(places[places < systems.size])
     wanted, rank = np.isin(keep, places), np.searchsorted(places, keep)
     whole = data.samples(training=True)
     stride = max(1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()),
@@ -84,7 +84,7 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
 
 def _undisturbed(systems: Systems, places: np.ndarray, efforts: np.ndarray) -> np.ndarray:
     """Return the solution (size + 2,) without the stretches that it explains worst."""
-    targets = [np.append(0.0, column)[:, None] for column in efforts.T]
+    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
     parts = [systems.stacked([s], targets, prior=False) for s in range(systems.count)]
     prior, size = systems.stacked([], targets), systems.size + 2
     rows, kept = np.maximum(systems.rows.sum(1), 1.0), np.arange(systems.count)
