@@ -229,9 +229,11 @@ def _solution(data, choice, system, estimates, refined, given):
     """Return the Solution with one covariance: rows, stretches, constants, choice."""
     (problem, stretches), (free, links, inherited) = system, estimates
     base, count = problem.base, len(problem.base) - 2 * choice.tilted
-    motion = isinstance(data.method, JointMotion)
+    # Who asks for another estimator by itself is told the errors that belong to it.
+    by_stretches = isinstance(data.method, JointMotion) and (
+        links is not None or data.options.estimator == 'ridge')
     estimate, tilt = links.estimate if links else free, None
-    if motion:
+    if by_stretches:
         # How long residuals last was taken with room to spare: of errors stretches decide.
         least = 1.0 / LASTING if isinstance(data.method, JointTorques) else 1.0
         free = robust_errors(problem, free, stretches, base.prior_covariance(), least)

@@ -47,7 +47,6 @@ class GrowingFactor:
 
     method, structure : of ``wide_structure``; robot : whose rows they are
     forget : time constant with which old samples count less [s]; 0: they never do
-    seconds : accumulated, as far as they count
     """
 
     method: Method
@@ -64,6 +63,7 @@ class GrowingFactor:
 
     @property
     def seconds(self) -> float:
+        """Return what was accumulated, as far as it still counts [s]."""
         return sum(piece.seconds for piece in self._pieces)
 
     def add(self, state: Any, period: float) -> None:
