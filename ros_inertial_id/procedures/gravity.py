@@ -39,7 +39,7 @@ from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
-UNEXPLAINED = 0.9  # relative residual: gravity explains nothing
+TOO_LARGE = 0.9  # relative residual: gravity explains nothing
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
@@ -101,7 +101,7 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         data, systems = aligned_systems(data, Passes())
         search = _Search(data, systems.wide)
         best, antipode = search.minima()
-        if best.relative > UNEXPLAINED:
+        if best.relative > TOO_LARGE:
             raise EstimationError('no direction of gravity explains the torques',
                                   found=f'a residual of {100 * best.relative:.0f} %',
                                   do='check the efforts first: inertial-id check')

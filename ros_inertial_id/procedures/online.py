@@ -11,7 +11,7 @@ learning begins anew with it.  What is old may be forgotten, exponentially in ti
 
 Of a bag that has ended the estimate differs from the identification's: LAG at its ends is not
 learnt from, and stretches are pieces of time, so that errors are those of other stretches and
-models that predict alike may be told apart otherwise.
+among models that predict alike another may be chosen.
 """
 
 from dataclasses import dataclass, replace

@@ -41,7 +41,7 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     Return the Numbers of a Dataset of one recording, and two measures (STRETCHES,) of each.
 
     Mean squares of velocities, and of positions about their mean, of all joints in units of their
-    own: zero where motions are not told apart.  None where no sample is left after filtering.
+    own: zero where motions are not distinguished.  None where no sample is left after filtering.
     """
     none = np.zeros(STRETCHES)
     if not isinstance(data.method, JointMotion):
