@@ -1,5 +1,5 @@
 """
-Covariance over stretches of the motion (cov_type: stretches).
+Covariance over stretches of the motion (cov_type: segments).
 
 What differs between stretches more than white noise lets one expect is model error, which belongs
 into the standard errors: they are clusters of residuals (Bell and McCaffrey 2002).  What a model
@@ -68,6 +68,7 @@ def moderated_covariance(covariance: np.ndarray, away: np.ndarray,
     Return the covariance (b, b) of parameters with what differs between stretches in it.
 
     covariance : (b, b) by independent rows; away : (count, b) what each stretch adds to them
+    least : see ``robust_errors``
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
     2004), by the weights of ``moderation``; nothing gets known better, parameters or sums of them.
     """

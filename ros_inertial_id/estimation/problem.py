@@ -43,7 +43,7 @@ class Estimate:
     Base parameters as determined.
 
     params : (b,); bse : (b,) standard errors
-    cov_params : (b, b) covariance, given the laws, their constants and gravity; bse may be more
+    cov_params : (b, b) covariance; bse may be more
     data_bse : (b,) standard errors of the data alone, inf where they are uninformative
     determined : (b,) bool, whether the data alone say more than the prior before them
     standard_deviation : group -> of its residual [unit of the group]

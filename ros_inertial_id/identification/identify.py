@@ -127,11 +127,11 @@ def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress
         for robot in data.robots:
             check_robot(model, robot)
         outside = Outside(model.validity_range)
-        rows = explained(data, model.parameters, model.values, False, outside=outside)
+        rows = explained(data, model.parameters, model.values, 0, outside=outside)
         found = {**rows.residuals.summary(), 'outside': outside.summary(), 'range': rows.ranges}
         fixed = _at_fixed_cutoff(data)
         if fixed:
-            behind = explained(fixed, model.parameters, model.values, False).residuals
+            behind = explained(fixed, model.parameters, model.values, 0).residuals
             found['fixed_cutoff'] = {'cutoff': FIXED, **behind.summary()['filtered']}
     return data, found, rows.curves
 
@@ -172,5 +172,5 @@ def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
     free = model.statistics.get('unconstrained')
     if free:
         free['validation'] = explained(data, model.parameters, np.array(free['values']),
-                                       False).residuals.summary()
+                                       0).residuals.summary()
     return curves

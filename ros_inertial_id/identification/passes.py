@@ -31,7 +31,8 @@ class Passes:
     def explained(self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
                   folds: Folds | None = None) -> Explained:
         """Return the training rows as standard parameters ``values`` (p,) explain them."""
-        return explained(data, parameters, values, True, folds=folds)
+        return explained(data, parameters, values, data.samples(training=True),
+                         folds=folds)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],
                   values: np.ndarray) -> Residuals:

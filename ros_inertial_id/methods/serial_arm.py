@@ -40,8 +40,8 @@ class FrictionOptions:
         'presliding or coulomb (the data choose), offset, armature, and where they predict '
         'better spring, power and coulomb_load')
     coulomb_width: float = option(
-        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
-        'the data for every joint, or a presliding distance instead', unit='rad/s')
+        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: chosen from '
+        'the data, or a presliding distance instead', unit='rad/s')
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def explained_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndar
 
     values : (p,) of the parameters; whole : samples of all recordings
     """
-    rows = explained(data, parameters, values, True, folds=folds, whole=whole)
+    rows = explained(data, parameters, values, whole, folds=folds)
     return replace(rows, curves=())
 
 

@@ -129,4 +129,5 @@ def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
         'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
         f"determined, condition number {ratio(s['condition_number'])}", [
             *words, f'{rank}.'],
-        [tables.parameter_table(known), tables.names_table(model)], opened=False)
+        [tables.parameter_table(known, s.get('cov_type', '')), tables.names_table(model)],
+        opened=False)

@@ -22,6 +22,10 @@ UNITS = {
                      'torque_clock_offset_error'), 's'),
     'marker_rms': 'm', 'marker_deviation': 'rad or m',
     'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
+COV_TYPES = {
+    'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
+                'segments).',
+    'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
 HIDDEN = {'cutoff_curve', 'jerk_noise', 'torque_clock_gain'}
 
 
@@ -82,8 +86,8 @@ def residuals_table(model: IdentifiedModel, unit: str) -> Table:
         'the others with the same friction laws and direction of gravity.'))
 
 
-def parameter_table(known: Sequence[Knowledge]) -> Table:
-    """Return the base parameters."""
+def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
+    """Return the base parameters; ``cov_type`` : of their errors, as in the statistics."""
     rows = []
     for item in known:
         entry, relative = item.entry, item.entry['relative_percent']
@@ -108,7 +112,8 @@ def parameter_table(known: Sequence[Knowledge]) -> Table:
         'The number that ends a name is that of the link or joint; R marks a sum. Moments of '
         "inertia are about the origin of the link's joint frame, products are tensor elements. "
         '! is negative, which is physically impossible. Bars: two standard errors about the '
-        'value; diamond: the description, at most eight standard errors away.'))
+        'value; diamond: the description, at most eight standard errors away.'
+        + COV_TYPES.get(cov_type, '')))
 
 
 def friction_table(known: Sequence[Knowledge]) -> Table:
@@ -148,11 +153,8 @@ def decisions(model: IdentifiedModel) -> Table:
     rows = []
     by_question: dict[str, list[Mapping[str, Any]]] = {}
     for entry in model.statistics.get('choices') or []:
-        candidate, _, why = str(entry['candidate']).partition('; ')
-        if why:  # a law by itself, taken or not
-            rows.append((f"{entry['what']} {candidate}", 'yes' if entry['chosen'] else 'no', why))
-        else:
-            by_question.setdefault(entry['what'], []).append(entry)
+        tried = f", of {entry['tried']} tried" if 'tried' in entry else ''
+        by_question.setdefault(entry['what'] + tried, []).append(entry)
     for question, entries in by_question.items():
         for entry in sorted(entries, key=lambda entry: not entry['chosen']):
             rows.append((question, entry['candidate'] if entry['chosen'] else
@@ -167,10 +169,10 @@ def _evidence(entry: Mapping[str, Any]) -> str:
     """Return what speaks for a candidate or against it, in words."""
     error, worse, evidence = (entry.get(key) for key in (
         'left_out_error', 'worse_percent', 'evidence'))
-    words = [] if error is None else [f'residual on parts left out {significant(error)} %']
+    words = [] if error is None else [f'cross-validated residual {significant(error)} %']
     if worse and not entry['chosen']:
-        words.append(f"worse by {with_error(worse, entry['worse_error_percent'])[0]} ± "
-                     f"{significant(entry['worse_error_percent'], 2)} %")
+        size, spread = with_error(abs(worse), entry['worse_error_percent'])
+        words.append(f"{'worse' if worse > 0.0 else 'better'} by {size} ± {spread} %")
     if evidence:
         words.append(f"log-likelihood {'higher' if evidence > 0.0 else 'lower'} by "
                      f'{abs(evidence):.3g} (odds {odds(abs(evidence))})')

@@ -108,21 +108,24 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
                     'unit': 'nats', 'joints': ['joint2'], 'severity': 'doubtful',
                     'do': 'tighten it', 'windows': [[1.0, 2.5]], 'recording': 0}]
     s['choices'] = [
-        {'what': 'fc1 of joint1', 'candidate': 'coulomb', 'left_out_error': 3.0, 'evidence': None,
-         'chosen': True},
-        {'what': 'fc1 of joint1', 'candidate': 'presliding', 'left_out_error': 3.5,
-         'evidence': -2.0, 'chosen': False},
-        {'what': 'friction law', 'candidate': 'power; without it nothing changes',
-         'left_out_error': None, 'evidence': None, 'chosen': False}]
+        {'what': 'model', 'tried': 31, 'candidate': 'coulomb 0.02', 'left_out_error': 3.0,
+         'worse_percent': 0.0, 'worse_error_percent': 0.0, 'chosen': True},
+        {'what': 'model', 'tried': 31, 'candidate': 'coulomb 0.02, spring',
+         'left_out_error': 2.9, 'worse_percent': -1.24, 'worse_error_percent': 2.0,
+         'chosen': False},
+        {'what': 'gravity direction', 'candidate': 'as given', 'evidence': -2.0,
+         'worse_percent': 4.0, 'worse_error_percent': 0.5, 'chosen': False}]
     model = replace(good.model, statistics=s)
     found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
     row = next(row for row in found.rows if row[0] == 'doubtful')
     assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', 'odds above 22026 to 1',
                        'tighten it']
-    assert ['fc1 of joint1', 'coulomb', 'residual on parts left out 3.00 %'] in found.rows
-    assert ['fc1 of joint1', 'not: presliding', 'residual on parts left out 3.50 %, '
-            'log-likelihood lower by 2 (odds 7 to 1)'] in found.rows
-    assert ['friction law power', 'no', 'without it nothing changes'] in found.rows
+    assert ['model, of 31 tried', 'coulomb 0.02', 'cross-validated residual 3.00 %'] in found.rows
+    assert ['model, of 31 tried', 'not: coulomb 0.02, spring', 'cross-validated residual 2.90 %, '
+            'better by 1.2 ± 2.0 %'] in found.rows
+    assert ['gravity direction', 'not: as given', 'worse by 4.00 ± 0.50 %, log-likelihood lower by '
+            '2 (odds 7 to 1)'] in found.rows
+    assert 'Standard errors are cluster-robust' in (tmp_path / 'r.html').read_text('utf-8')
     assert 'usable' in found.words and 'do not use' not in found.words
 
 

@@ -113,7 +113,7 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
-        'cov_type': 'rows' if solution.estimate.by_rows is None else 'stretches',
+        'cov_type': 'rows' if solution.estimate.by_rows is None else 'segments',
         'training': fits(problem.factors, solution.estimate.params),
         **({'nonlinear_parameters': solution.constants} if solution.constants else {}),
         'dependence': dependence(base.names(), by_rows, estimate.determined)}

@@ -186,29 +186,28 @@ class Explained:
 
 
 def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-              training: bool, *, outside: Outside | None = None, folds: Folds | None = None,
-              whole: int = 0) -> Explained:
+              training: int, *, outside: Outside | None = None, folds: Folds | None = None
+              ) -> Explained:
     """
     Return the Explained rows of a Dataset.
 
     parameters, values : (p,) standard parameters that predict
-    training : see Observation, and of long recordings only as many samples as show the
-        correlation of residuals
+    training : samples of all training recordings, of which these may be some; only as many of
+        them take part as show the correlation of residuals.  0: of a validation, all samples
     outside : that counts what lies outside of a model's range, None: nothing
     folds : Folds, where residuals of stretches left out are asked
-    whole : samples of all recordings, of which these are some; 0: these are all
     RecordingError when no sample is left after filtering.
     """
     residuals, curves = Residuals(), list[RegressorBlock]()
     ranges: dict[str, Any] = {}
-    whole = whole or data.samples(training)
+    whole = training or data.samples(training=False)
     stride, done, left = max(1, whole // CURVE), 0, list[dict[str, Any]]()
     # In training this is for the correlation of residuals alone (their size is known already).
     every = max(1, whole // ENOUGH) if training else 1
     for number, one in enumerate(data.each()):
         left.append({})
         first = done
-        for piece, (robot, state) in enumerate(one.states(training)):
+        for piece, (robot, state) in enumerate(one.states(bool(training))):
             seen = data.method.validity_range(state, robot)
             extend(ranges, seen)
             beyond = outside.mask(seen) if outside else None

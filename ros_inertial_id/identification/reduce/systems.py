@@ -195,7 +195,11 @@ class Systems:
         return self.stacked(range(self.count))
 
     def left_out(self, places: np.ndarray) -> np.ndarray:
-        """Return (sets, count) weighted squared errors of stretches left out, nan elsewhere."""
+        """
+        Return (sets, count) weighted squared errors of stretches left out, nan elsewhere.
+
+        places : (k,) of the columns of the model
+        """
         out = np.full((len(self.without), self.count), np.nan)
         for row, one, stacked in zip(out, self.wide.left_out(), self.without):
             x = self.solution(stacked, places)[:, None]
