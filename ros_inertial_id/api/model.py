@@ -16,7 +16,6 @@ from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ..errors import EstimationError
-from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
@@ -29,7 +28,7 @@ from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
-from ..procedures.payload import identify_payload
+from ..procedures.payload import identify_payload, Payload
 from ..report.uses import Uses, uses_of
 
 _logger = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from .model import load_model, Model
 from .recordings import description_text, Recordings, several
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
-from ..estimation.payload import Payload
 from ..excitation.design import Design, load_design, Progress
 from ..excitation.design import design as design_motion
 from ..identification.identify import validation
+from ..procedures.payload import Payload
 from ..report.comparison import compare_models, Comparison
 from ..report.design_files import write_design
 

@@ -31,6 +31,7 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
+ENOUGH = 1500  # samples that show causes, of velocities that are not those identified with
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
 DEGREES = 'position in degrees'
@@ -211,7 +212,8 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         # Velocities that lag make causes where there are none.
         lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
         asked = differentiated(data, other) if lag else data
-        arm = _arm(asked, model)
+        every = 1 if asked is data else -(-asked.samples(training=True) // ENOUGH)
+        arm = _arm(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
             found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
@@ -244,10 +246,10 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
                                             (data, arm.wide) if asked is data else (None, None))
 
 
-def _arm(data: Dataset, model: IdentifiedModel | None) -> Arm:
-    """Return the Arm of a Dataset of one recording, with the masses of a ``model`` if any."""
+def _arm(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:
+    """Return the Arm of one recording, every so-manieth sample, masses of a ``model`` if any."""
     columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
-    return Arm(data, wide_factor(data, wide_structure(data, columns)),
+    return Arm(data, wide_factor(data, wide_structure(data, columns), every),
                data.robot.inertias.ravel() if model is None
                else model.values[:10 * len(data.robot)])
 

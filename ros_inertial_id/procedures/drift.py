@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from .bag_map import Engine, map_bags
+from .changes import changes_of, trend_of
 from .drift_result import adjusted, change_of, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
 from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.changes import changes_of, trend_of
 from ..estimation.problem import prior_rows
 from ..identification.identified_model import IdentifiedModel
 from ..identification.passes import some

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .changes import Trend
 from ..dynamics.friction import LAWS
 from ..errors import RecordingError
-from ..estimation.changes import Trend
 from ..identification.identified_model import plain
 
 RATE = 0.01  # expected share of changes that are none among those that are named

@@ -1,15 +1,23 @@
-"""identify_drive_gains: torque per effort of every joint, from recordings with a known load."""
+"""
+Drive gains: what effort is worth in torque, found together with the robot's parameters.
+
+    effort_j = (W_j beta + L_j) / K_j       (L: torque of a load that is known, or zero)
+
+Scaling all parameters and all gains alike leaves every effort as it was: without a known load or
+one known gain no torque, mass or gain can be known, only their ratios (Gautier and Briot 2014).
+With either, all are, where the motion couples the joints.  The noise is in the effort, so it is
+the target here; the problem is bilinear and solved by Gauss-Newton.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
-from ..errors import ConfigError, RobotModelError
-from ..estimation.drive_gains import DriveGains, solve_drive_gains
+from ..errors import ConfigError, EstimationError, RobotModelError
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
@@ -17,6 +25,182 @@ from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
+
+STEPS = 60
+SETTLED = 1e-10
+SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts
+
+
+@dataclass(frozen=True)
+class DriveGains:
+    """
+    Torque per unit of effort of every joint.
+
+    gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
+        (a motor's own gain is this over its gear ratio); error 0 where it was given
+    params, cov_params : (b,), (b, b) of the columns: base parameters, then loads' unknown ones
+    standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
+    relative_percent : of the effort that is not explained [%]
+    """
+
+    gains: dict[str, float]
+    gain_errors: dict[str, float]
+    params: np.ndarray
+    cov_params: np.ndarray
+    standard_deviation: dict[str, float]
+    relative_percent: float
+
+
+def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
+                      known: Mapping[str, float] | None = None,
+                      correlation: Mapping[str, float] | None = None) -> DriveGains:
+    """
+    Return the DriveGains.
+
+    factors : RFactors about b columns and last the torque of the known load, 0 without; the
+        target is the effort as recorded
+    nominal, scale : (b,) what the description says of the columns' parameters, and their sizes
+    known : {joint: gain} of the datasheet
+    correlation : group -> see Problem; none by default
+    EstimationError when neither a load nor a gain is known, or the efforts do not show it.
+    """
+    groups, known = factors.groups, dict(known or {})
+    strange = sorted(set(known) - set(groups))
+    if strange:
+        raise EstimationError('known gains of joints that are not there', found=strange,
+                              exists=tuple(groups))
+    blocks = {name: _split(group, factors.size) for name, group in groups.items()}
+    if not known and not any(np.any(load) for _, load, _ in blocks.values()):
+        raise EstimationError(
+            'gains cannot be known without a known load or one known gain',
+            found='recordings without a load: they fix the ratios of parameters and gains only',
+            do='record the same motion with a known load, or give a gain of the datasheet')
+    inverse = _first_gains(blocks, nominal, scale, known)
+    free = [name for name in groups if name not in known]
+    standard_deviation = dict.fromkeys(groups, 1.0)
+    for _ in range(3):
+        beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
+        standard_deviation = _deviation(blocks, groups, inverse, beta, len(free))
+    time = correlation or {}
+    effective = {n: standard_deviation[n] * np.sqrt(time.get(n, 1.0)) for n in groups}
+    covariance = _covariance(blocks, inverse, beta, free, effective, scale)
+    if not known:
+        _check_load(blocks, inverse, beta, effective, scale)
+    error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
+    square = sum(_squares(blocks, inverse, beta).values())
+    whole = sum(y @ y for _, _, y in blocks.values())
+    return DriveGains(
+        {n: float(1.0 / inverse[n]) for n in groups},
+        {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
+        covariance[:len(beta), :len(beta)], standard_deviation,
+        float(100.0 * np.sqrt(square / whole)))
+
+
+def _check_load(blocks, inverse, beta, effective, scale):
+    """
+    Raise EstimationError where the efforts are as well explained without the load.
+
+    Without it all gains are free to grow together: 1 / gain of the load is zero.  One scale less
+    is fitted, so that by what the squares of the residuals grow is chi-squared of one degree.
+    """
+    bare = {name: (W, np.zeros_like(load), y) for name, (W, load, y) in blocks.items()}
+    beta_bare, inverse_bare = _gauss_newton(bare, inverse, list(blocks), effective, scale)
+    more, less = _squares(bare, inverse_bare, beta_bare), _squares(blocks, inverse, beta)
+    grown = sum((more[name] - less[name]) / effective[name] ** 2 for name in blocks)
+    if grown < SIGNIFICANT ** 2:
+        raise EstimationError(
+            'the efforts do not show the known load', expected=f'an effect of {SIGNIFICANT:g} '
+            f'standard errors', found=f'{max(grown, 0.0) ** 0.5:.2g}', do='check that the robot '
+            'carried it in the recording named so, and the link that carries it')
+
+
+def _squares(blocks, inverse, beta):
+    """Return name -> sum of squared residuals of the effort."""
+    return {name: float(np.sum(_residual(block, inverse[name], beta) ** 2))
+            for name, block in blocks.items()}
+
+
+def _split(group, size):
+    """Return rows (m, b), load (m,) and effort (m,) of a group's R factor."""
+    full = group.equations(size)
+    return full[:, :-1], full[:, -1], group.R[:, -2]
+
+
+def _residual(block, inverse, beta):
+    W, load, y = block
+    return y - inverse * (W @ beta + load)
+
+
+def _first_gains(blocks, nominal, scale, known):
+    """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
+    out = {}
+    for name, (W, load, y) in blocks.items():
+        if name in known:
+            out[name] = 1.0 / known[name]
+            continue
+        A = np.column_stack([W * scale, load])
+        solution, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
+        # Effort as the nominal robot's torque would need: where the load does not show.
+        torque = W @ nominal + load
+        rough = abs(torque @ y) / max(torque @ torque, 1e-300)
+        out[name] = solution[-1] if solution[-1] > 0.1 * rough else max(rough, 1e-9)
+    return out
+
+
+def _system(blocks, inverse, beta, free, standard_deviation, scale):
+    """Return Jacobian (m, b + f) in scaled unknowns and residual (m,), weighted."""
+    J, residual = [], []
+    for name, (W, load, y) in blocks.items():
+        rows = np.zeros((len(y), len(beta) + len(free)))
+        rows[:, :len(beta)] = inverse[name] * W * scale
+        if name in free:
+            rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
+        J.append(rows / standard_deviation[name])
+        residual.append(_residual((W, load, y), inverse[name], beta) / standard_deviation[name])
+    return np.vstack(J), np.concatenate(residual)
+
+
+def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
+    """Return (base parameters, joint -> 1 / gain) of least effort residual."""
+    inverse, beta = dict(inverse), np.zeros(len(scale))
+    for _ in range(STEPS):
+        # Given the gains the parameters are linear; then both move together.
+        J, residual = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation,
+                              scale)
+        linear, *_ = np.linalg.lstsq(J[:, :len(beta)], residual, rcond=1e-12)
+        beta = scale * linear
+        J, residual = _system(blocks, inverse, beta, free, standard_deviation, scale)
+        step, *_ = np.linalg.lstsq(J, residual, rcond=1e-12)
+        change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
+        for name, relative in zip(free, change):
+            inverse[name] *= np.exp(relative)
+        if not len(change) or np.abs(change).max() < SETTLED:
+            return beta, inverse
+    return beta, inverse
+
+
+def _deviation(blocks, groups, inverse, beta, free):
+    share = (len(beta) + free) / len(groups)
+    return {name: max(np.linalg.norm(_residual(blocks[name], inverse[name], beta))
+                      / np.sqrt(max(group.rows - share, 1.0)),
+                      1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows), 1e-300)
+            for name, group in groups.items()}
+
+
+def _covariance(blocks, inverse, beta, free, standard_deviation, scale):
+    """Return the covariance (b + f, b + f) of parameters and inverse gains; refuse what is not."""
+    J, _ = _system(blocks, inverse, beta, free, standard_deviation, scale)
+    _, s, Vt = np.linalg.svd(J, full_matrices=False)
+    weak = s < 1e-9 * s[0]
+    lost = [n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0)
+            > 1e-3]
+    if lost:
+        raise EstimationError('the recordings do not show the gains of joints', found=lost,
+                              do='move them together with joints whose gain is known, fix the '
+                                 'load off their axes, or give their gains')
+    half = Vt.T * np.where(weak, 1.0, 1.0 / np.maximum(s, 1e-300))
+    half *= np.concatenate([scale, [inverse[n] for n in free]])[:, None]
+    return half @ half.T
 
 
 def load_parameters(mass: float, center_of_mass: Sequence[float],

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import Parameter
-from ..estimation.statistics import dependence
 from ..identification.identified_model import IdentifiedModel
+from ..identification.judge.statistics import dependence
 
 WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not determined'
 WELL_PERCENT = 10.0  # standard error over value: two digits are right

@@ -10,7 +10,7 @@ from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 from ..dynamics.friction import law_of
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
-    from ..estimation.payload import Payload
+    from ..procedures.payload import Payload
     from ..procedures.drift_result import Drift, RobotDrift
 
 AXES = ('x', 'y', 'z')

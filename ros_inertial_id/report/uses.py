@@ -22,6 +22,7 @@ import numpy as np
 from .curves import friction_columns, top_speed
 from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
+from ..checks.thresholds import HALF, TENTH
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
 from ..identification.identified_model import IdentifiedModel
@@ -33,7 +34,6 @@ from ..methods.capabilities import JointTorques
 
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
-HALF, TENTH = 0.5, 0.1  # see the rules
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry

@@ -12,6 +12,7 @@ from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ra
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
+from ..checks.thresholds import HALF
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -19,7 +20,7 @@ CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residu
 CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
-HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
+HALF_PERCENT = 100.0 * HALF  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving

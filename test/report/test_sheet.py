@@ -7,7 +7,7 @@ import numpy as np
 from test_report import Page
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
-from ros_inertial_id.estimation.payload import Payload
+from ros_inertial_id.procedures.payload import Payload
 from ros_inertial_id.report.sheet import write_sheet
 from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
 from ros_inertial_id.rigs.cli.sheet import calibration_sheet

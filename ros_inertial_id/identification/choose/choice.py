@@ -162,11 +162,11 @@ class _Trials:
 
     def __init__(self, data: Dataset, systems: Systems) -> None:
         wide, self.systems = systems.wide, systems
-        self.parameters, resting = systems.parameters, resting_columns(wide)
+        self.parameters, self.resting = systems.parameters, resting_columns(wide)
         auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
         self.optional = {p.law for p in self.parameters if auto and p.law
                          and LAWS[p.law].optional}
-        self.moves = np.array([p.name not in resting for p in self.parameters])
+        self.moves = np.array([p.name not in self.resting for p in self.parameters])
         self.extras = tuple(law for law in sorted(self.optional) if any(
             p.law == law and moves for p, moves in zip(self.parameters, self.moves)))
         self.joint_by_joint = not auto
@@ -190,8 +190,7 @@ class _Trials:
     def columns(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
         structure = self.systems.wide.structure
-        gone = resting_columns(self.systems.wide)  # also what stands for no place of its own
-        return tuple(p for p in structure.columns if p.name not in gone
+        return tuple(p for p in structure.columns if p.name not in self.resting
                      and (p.law not in self.optional or p.law in best.extras))
 
     def candidate(self, width: int, laws: tuple[str, ...]) -> Candidate:

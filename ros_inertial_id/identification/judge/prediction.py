@@ -21,10 +21,10 @@ from .validation import Excess
 from ..identified_model import IdentifiedModel
 from ..prepare.dataset import read_dataset
 from ..prepare.robot import check_robot
+from ..reduce.stretches import PIECE
 from ..settings import prediction_options
 from ...errors import ConfigError
 from ...estimation.covariance import as_wide
-from ...estimation.cross_validation import PIECE
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS, methods_of

@@ -1,6 +1,7 @@
 """Statistics: how well a solution explains its data, and data that its fit has not seen."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,21 @@ from .validation import Explained, fits, Folds
 from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import rank_of_bodies
-from ..reduce.stretches import STRETCHES
+from ..reduce.stretches import FOLDS, STRETCHES
 from ...dynamics.friction import LAWS
-from ...estimation.cross_validation import cross_validate, FOLDS, LeftOut
 from ...estimation.gravity import across_gravity, turned
-from ...estimation.r_factors import one_thread
-from ...estimation.statistics import dependence
+from ...estimation.r_factors import merge, one_thread, RFactors
+from ...estimation.residuals import Fit
 from ...methods.capabilities import JointMotion
 
 LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
+
+
+@dataclass
+class LeftOut(Fit):
+    """A Fit of folds, and the base parameters (b,) of the others that predicted each."""
+
+    params: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -110,3 +117,51 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'training': fits(problem.factors, solution.estimate.params),
         **({'nonlinear_parameters': solution.constants} if solution.constants else {}),
         'dependence': dependence(base.names(), by_rows, estimate.determined)}
+
+
+def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
+                   ) -> LeftOut | None:
+    """
+    Return the LeftOut Fit of every fold to the parameters of the others, per row group.
+
+    folds : RFactors about b columns, each of some stretches of the data; those of many
+        recordings are put together to FOLDS
+    estimated : R factors -> base parameters (b,) that predict
+    None where there is one fold only.
+    """
+    if len(folds) < 2:
+        return None
+    bounds = np.linspace(0, len(folds), min(FOLDS, len(folds)) + 1).astype(int)
+    folds = [merge(folds[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
+    fit = LeftOut()
+    for k, fold in enumerate(folds):
+        beta = estimated(merge([*folds[:k], *folds[k + 1:]]))
+        fit.params.append(beta)
+        fit.samples += max(g.rows for g in fold.groups.values())
+        for name, group in fold.groups.items():
+            fit.residual[name] = fit.residual.get(name, 0.0) + group.residual(beta) ** 2
+            fit.target[name] = fit.target.get(name, 0.0) + group.target() ** 2
+    return fit
+
+
+def dependence(names: Sequence[str], covariance: np.ndarray, determined: np.ndarray
+               ) -> dict[str, dict[str, Any]]:
+    """
+    Return name -> inflation of its variance by the others, closest other, correlation to it.
+
+    names, determined : (b,) of the base parameters, those that are determined take part
+    covariance : (b, b) by independent rows: few stretches know correlations by chance only
+    """
+    where = np.flatnonzero(determined)
+    if len(where) < 2:
+        return {}
+    size = np.sqrt(np.diag(covariance)[where])
+    size = np.where(size > 0.0, size, 1.0)
+    R = covariance[np.ix_(where, where)] / np.outer(size, size)
+    # Nearly undetermined directions may leave R singular to working precision.
+    inflation = np.maximum(1.0, np.diag(np.linalg.pinv(R, hermitian=True)))
+    others = R - np.diag(np.diag(R))
+    closest = np.argmax(np.abs(others), axis=1)
+    used = [names[int(k)] for k in where]
+    return {name: {'inflation': float(inflation[k]), 'partner': used[closest[k]],
+                   'correlation': float(others[k, closest[k]])} for k, name in enumerate(used)}

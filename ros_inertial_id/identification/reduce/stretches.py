@@ -12,9 +12,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..prepare.dataset import Dataset
-from ...estimation.cross_validation import fold_of
 from ...methods.capabilities import JointMotion
 
+FOLDS = 5  # of cross-validation
+PIECE = 1.0  # [s] of motion that is left out in one piece at least: no residual lasts as long
+ROUNDS = 5  # of pieces that each fold has at most, spread over a recording
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 NEAR = 0.15    # rms of the differences of all positions and velocities, in standard deviations
 APART = 0.5    # [s] between samples that repeat each other
@@ -91,3 +93,15 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
         age[k] = age[first[k]]
     stretch = np.minimum((age - 1) * count // max(int(new.sum()), 1), count - 1)
     return stretch
+
+
+def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
+    """
+    Return in which fold a sample of a recording is, (N,).
+
+    sample : (N,) its number among ``samples``, which take ``seconds``
+    A fold is not one fifth of the time: what the arm does there alone would be left out as a
+    whole, and the residual be that of motion that the others do not show.
+    """
+    pieces = FOLDS * int(np.clip(seconds / (FOLDS * PIECE), 1, ROUNDS))
+    return np.minimum(sample * pieces // samples, pieces - 1) % FOLDS

@@ -142,7 +142,7 @@ class Systems:
 
     @cached_property
     def _rows(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return of every group its columns (k,), triangles (count, k + 2, k + 2) with the rate."""
+        """Return of every group columns (k,), triangles (count, k + 2, k + 2) with the rate."""
         out = []
         for name in self.names:
             index = next(p[name][0] for p in self._parts if name in p)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.estimation.changes import changes_of, trend_of
+from ros_inertial_id.procedures.changes import changes_of, trend_of
 
 DAYS = np.arange(20.0)
 

@@ -6,9 +6,9 @@ import pytest
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.cross_validation import cross_validate
 from ros_inertial_id.estimation.estimators import ordinary, params_of, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.judge.statistics import cross_validate
 
 COLUMNS, ROWS, FOLDS = 8, 12, 4
 EVERY = np.arange(COLUMNS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.estimation.statistics import dependence
+from ros_inertial_id.identification.judge.statistics import dependence
 
 
 def test_what_is_known_together_is_named_with_its_inflation():

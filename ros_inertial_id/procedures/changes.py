@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import stdtr
 
-from .r_factors import triangle
+from ..estimation.r_factors import triangle
 
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error

@@ -1,0 +1,68 @@
+"""Test that faults without a name leave a model that nobody calls good."""
+
+import mujoco_arm
+import numpy as np
+import pytest
+from recording_faults import columns, load_torque, rebuilt
+
+import ros_inertial_id as rid
+from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, USABLE
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a Recording of a 3R arm."""
+    return mujoco_arm.recorded('arm3', 2)
+
+
+def _verdict(recording):
+    return rid.identify(recording).identification.model.statistics['verdict']
+
+
+def _saturated(recording):
+    _, _, _, _, _, tau = columns(recording)
+    tau[:, 1] *= 1.0 - 0.3 * (tau[:, 1] / np.abs(tau[:, 1]).max()) ** 2
+    return rebuilt(recording, effort=tau)
+
+
+def _drifting(recording):
+    _, _, t, _, _, tau = columns(recording)
+    tau[:, 1] += np.linspace(-0.5, 0.5, len(t)) * tau[:, 1].std()
+    return rebuilt(recording, effort=tau)
+
+
+def _picked_up(recording):
+    _, _, t, _, _, tau = columns(recording)
+    names, torque = load_torque(recording, 1.0)
+    tau[:, names] += torque * (t > 10.0)[:, None]
+    return rebuilt(recording, effort=tau)
+
+
+def _shaken(recording):
+    # A base that is thrown about turns gravity: the weights of all links pull sideways.
+    _, _, t, _, _, tau = columns(recording)
+    tau += np.sin(6.0 * np.pi * t)[:, None] * 0.3 * tau.std(0)
+    return rebuilt(recording, effort=tau)
+
+
+def _played(recording):
+    _, _, t, q, v, tau = columns(recording)
+    side = np.tanh(tau[:, 0] / (0.05 * tau[:, 0].std()))  # of the gap that the gear lies on
+    q[:, 0] += 3e-3 * side
+    v[:, 0] += 3e-3 * np.gradient(side, t)
+    return rebuilt(recording, position=q, velocity=v)
+
+
+@pytest.mark.parametrize('fault', [_saturated, _drifting, _picked_up, _shaken, _played])
+def test_what_the_model_lacks_is_said_though_it_has_no_name(arm, fault):
+    verdict = _verdict(fault(arm))
+    assert verdict['word'] in (USABLE, DO_NOT_USE)
+    assert any('systematic' in reason or 'relative residual' in reason
+               for reason in verdict['reasons'])
+
+
+@pytest.mark.parametrize('noise', [0.02, 0.1])
+def test_noise_of_the_efforts_is_not_systematic(arm, noise):
+    _, _, _, _, _, tau = columns(arm)
+    tau += noise * tau.std(0) * np.random.default_rng(1).standard_normal(tau.shape)
+    assert _verdict(rebuilt(arm, effort=tau))['word'] == GOOD
