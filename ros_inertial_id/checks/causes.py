@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from .finding import DOUBTFUL, Finding, HALF, NOTE, REMOVED, WRONG
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
-from .thresholds import (ALIKE, BEST, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SURE, TOO_LATE, TURNED,
+from .thresholds import (ALIKE, BEST, DESCRIBED, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SURE, TOO_LATE, TURNED,
                          UNIT, VISIBLE, ZERO)
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
@@ -42,6 +42,7 @@ class Alternative:
 
     says : the sentence; joints : numbers of those concerned; change : of the data
     severity : if not that of the check; seen : by something else than linear solutions
+    small : what friction, elasticity and the description do, too: it competes and is not said
     """
 
     says: str
@@ -49,6 +50,7 @@ class Alternative:
     change: Change
     severity: str = ''
     seen: bool = False
+    small: bool = False
 
 
 @dataclass(frozen=True)
@@ -316,19 +318,21 @@ def _scaled(arm: Arm, factors: np.ndarray) -> Change:
 
 def units(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of all joints times one factor."""
-    factor = _common(arm)
-    if factor is not None and factor > 0.0 and abs(np.log(factor)) > np.log(UNIT):
+    factors, sure = _factors(arm)
+    if sure.any():
+        factor = float(np.exp(np.median(np.log(np.abs(factors[sure])))))
         unit = (' (N mm, or mN m)' if abs(np.log(factor / 1e3)) < 0.7 else
                 ' (motor currents?)' if factor < 1.0 else '')
         yield Alternative(f'the efforts of all joints are about {factor:.3g} times torques{unit}',
-                          range(arm.count), _scaled(arm, np.full(arm.count, factor)))
+                          range(arm.count), _scaled(arm, np.full(arm.count, factor)),
+                          small=abs(np.log(factor)) * np.sqrt(sure.sum()) < np.log(DESCRIBED))
 
 
-def _common(arm: Arm) -> float | None:
-    """Return the factor of all efforts over described torques, None where it is not known."""
+def _factors(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n,) efforts over described torques, and where this is known."""
     ratio, error = (np.diagonal(x) for x in arm.factors)
     sure = error < 0.3 * np.abs(ratio)
-    return float(np.exp(np.median(np.log(np.abs(ratio[sure]))))) if sure.any() else None
+    return np.where(sure, ratio, np.median(ratio[sure]) if sure.any() else 1.0), sure
 
 
 def percent(arm: Arm) -> Iterator[Alternative]:
@@ -336,19 +340,18 @@ def percent(arm: Arm) -> Iterator[Alternative]:
     limits = arm.data.robot.effort
     if arm.described and np.all(limits > 0):
         yield Alternative('the efforts are percent of the limits', range(arm.count),
-                          _scaled(arm, 100.0 / limits))
+                          _scaled(arm, 100.0 / limits),
+                          small=np.abs(np.log(100.0 / limits)).max() < np.log(UNIT))
 
 
 def currents(arm: Arm) -> Iterator[Alternative]:
     """Yield efforts that are no torques: a factor of either sign for each joint."""
-    ratio, error = (np.diagonal(x) for x in arm.factors)
-    sure, middle = error < 0.3 * np.abs(ratio), _common(arm)
-    if middle is None:
-        return
-    factors = np.where(sure, ratio, middle)
-    if np.mean(np.abs(np.log(np.abs(factors[sure]) / middle)) > np.log(UNIT)) > 0.5:
+    factors, sure = _factors(arm)
+    if sure.sum() > 1:
+        other = (factors < 0.0) | (np.abs(np.log(np.abs(factors))) > np.log(UNIT))
         yield Alternative('the efforts are no torques: every joint has a gain of its own, as motor '
-                          'currents have', range(arm.count), _scaled(arm, factors))
+                          'currents have', range(arm.count), _scaled(arm, factors),
+                          small=other[sure].mean() <= 0.5)
 
 
 def gains(arm: Arm) -> Iterator[Alternative]:
@@ -357,23 +360,26 @@ def gains(arm: Arm) -> Iterator[Alternative]:
     for j in np.flatnonzero(arm.moved):
         rest = arm.measured * (np.arange(arm.count) != j)[:, None]
         size = float(judge.sizes(replace(arm.plain, target=rest), [arm.column(0, [j])], 100.0)[0])
-        for factor in (1.0 / max(size, 1e-3), own[j]):
-            if factor > 0.0 and abs(np.log(factor)) > np.log(GAIN):
+        factors = [1.0 / max(size, 1e-3), own[j]]
+        for factor in (*factors, np.sqrt(max(factors[0] * factors[1], 0.0))):
+            if factor > 0.0:
                 yield Alternative(
                     f'the effort of {arm.names[j]} is {factor:.3g} times what the other joints '
                     'say of the same bodies', [j],
-                    _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)))
+                    _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)),
+                    small=abs(np.log(factor)) < np.log(GAIN))
 
 
 def late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of all joints late or early."""
     rate = arm.column(arm.rate)
     delay = float(arm.free_bodies(arm.gravity).sizes(arm.plain, [rate], 0.05)[0])
-    if abs(delay) > LATE:
+    if delay:
         yield Alternative(f'the efforts are about {1e3 * abs(delay):.0f} ms '
                           f'{"behind" if delay > 0 else "ahead of"} the motion',
                           range(arm.count), replace(arm.plain, target=arm.measured + delay * rate),
-                          WRONG if abs(delay) > TOO_LATE else DOUBTFUL)
+                          WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+                          small=abs(delay) < LATE)
 
 
 def one_late(arm: Arm) -> Iterator[Alternative]:
@@ -381,14 +387,14 @@ def one_late(arm: Arm) -> Iterator[Alternative]:
     judge, rates = arm.free_bodies(arm.gravity), [arm.column(arm.rate, [j])
                                                   for j in range(arm.count)]
     delays = np.array([judge.sizes(arm.plain, [rate], 0.05)[0] for rate in rates])
-    j = int(np.argmax(np.abs(delays) * arm.moved))
-    others = np.delete(delays, j)
-    if abs(delays[j]) > max(LATE_ALONE, 3.0 * np.abs(others).max(initial=0.0)):
+    for j in np.flatnonzero(arm.moved):
+        others = np.abs(np.delete(delays, j)).max(initial=0.0)
         yield Alternative(f'the efforts of {arm.names[j]} are {1e3 * abs(delays[j]):.0f} ms '
                           f'{"behind" if delays[j] > 0 else "ahead of"} its motion and the other '
                           'joints', [j], replace(
                               arm.plain, target=arm.measured + delays[j] * rates[j]),
-                          WRONG if abs(delays[j]) > TOO_LATE else DOUBTFUL)
+                          WRONG if abs(delays[j]) > TOO_LATE else DOUBTFUL,
+                          small=abs(delays[j]) < max(LATE_ALONE, 3.0 * others))
 
 
 def encoders(arm: Arm) -> Iterator[Alternative]:
@@ -397,9 +403,10 @@ def encoders(arm: Arm) -> Iterator[Alternative]:
     for j in np.flatnonzero(arm.moved):
         slope = arm.column(arm.rate + 1 + int(j))
         zero = float(judge.sizes(arm.plain, [slope], 0.1)[0])
-        if abs(zero) > ZERO:
+        if zero:
             yield Alternative(f'the zero of the position of {arm.names[j]} is about {zero:+.2g} '
-                              'rad off', [j], replace(arm.plain, target=arm.measured + zero * slope))
+                              'rad off', [j], replace(arm.plain, target=arm.measured + zero * slope),
+                              small=abs(zero) < ZERO)
 
 
 def mounting(arm: Arm) -> Iterator[Alternative]:
@@ -502,15 +509,16 @@ def causes(arm: Arm) -> tuple[list[Finding], np.ndarray]:
     best = [_fewest(arm, [x for x in tried if x.check is check])
             for check in dict.fromkeys(x.check for x in tried)]
     best.sort(key=lambda x: _both(arm, x.errors, plain)[0])
-    best = best[:CONFIRMED] + [x for x in tried if x.alternative.seen and x not in best[:CONFIRMED]]
-    if not best:
+    best = best[:CONFIRMED]
+    best += [x for x in tried if x.alternative.seen and x not in best]
+    if all(x.alternative.small for x in best):
         return [], plain[LEFT_OUT]
     without = _confirmed(arm, arm.plain, plain)
     sure = [x for x in (replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
                         for one in best) if _accepted(arm, x, without)]
-    if not sure:
+    alike = _alike(arm, sure, without) if sure else []
+    if not alike or alike[0].alternative.small:
         return [], plain[LEFT_OUT]
-    alike = _alike(arm, sure, without)
     return [_finding(arm, alike, without)], alike[0].errors[LEFT_OUT]
 
 
@@ -579,8 +587,8 @@ def _matters(arm: Arm, errors: np.ndarray, plain: np.ndarray) -> bool:
 def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> Finding:
     """Return the Finding of the first of causes that explain ``alike``, with the others named."""
     check, alternative = alike[0].check, alike[0].alternative
-    says = dict.fromkeys(x.alternative.says for x in alike if x is alike[0]
-                         or x.check is not check)
+    says = dict.fromkeys(x.alternative.says for x in alike if x is alike[0] or not (
+        x.check is check or x.alternative.small))
     gap = _gap(arm, alike[0].errors[check.tests], plain[check.tests])[0]
     return Finding(check.name, OTHERS.join(says), check.tests,
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
