@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .finding import DOUBTFUL, Finding, HALF, NOTE, REMOVED, WRONG
+from .finding import DOUBTFUL, Finding, HALF, NOTE, REMOVED, TENTH, WRONG
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
-from .thresholds import (ALIKE, BEST, DESCRIBED, GAIN, LATE, LATE_ALONE, LOAD, OF_JOINT, SURE, TOO_LATE, TURNED,
-                         UNIT, VISIBLE, ZERO)
+from .thresholds import (ALIKE, BEST, DESCRIBED, GAIN, LATE, LATE_ALONE, LOAD, NOTHING, OF_JOINT,
+                         SURE, TOO_LATE, TURNED, UNIT, VISIBLE, ZERO)
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
 from ..estimation.gravity_search import across_gravity, turned
@@ -28,7 +28,7 @@ from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 
-CONFIRMED = 2   # causes at most, by four consistent solutions each
+CONFIRMED = 3   # causes at most, by four consistent solutions each
 ASKED = 2.0     # standard errors of linear solutions
 OTHERS = '; or, as likely, '
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
@@ -161,6 +161,13 @@ class Arm:
         """Return the judge to whom all bodies but the last one are as described."""
         return described_judge(self.systems, self.places, self.extras, self.plain, self.load)
 
+    @cached_property
+    def loaded_friction(self) -> FreeBodies:
+        """Return the judge to whom friction may grow with the load, too."""
+        more = [k for k, p in enumerate(self.systems.parameters) if p.law and LAWS[p.law].loaded
+                and self.moved[self.names.index(p.owner)]]
+        return FreeBodies(self.systems, np.union1d(self.places, more), self.extras, self.gravity)
+
     def rms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (n,) of efforts, and of what free and described bodies leave of them [N m, N]."""
         rows = np.maximum(self.systems.rows.sum(0), 1.0)
@@ -292,6 +299,8 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
         orders.add(tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n)))
     for order in sorted(orders - {tuple(range(n))}):
         moved = [j for j in range(n) if order[j] != j]
+        if not arm.moved[moved].all():
+            continue
         target = sum(arm.column(1 + k, [j]) for j, k in enumerate(order))
         words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
         yield Alternative(f'the efforts are permuted: the column of {words}', moved,
@@ -323,9 +332,10 @@ def units(arm: Arm) -> Iterator[Alternative]:
         factor = float(np.exp(np.median(np.log(np.abs(factors[sure])))))
         unit = (' (N mm, or mN m)' if abs(np.log(factor / 1e3)) < 0.7 else
                 ' (motor currents?)' if factor < 1.0 else '')
-        yield Alternative(f'the efforts of all joints are about {factor:.3g} times torques{unit}',
-                          range(arm.count), _scaled(arm, np.full(arm.count, factor)),
-                          small=abs(np.log(factor)) * np.sqrt(sure.sum()) < np.log(DESCRIBED))
+        if abs(np.log(factor)) * np.sqrt(sure.sum()) > np.log(DESCRIBED):
+            yield Alternative(
+                f'the efforts of all joints are about {factor:.3g} times torques{unit}',
+                range(arm.count), _scaled(arm, np.full(arm.count, factor)))
 
 
 def _factors(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
@@ -339,19 +349,18 @@ def percent(arm: Arm) -> Iterator[Alternative]:
     """Yield efforts in percent of the limits."""
     limits = arm.data.robot.effort
     if arm.described and np.all(limits > 0):
-        yield Alternative('the efforts are percent of the limits', range(arm.count),
-                          _scaled(arm, 100.0 / limits),
-                          small=np.abs(np.log(100.0 / limits)).max() < np.log(UNIT))
+        if np.abs(np.log(100.0 / limits)).max() > np.log(UNIT):
+            yield Alternative('the efforts are percent of the limits', range(arm.count),
+                              _scaled(arm, 100.0 / limits))
 
 
 def currents(arm: Arm) -> Iterator[Alternative]:
     """Yield efforts that are no torques: a factor of either sign for each joint."""
     factors, sure = _factors(arm)
-    if sure.sum() > 1:
-        other = (factors < 0.0) | (np.abs(np.log(np.abs(factors))) > np.log(UNIT))
+    size = np.log(np.abs(factors[sure]))
+    if sure.sum() > 1 and np.median(np.abs(size - np.median(size))) > np.log(UNIT):
         yield Alternative('the efforts are no torques: every joint has a gain of its own, as motor '
-                          'currents have', range(arm.count), _scaled(arm, factors),
-                          small=other[sure].mean() <= 0.5)
+                          'currents have', range(arm.count), _scaled(arm, factors))
 
 
 def gains(arm: Arm) -> Iterator[Alternative]:
@@ -372,29 +381,40 @@ def gains(arm: Arm) -> Iterator[Alternative]:
 
 def late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of all joints late or early."""
-    rate = arm.column(arm.rate)
-    delay = float(arm.free_bodies(arm.gravity).sizes(arm.plain, [rate], 0.05)[0])
-    if delay:
-        yield Alternative(f'the efforts are about {1e3 * abs(delay):.0f} ms '
-                          f'{"behind" if delay > 0 else "ahead of"} the motion',
-                          range(arm.count), replace(arm.plain, target=arm.measured + delay * rate),
-                          WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
-                          small=abs(delay) < LATE)
+    delay, words = _delay(arm, range(arm.count))
+    yield Alternative(f'the efforts are about {words} the motion', range(arm.count), replace(
+        arm.plain, target=arm.measured + delay * arm.column(arm.rate)),
+        WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+        small=abs(delay) < LATE or _friction_lags(arm, range(arm.count), delay))
 
 
 def one_late(arm: Arm) -> Iterator[Alternative]:
-    """Yield the efforts of the joint late or early that is so by far more than any other."""
-    judge, rates = arm.free_bodies(arm.gravity), [arm.column(arm.rate, [j])
-                                                  for j in range(arm.count)]
-    delays = np.array([judge.sizes(arm.plain, [rate], 0.05)[0] for rate in rates])
+    """Yield the efforts of a joint late or early, by far more than those of any other."""
+    delays = np.array([_delay(arm, [j])[0] for j in range(arm.count)])
     for j in np.flatnonzero(arm.moved):
         others = np.abs(np.delete(delays, j)).max(initial=0.0)
-        yield Alternative(f'the efforts of {arm.names[j]} are {1e3 * abs(delays[j]):.0f} ms '
-                          f'{"behind" if delays[j] > 0 else "ahead of"} its motion and the other '
-                          'joints', [j], replace(
-                              arm.plain, target=arm.measured + delays[j] * rates[j]),
-                          WRONG if abs(delays[j]) > TOO_LATE else DOUBTFUL,
-                          small=abs(delays[j]) < max(LATE_ALONE, 3.0 * others))
+        delay, words = _delay(arm, [j])
+        yield Alternative(
+            f'the efforts of {arm.names[j]} are {words} its motion and the other joints', [j],
+            replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, [j])),
+            WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+            small=abs(delay) < max(LATE_ALONE, 3.0 * others) or _friction_lags(arm, [j], delay))
+
+
+def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> tuple[float, str]:
+    """Return the delay [s] of the efforts of ``joints``, and it in words."""
+    judge = judge or arm.free_bodies(arm.gravity)
+    delay = float(judge.sizes(arm.plain, [arm.column(arm.rate, joints)], 0.05)[0])
+    return delay, f'{1e3 * abs(delay):.0f} ms {"behind" if delay > 0 else "ahead of"}'
+
+
+def _friction_lags(arm: Arm, joints: Sequence[int], delay: float) -> bool:
+    """
+    Return whether friction that grows with the load takes most of a ``delay`` [s].
+
+    Both change efforts by what is odd in the speed (Bittencourt and Gunnarsson 2012).
+    """
+    return abs(_delay(arm, joints, arm.loaded_friction)[0]) < HALF * abs(delay)
 
 
 def encoders(arm: Arm) -> Iterator[Alternative]:
@@ -570,8 +590,13 @@ def _accepted(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> bool:
     other = LEFT_OUT if tests == DESCRIPTION else DESCRIPTION
     gap, error = _gap(arm, one.errors[tests], plain[tests])
     worse, slack = _gap(arm, one.errors[other], plain[other])
-    right = tests == LEFT_OUT or np.linalg.norm(arm.left(one.errors[tests])[arm.moved]) < (
-        HALF * np.linalg.norm(arm.rms()[0][arm.moved]))
+    left, before, torque = (np.linalg.norm(x[arm.moved]) for x in (
+        arm.left(one.errors[tests]), arm.left(plain[tests]), arm.rms()[0]))
+    # A change by which a description of another robot explains a little more is no cause.
+    right = tests == LEFT_OUT or left < max(HALF * torque, min(NOTHING * torque, TENTH * before))
+    own = list(one.alternative.joints)
+    right &= np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) < NOTHING * np.linalg.norm(
+        arm.rms()[0][own])
     return bool(right and gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE))
                 and _matters(arm, one.errors[tests], plain[tests]))
 

@@ -285,7 +285,7 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
     if any(f.name == DEGREES for f in found):
         return []
-    if np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
+    if relative > NOTHING and np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
                         'residual against predicting zero', 100.0 * relative,

@@ -13,8 +13,8 @@ ALIKE = 1.1     # factor between two residuals that says nothing
 
 # Causes, by their size: less is no fault, or what friction and elasticity do
 GAIN = 1.1         # factor of one joint
-UNIT = 1.5         # factor of a joint's efforts, if most have one
-DESCRIBED = 4.5    # factor by which no description of one joint is wrong; of n by its sqrt(n)-th root
+UNIT = 1.5         # factor between most joints and the middle one, or of percent of a limit
+DESCRIBED = 2.7    # factor by which one joint's description is wrong at most; of n, its sqrt(n)-th root
 LATE = 0.004       # [s] of all joints
 LATE_ALONE = 0.012  # [s] of one joint
 TOO_LATE = 0.02    # [s]: mend it first
