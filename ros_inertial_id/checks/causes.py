@@ -535,7 +535,7 @@ def causes(arm: Arm) -> tuple[list[Finding], np.ndarray]:
         return [], plain[LEFT_OUT]
     without = _confirmed(arm, arm.plain, plain)
     sure = [x for x in (replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
-                        for one in best) if _accepted(arm, x, without)]
+                        for one in best) if _judge_of(arm, x, without)]
     alike = _alike(arm, sure, without) if sure else []
     if not alike or alike[0].alternative.small:
         return [], plain[LEFT_OUT]
@@ -584,21 +584,25 @@ def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> lis
     return [x for x, _ in sorted(alike, key=lambda one: (one[0].check.cost, one[1]))]
 
 
-def _accepted(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> bool:
-    """Return whether its judge is sure of a cause that matters, and no judge contradicts."""
-    tests = one.check.tests
-    other = LEFT_OUT if tests == DESCRIPTION else DESCRIPTION
-    gap, error = _gap(arm, one.errors[tests], plain[tests])
-    worse, slack = _gap(arm, one.errors[other], plain[other])
-    left, before, torque = (np.linalg.norm(x[arm.moved]) for x in (
-        arm.left(one.errors[tests]), arm.left(plain[tests]), arm.rms()[0]))
+def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
+    """Return which judge is sure of a cause that matters, while the other does not contradict."""
+    torque, own = arm.rms()[0], list(one.alternative.joints)
+    left = arm.left(one.errors[LEFT_OUT])[own]
+    if np.linalg.norm(left) > NOTHING * np.linalg.norm(torque[own]):
+        return ''
+    left, before, whole = (np.linalg.norm(x[arm.moved]) for x in (
+        arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]), torque))
+    gaps = {tests: _gap(arm, one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
     # A change by which a description of another robot explains a little more is no cause.
-    right = tests == LEFT_OUT or left < max(HALF * torque, min(NOTHING * torque, TENTH * before))
-    own = list(one.alternative.joints)
-    right &= np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) < NOTHING * np.linalg.norm(
-        arm.rms()[0][own])
-    return bool(right and gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE))
-                and _matters(arm, one.errors[tests], plain[tests]))
+    asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and left < max(
+        HALF * whole, min(NOTHING * whole, TENTH * before)))
+    for tests in (*asked, LEFT_OUT):
+        gap, error = gaps[tests]
+        worse, slack = gaps[LEFT_OUT if tests == DESCRIPTION else DESCRIPTION]
+        if (gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE))
+                and _matters(arm, one.errors[tests], plain[tests])):
+            return tests
+    return ''
 
 
 def _matters(arm: Arm, errors: np.ndarray, plain: np.ndarray) -> bool:
@@ -614,8 +618,9 @@ def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> 
     check, alternative = alike[0].check, alike[0].alternative
     says = dict.fromkeys(x.alternative.says for x in alike if x is alike[0] or not (
         x.check is check or x.alternative.small))
-    gap = _gap(arm, alike[0].errors[check.tests], plain[check.tests])[0]
-    return Finding(check.name, OTHERS.join(says), check.tests,
+    tests = _judge_of(arm, alike[0], plain)
+    gap = _gap(arm, alike[0].errors[tests], plain[tests])[0]
+    return Finding(check.name, OTHERS.join(says), tests,
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
                    alternative.severity or check.severity, check.do)

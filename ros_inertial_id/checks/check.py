@@ -29,6 +29,7 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
+EXPLAINED = ('description of another robot', 'effort delayed')
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
 DEGREES = 'position in degrees'
@@ -222,7 +223,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
-        left = [f for f in left if f.name != 'description of another robot']
+        left, found = ([f for f in own if f.name not in EXPLAINED] for own in (left, found))
     found += left + _resting(arm, DOUBTFUL if model is None else NOTE)
     torque, residual, nominal = arm.rms()
     rows = np.maximum(arm.systems.rows.sum(0), 1.0)
@@ -278,7 +279,7 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
     moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
     total = max(float(np.linalg.norm(torque)), 1e-300)
     relative = float(np.linalg.norm(residual[arm.moved])) / total
-    if (relative > FOREIGN and moving < RESTS) or not arm.moved.any():
+    if (relative > TENTH and moving < RESTS) or not arm.moved.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'at rest the efforts show static friction and contact', 'speeds above '
                         f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,

@@ -6,8 +6,8 @@ The checks, the report, the nodes and the documentation read it; none has thresh
 
 # Causes, by errors of stretches that are left out
 SURE = 4.0      # standard errors over stretches by which a cause predicts better than none
-VISIBLE = 0.01  # of all torques: a cause that removes less is not worth a word
-OF_JOINT = 0.03 # of a joint's torque: the same for the joint where it removes most
+VISIBLE = 0.005  # of all torques: a cause that removes less is not worth a word
+OF_JOINT = 0.01 # of a joint's torque: the same for the joint where it removes most
 BEST = 0.01     # of a joint's torque: no model is better, and what is below is no evidence
 ALIKE = 1.1     # factor between two residuals that says nothing
 
