@@ -173,12 +173,12 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
     """
     task = _task(config, options, urdf, progress)
     training = _some(recordings, task.urdf)
-    found, *read = checkup.check_and_read(training, task.options, **task.words)
+    found, data, wide = checkup.check_and_read(training, task.options, **task.words)
     if not isinstance(METHODS[task.method], JointTorques) or (
             len(training) > 1 and found.verdict.word == DO_NOT_USE):
         return found
     try:
-        return judged(found, _identified(training, found, (read[0], read[1]), task).model.statistics)
+        return judged(found, _identified(training, found, (data, wide), task).model.statistics)
     except InertialIdError:
         return found
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .causes import Arm, causes, LEFT_OUT
+from .arm import Arm, LEFT_OUT
+from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,

@@ -122,7 +122,7 @@ class Judge:
         return solve_triangular(stacked[:P, :P], right, check_finite=False)
 
     def sizes(self, change: Change, free: Sequence[np.ndarray], usual: float) -> np.ndarray:
-        """Return (k,) how much of the targets ``free`` (n, e) each, of ``usual`` size, is there."""
+        """Return (k,) how much is there of targets ``free`` (n, e) each, of ``usual`` size."""
         P, t = self.size, self.targets([change]).ravel()
         rest = self.whole[P:, P:]
         F = usual * rest[:, :-1] @ np.reshape(free, (len(free), -1)).T

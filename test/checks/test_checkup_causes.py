@@ -10,6 +10,7 @@ from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
 from ros_inertial_id.checks import causes
+from ros_inertial_id.checks.arm import Alternative
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
 from ros_inertial_id.identification.settings import load_options
@@ -70,7 +71,7 @@ def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):
     def noisy(data):
         target = data.measured + 0.01 * np.random.default_rng(1).standard_normal(
             data.measured.shape) * (np.arange(data.measured.shape[1]) == 0)
-        yield causes.Alternative('nothing', [0], replace(data.plain, target=target))
+        yield Alternative('nothing', [0], replace(data.plain, target=target))
 
     broken = [arm, _efforts(arm, lambda tau: -tau), *(
         FAULTS[name][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
