@@ -106,10 +106,10 @@ def _tried(arm: Arm) -> list[Tried]:
         own = [(check, a) for check, a in every if check.tests == tests]
         errors = arm.left_out([a.change for _, a in own], tests)
         gaps = [arm.gap(e, arm.as_recorded[tests]) for e in errors]
-        own = [(check, a, e) for (check, a), e, (gap, error) in zip(own, errors, gaps)
-               if a.seen or gap < -ASKED * error]
-        others = arm.left_out([a.change for _, a, _ in own], other)
-        tried += [Tried(check, a, {tests: e, other: o}) for (check, a, e), o in zip(own, others)]
+        asked = [(*one, e) for one, e, (gap, error) in zip(own, errors, gaps)
+                 if one[1].seen or gap < -ASKED * error]
+        others = arm.left_out([a.change for _, a, _ in asked], other)
+        tried += [Tried(check, a, {tests: e, other: o}) for (check, a, e), o in zip(asked, others)]
     return tried
 
 
@@ -139,8 +139,7 @@ def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> lis
 def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     """Return which judge is sure of a cause, while the other does not contradict, '' if none."""
     torque, own = arm.rms()[0], list(one.alternative.joints)
-    left = arm.left(one.errors[LEFT_OUT])[own]
-    if np.linalg.norm(left) > NOTHING * np.linalg.norm(torque[own]):
+    if np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) > NOTHING * np.linalg.norm(torque[own]):
         return ''
     left, before, whole = (np.linalg.norm(x[arm.moved]) for x in (
         arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]), torque))

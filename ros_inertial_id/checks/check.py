@@ -276,7 +276,8 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
     found : causes; residual : (n,) rms left beside them [N m, N]
     """
     torque, _, nominal = (x[arm.moved] for x in arm.rms())
-    speed = np.concatenate([np.abs(state.v) for _, state in arm.data.states(training=True)])
+    states: Any = arm.data.states(training=True)
+    speed = np.concatenate([np.abs(state.v) for _, state in states])
     moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
     total = max(float(np.linalg.norm(torque)), 1e-300)
     relative = float(np.linalg.norm(residual[arm.moved])) / total

@@ -63,7 +63,7 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
         moved = [j for j in range(n) if order[j] != j]
         if not arm.moved[moved].all():
             continue
-        target = sum(arm.column(1 + k, [j]) for j, k in enumerate(order))
+        target = np.sum([arm.column(1 + k, [j]) for j, k in enumerate(order)], axis=0)
         words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
         yield Alternative(f'the efforts are permuted: the column of {words}', moved,
                           replace(arm.plain, target=target))
@@ -128,7 +128,7 @@ def currents(arm: Arm) -> Iterator[Alternative]:
 def gains(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of one joint times a factor."""
     judge, own = arm.free_bodies(arm.gravity), np.diagonal(arm.factors[0])
-    for j in np.flatnonzero(arm.moved):
+    for j in np.flatnonzero(arm.moved).tolist():
         rest = arm.measured * (np.arange(arm.count) != j)[:, None]
         size = float(judge.sizes(replace(arm.plain, target=rest), [arm.column(0, [j])], 100.0)[0])
         factors = [1.0 / max(size, 1e-3), own[j]]
@@ -153,7 +153,7 @@ def late(arm: Arm) -> Iterator[Alternative]:
 def one_late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of a joint late or early, by far more than those of any other."""
     delays = np.array([_delay(arm, [j])[0] for j in range(arm.count)])
-    for j in np.flatnonzero(arm.moved):
+    for j in np.flatnonzero(arm.moved).tolist():
         others = np.abs(np.delete(delays, j)).max(initial=0.0)
         delay, words = _delay(arm, [j])
         yield Alternative(

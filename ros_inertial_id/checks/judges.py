@@ -130,8 +130,8 @@ class Judge:
         left = np.append(rest[:, :-1] @ t + rest[:, -1], np.zeros(len(free)))
         return -usual * np.linalg.lstsq(rows, left, rcond=None)[0]
 
-    def errors(self, x: np.ndarray, changes: Sequence[Change], stretches: Sequence[int]
-               ) -> np.ndarray:
+    def errors(self, x: np.ndarray, changes: Sequence[Change],
+               stretches: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return squared errors (W, stretches, n) of x (P, W), at least BEST of the efforts."""
         out = np.empty((len(changes), len(stretches), len(self.names)))
         targets, last = self.targets(changes), 1 + self.wide.joints

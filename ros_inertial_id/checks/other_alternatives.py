@@ -14,8 +14,8 @@ from ..identification.choose.choice import LARGEST
 def encoders(arm: Arm) -> Iterator[Alternative]:
     """Yield the zero of one encoder off."""
     judge = arm.free_bodies(arm.gravity)
-    for j in np.flatnonzero(arm.moved):
-        slope = arm.column(arm.rate + 1 + int(j))
+    for j in np.flatnonzero(arm.moved).tolist():
+        slope = arm.column(arm.rate + 1 + j)
         zero = float(judge.sizes(arm.plain, [slope], 0.1)[0])
         yield Alternative(f'the zero of the position of {arm.names[j]} is about {zero:+.2g} rad '
                           'off', [j], replace(arm.plain, target=arm.measured + zero * slope),
