@@ -154,13 +154,13 @@ def one_late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of a joint late or early, by far more than those of any other."""
     delays = np.array([_delay(arm, [j])[0] for j in range(arm.count)])
     for j in np.flatnonzero(arm.moved).tolist():
-        others = np.abs(np.delete(delays, j)).max(initial=0.0)
         delay, words = _delay(arm, [j])
-        yield Alternative(
-            f'the efforts of {arm.names[j]} are {words} its motion and the other joints', [j],
-            replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, [j])),
-            WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
-            small=abs(delay) < max(LATE_ALONE, 3.0 * others) or _friction_lags(arm, [j], delay))
+        if abs(delay) > 3.0 * np.abs(np.delete(delays, j)).max(initial=0.0):
+            yield Alternative(
+                f'the efforts of {arm.names[j]} are {words} its motion and the other joints', [j],
+                replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, [j])),
+                WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+                small=abs(delay) < LATE_ALONE or _friction_lags(arm, [j], delay))
 
 
 def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> tuple[float, str]:
