@@ -218,9 +218,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         arm = _arm(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
-            found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
-                                     model, signals)
-            return [*found, *touched], *others
+            found, rms, *read = _models(without_bad(recording, touched)[0], options, method, urdf,
+                                        model, signals)
+            return [*found, *touched], rms, read[0], read[1]
         found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
@@ -240,12 +240,11 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
     torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.
-    return found, {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
-                          if moved}
-                   for name, values in (('torque', torque), ('residual', residual),
-                                        ('nominal', nominal if arm.described else torque),
-                                        ('noise', _noise(arm)))}, *(
-                                            (data, arm.wide) if asked is data else (None, None))
+    rms = {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
+                  if moved}
+           for name, values in (('torque', torque), ('residual', residual), ('noise', _noise(arm)),
+                                ('nominal', nominal if arm.described else torque))}
+    return found, rms, data, arm.wide if asked is data else None
 
 
 def _arm(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:

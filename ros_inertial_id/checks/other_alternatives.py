@@ -7,7 +7,7 @@ import numpy as np
 
 from .arm import Alternative, Arm, DESCRIPTION, USUAL_LOAD
 from .thresholds import LOAD, TURNED, ZERO
-from ..estimation.gravity_search import across_gravity, turned
+from ..estimation.gravity import across_gravity, turned
 from ..identification.choose.choice import LARGEST
 
 
