@@ -15,13 +15,15 @@ from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Ju
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .thresholds import FOREIGN, HALF, NOTHING, RESTS, SLOW, SURE, TENTH, VISIBLE
+from .thresholds import (FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH, TOO_LATE,
+                         VISIBLE)
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
 from ..identification.choose.choice import log_ratio
+from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
@@ -32,8 +34,9 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
-EXPLAINED = ('description of another robot', 'effort delayed')
 ENOUGH = 1500  # samples that show causes, of velocities that are not those identified with
+LATE_ALL = 'effort delayed'
+EXPLAINED = ('description of another robot', LATE_ALL)
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
 DEGREES = 'position in degrees'
@@ -218,20 +221,22 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         arm = _arm(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
-            found, rms, *read = _models(without_bad(recording, touched)[0], options, method, urdf,
-                                        model, signals)
-            return [*found, *touched], rms, read[0], read[1]
+            found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
+                                     model, signals)
+            return ([*found, *touched], *others)  # type: ignore[return-value]
         found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
+        if not found or found[0].name == LATE_ALL:
+            found = _late(arm) or found
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None, None
     if data.observations[0].measured_velocity and any(
             f.name == 'velocity delayed' and not f.windows for f in signals):
-        found = [f for f in found if f.name != 'effort delayed']  # of these velocities
+        found = [f for f in found if f.name != LATE_ALL]  # of these velocities
     left = _large_residual(arm, found, arm.left(errors))
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
@@ -279,6 +284,23 @@ def _resting(arm: Arm, severity: str) -> list[Finding]:
     return [Finding(RESTING, f'{", ".join(names)} stand still: nothing is identified '
                     'of them', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
+
+
+def _late(arm: Arm) -> list[Finding]:
+    """Return a Finding where the identification reads the efforts at other times than stamped."""
+    data, _ = aligned(arm.data, arm.systems, wide_factor)
+    summary = data.observations[0].summary
+    delay = summary.get('time_offset', 0.0) - arm.data.observations[0].summary.get(
+        'time_offset', 0.0)
+    if abs(delay) < LATE:
+        return []
+    return [Finding(LATE_ALL, f'the efforts are {1e3 * abs(delay):.1f} +- '
+                    f'{1e3 * summary["time_offset_error"]:.1g} ms '
+                    f'{"behind" if delay > 0 else "ahead of"} the motion',
+                    'rate of the efforts, by the residual of stretches left out',
+                    100.0 * (1.0 - summary['time_offset_residual_ratio']), REMOVED, arm.names,
+                    WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+                    'stamp both when they are measured')]
 
 
 def _in_degrees(arm: Arm) -> list[Finding]:

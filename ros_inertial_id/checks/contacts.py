@@ -14,7 +14,7 @@ from .finding import Finding, MASKED
 from .long_pushes import long_push_findings
 from .signals import Runs, runs
 from .thin_samples import amid, slow, thin_samples
-from .thresholds import (CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHARE, CONTACT_WINDOW,
+from .thresholds import (CONTACT_CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHARE, CONTACT_WINDOW,
                          FIFTH)
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
@@ -53,7 +53,7 @@ def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
     far, beyond = _windows(residual, torque, velocity, size)
     nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
     rms = np.sqrt(np.maximum(moving_mean(residual ** 2, size, 'constant'), 0.0))
-    hit = (nats > CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
+    hit = (nats > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
     hit &= (np.linalg.norm(rms * hit, axis=1) > CONTACT_LOAD * np.linalg.norm(torque))[:, None]
     for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):

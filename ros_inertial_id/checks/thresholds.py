@@ -16,6 +16,7 @@ WORSE = 1.3     # times what the description alone leaves, whose friction is fit
 CERTAIN = 7.0   # log-likelihood difference of odds of a thousand to one: less is no finding
 
 # Contacts
+CONTACT_CERTAIN = 9.2    # log-likelihood difference, odds of ten thousand to one: windows are many
 CONTACT_WINDOW = 0.2     # [s] over which residuals are averaged
 CONTACT_SHARE = 0.2      # of the samples: more is no event but how the data are
 CONTACT_FAR = 3.0        # times the residual of the whole joint, that a contact leaves at least

@@ -72,7 +72,7 @@ def moderated_covariance(covariance: np.ndarray, away: np.ndarray,
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
     2004), by the weights of ``moderation``; nothing gets known better, parameters or sums of them.
     """
-    errors = np.sqrt(np.diag(covariance))
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     ratios = np.linalg.norm(away, axis=0) / np.maximum(errors, 1e-300)
     common, own = moderation(ratios, len(away) - 1)
     root = _root(covariance)
