@@ -31,7 +31,7 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
-ENOUGH = 2000  # samples that show causes, of velocities that are not those identified with
+ENOUGH = 1500  # samples that show causes, of velocities that are not those identified with
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
 DEGREES = 'position in degrees'

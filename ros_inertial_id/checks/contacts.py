@@ -14,7 +14,8 @@ from .finding import Finding, MASKED
 from .long_pushes import long_push_findings
 from .signals import Runs, runs
 from .thin_samples import amid, slow, thin_samples
-from .thresholds import (CERTAIN, CONTACT_FAR, CONTACT_SHARE, CONTACT_WINDOW, FIFTH, VISIBLE)
+from .thresholds import (CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHARE, CONTACT_WINDOW,
+                         FIFTH)
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
 from ..measurement.spectral import moving_mean
@@ -54,7 +55,7 @@ def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
     rms = np.sqrt(np.maximum(moving_mean(residual ** 2, size, 'constant'), 0.0))
     hit = (nats > CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
-    hit &= (np.linalg.norm(rms * hit, axis=1) > VISIBLE * np.linalg.norm(torque))[:, None]
+    hit &= (np.linalg.norm(rms * hit, axis=1) > CONTACT_LOAD * np.linalg.norm(torque))[:, None]
     for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):
         hit[a:b + 1] = hit[a:b + 1].any(axis=0)
     windows = [(a, b) for a, b in _joined(t, runs(hit.any(axis=1))) if amid(t[a], t[b], t)]

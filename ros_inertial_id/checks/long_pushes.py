@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from .finding import DOUBTFUL, Finding
 from .thin_samples import amid, slow, ThinSamples
-from .thresholds import CERTAIN, FIFTH, PUSH_LESS, VISIBLE
+from .thresholds import CERTAIN, CONTACT_LOAD, FIFTH, PUSH_LESS
 from ..estimation.r_factors import triangle
 from ..estimation.residuals import autocovariances, correlation_time
 
@@ -41,7 +41,8 @@ def long_push_findings(samples: ThinSamples, joints: Sequence[str]) -> list[Find
     share = np.minimum(toward * gain / np.maximum((left ** 2).sum(axis=0), TINY), 1.0 - LEAST)
     own = (np.sqrt(1.0 - share) < PUSH_LESS) & (np.abs(gain) > FIFTH * torque)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
-    own &= np.linalg.norm(gain * own, axis=1, keepdims=True) > VISIBLE * np.linalg.norm(torque)
+    load = np.linalg.norm(gain * own, axis=1, keepdims=True)
+    own &= load > CONTACT_LOAD * np.linalg.norm(torque)
     k = int(np.argmax(-(np.log1p(-share) * own).sum(axis=1)))
     push = np.einsum('npj,p->nj', P, shapes[k]) - np.einsum('jnk,jk->nj', Q, seen @ shapes[k])
     # A push that is there correlates what holds it: few samples would seem independent.

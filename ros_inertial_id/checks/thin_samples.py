@@ -9,17 +9,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from .thresholds import CONTACT_SLOW, MOTION_BEGINS
 from ..estimation.gravity import across_gravity
+from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
+from ..measurement.spectral import moving_mean
 
 SPACING = 0.05   # [s] between samples at most, so that no contact is missed
 ENOUGH = 1000    # samples
 MOST = 4000
-STEPS = 3        # of the fit without the worst stretches, which shows these better
-USUAL = 0.8      # of the stretches take part
+STEPS = 3        # of the fit without the worst, which shows these better
+GROUP = 5        # samples: what comes alone is noise
+TINY = 1e-300
+USUAL = 0.8      # of the stretches, and then of the samples, take part
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
     if params[-2:].any():
         gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
-    places = places[places < systems.size]
+    places = np.sort(places[places < systems.size])
     wanted, rank = np.isin(keep, places), np.searchsorted(places, keep)
     whole = data.samples(training=True)
     stride = max(1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()),
@@ -78,13 +83,32 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
                 own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
         parts.append((state.t, state.tau @ efforts, state.v, rows.swapaxes(0, 1)))
     t, torque, velocity, rows = map(np.concatenate, zip(*parts))
-    return ThinSamples(t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
-                       systems.sd / np.sqrt(stride), params[places] / unit[places])
+    return _concentrated(ThinSamples(
+        t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
+        systems.sd / np.sqrt(stride), params[places] / unit[places]))
+
+
+def _concentrated(samples: ThinSamples) -> ThinSamples:
+    """
+    Return ``samples`` with a model that their worst take no part in, as these come in groups.
+
+    Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
+    """
+    count = samples.rows.shape[2]
+    for _ in range(STEPS):
+        square = samples.residual ** 2
+        size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
+        kept = size <= np.quantile(size, USUAL)
+        rows = np.column_stack([(samples.rows[:, kept] / samples.sd[:, None, None]).reshape(
+            -1, count), (samples.torque[kept] / samples.sd).T.ravel()])
+        R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
+        samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
+    return samples
 
 
 def _undisturbed(systems: Systems, places: np.ndarray, efforts: np.ndarray) -> np.ndarray:
     """Return the solution (size + 2,) without the stretches that it explains worst."""
-    targets = [np.append(0.0, column)[:, None] for column in efforts.T]
+    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
     parts = [systems.stacked([s], targets, prior=False) for s in range(systems.count)]
     prior, size = systems.stacked([], targets), systems.size + 2
     rows, kept = np.maximum(systems.rows.sum(1), 1.0), np.arange(systems.count)

@@ -22,7 +22,8 @@ CONTACT_FAR = 3.0        # times the residual of the whole joint, that a contact
 CONTACT_SLOW = 0.2       # of a joint's usual speed: below it friction does what no law describes
 CONTACT_MARGIN = 0.1     # [s] on either side that are left out as well
 MOTION_BEGINS = 1.5      # [s] in which a motion begins or ends, as friction likes
-PUSH_LESS = 0.9          # of its residual, that a long push leaves of a joint that is concerned
+PUSH_LESS = 0.75         # of its residual, that a long push leaves of a joint that is concerned
+CONTACT_LOAD = 0.02      # of all torques, that what touches the arm takes at least
 
 # Velocities, measured against differentiated positions
 VELOCITY_SEEN = 0.005    # relative disagreement: less changes no torque
@@ -32,7 +33,7 @@ VELOCITY_BETTER = 1.05   # times the residual of the usual kind: noise that diff
 # Causes, by errors of stretches that are left out
 SURE = 4.0      # standard errors over stretches by which a cause predicts better than none
 VISIBLE = 0.01  # of all torques: a cause that removes less is not worth a word
-OF_JOINT = 0.03 # of a joint's torque: the same for the joint where it removes most
+OF_JOINT = 0.03  # of a joint's torque: the same for the joint where it removes most
 BEST = 0.01     # of a joint's torque: no model is better, and what is below is no evidence
 ALIKE = 1.1     # factor between two residuals that says nothing
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .finding import Finding, NOTE
 from .thresholds import VELOCITY_BETTER, VELOCITY_FOREIGN, VELOCITY_SEEN
+from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..identification.choose.choice import log_ratio
 from ..identification.prepare.dataset import Dataset
@@ -22,8 +23,9 @@ from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.joints.observation import with_cutoff
 
-ENOUGH = 1500     # samples that tell which kind is better
-PLAIN = {'friction': ('viscous', 'coulomb', 'offset', 'armature'), 'coulomb_width': 0.03}
+ENOUGH = 1000     # samples that tell which kind is better
+PLAIN = {'friction': tuple(name for name, law in LAWS.items() if law.always or law.has_width
+                           and law.tried), 'coulomb_width': 0.03}
 NOT_USED, USED = 'velocity not used', 'velocity used'
 CONTRADICT = 'velocity in another unit', 'velocity or position negated', 'wrong rate or stamps'
 

@@ -140,7 +140,7 @@ def read_factors(path: str | Path, structure: Structure,
     if 'groups' not in header:
         raise ValueError(f'{path} holds no factors: {header["notes"]}')
     end, size = header['numbers'], header['size']
-    own = Numbers(content[:end].astype(np.int8), header['stride'])
+    own = Numbers(np.array(content[:end], np.int8), header['stride'])
     speed, distance = np.array(content[end:end + 2 * STRETCHES]).reshape(2, STRETCHES)
     end += 2 * STRETCHES
     factors = [RFactors(size) for _ in range(STRETCHES)]

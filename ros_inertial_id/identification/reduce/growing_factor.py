@@ -15,6 +15,7 @@ from .structure import Structure
 from .wide_factor import empty_factor, extend, wide_rows, WideFactor
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.r_factors import RFactors
+from ...measurement.joints.kinematic_state import AT_REST
 from ...methods.capabilities import JointMotion
 from ...methods.contract import Method
 
@@ -65,6 +66,12 @@ class GrowingFactor:
     def seconds(self) -> float:
         """Return what was accumulated, as far as it still counts [s]."""
         return sum(piece.seconds for piece in self._pieces)
+
+    @property
+    def moves(self) -> bool:
+        """Return whether rows have come, and of joints one has moved."""
+        ways = [np.ptp(own['q']) for own in self._ranges.values() if 'q' in own]
+        return bool(self.seconds and (not ways or max(ways) > AT_REST))
 
     def add(self, state: Any, period: float) -> None:
         """Accumulate a ``state`` whose samples are a ``period`` [s] apart; nan is no data."""
