@@ -141,11 +141,10 @@ def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task
     return result
 
 
-def _checked(recordings: list[Recording], task: _Task
-             ) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None,
-                        WideFactor | None]:
+def _checked(recordings: list[Recording], task: _Task) -> tuple[
+        list[Recording], dict[str, str], Checkup, Dataset | None, WideFactor | None]:
     """
-    Return (recordings that take part, {name: why another does not}, Checkup, *_Read).
+    Return (those that take part, {name: why another does not}, Checkup, Dataset, WideFactor).
 
     Where none can be used all take part: the verdict says so.
     """

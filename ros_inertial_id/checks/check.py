@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .causes import Arm, causes, LEFT_OUT
+from .arm import Arm, LEFT_OUT
+from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
@@ -31,6 +32,7 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
+EXPLAINED = ('description of another robot', 'effort delayed')
 ENOUGH = 1500  # samples that show causes, of velocities that are not those identified with
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
@@ -234,7 +236,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     if any(f.name in NO_CAUSE for f in left):
         found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
-        left = [f for f in left if f.name != 'description of another robot']
+        left, found = ([f for f in own if f.name not in EXPLAINED] for own in (left, found))
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
     torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.
@@ -309,18 +311,19 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
     found : causes; residual : (n,) rms left beside them [N m, N]
     """
     torque, _, nominal = (x[arm.moved] for x in arm.rms())
-    speed = np.concatenate([np.abs(state.v) for _, state in arm.data.states(training=True)])
+    states: Any = arm.data.states(training=True)
+    speed = np.concatenate([np.abs(state.v) for _, state in states])
     moving, names = float((speed > SLOW).any(axis=1).mean()), arm.names
     total = max(float(np.linalg.norm(torque)), 1e-300)
     relative = float(np.linalg.norm(residual[arm.moved])) / total
-    if (relative > FOREIGN and moving < RESTS) or not arm.moved.any():
+    if (relative > TENTH and moving < RESTS) or not arm.moved.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'at rest the efforts show static friction and contact', 'speeds above '
                         f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
     if any(f.name == DEGREES for f in found):
         return []
-    if np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
+    if relative > NOTHING and np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
                         'residual against predicting zero', 100.0 * relative,

@@ -122,7 +122,7 @@ class Judge:
         return solve_triangular(stacked[:P, :P], right, check_finite=False)
 
     def sizes(self, change: Change, free: Sequence[np.ndarray], usual: float) -> np.ndarray:
-        """Return (k,) how much of the targets ``free`` (n, e) each, of ``usual`` size, is there."""
+        """Return (k,) how much is there of targets ``free`` (n, e) each, of ``usual`` size."""
         P, t = self.size, self.targets([change]).ravel()
         rest = self.whole[P:, P:]
         F = usual * rest[:, :-1] @ np.reshape(free, (len(free), -1)).T
@@ -130,8 +130,8 @@ class Judge:
         left = np.append(rest[:, :-1] @ t + rest[:, -1], np.zeros(len(free)))
         return -usual * np.linalg.lstsq(rows, left, rcond=None)[0]
 
-    def errors(self, x: np.ndarray, changes: Sequence[Change], stretches: Sequence[int]
-               ) -> np.ndarray:
+    def errors(self, x: np.ndarray, changes: Sequence[Change],
+               stretches: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return squared errors (W, stretches, n) of x (P, W), at least BEST of the efforts."""
         out = np.empty((len(changes), len(stretches), len(self.names)))
         targets, last = self.targets(changes), 1 + self.wide.joints

@@ -13,7 +13,7 @@ BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sen
 WORSE = 1.3     # times what the description alone leaves, whose friction is fitted as well
 
 # Findings
-CERTAIN = 7.0   # nats: odds of a thousand to one, below which no cause is named
+CERTAIN = 7.0   # log-likelihood difference of odds of a thousand to one: less is no finding
 
 # Contacts
 CONTACT_WINDOW = 0.2     # [s] over which residuals are averaged
@@ -32,14 +32,14 @@ VELOCITY_BETTER = 1.05   # times the residual of the usual kind: noise that diff
 
 # Causes, by errors of stretches that are left out
 SURE = 4.0      # standard errors over stretches by which a cause predicts better than none
-VISIBLE = 0.01  # of all torques: a cause that removes less is not worth a word
-OF_JOINT = 0.03  # of a joint's torque: the same for the joint where it removes most
+ASKED = 2.0     # the same of linear solutions, from which consistent ones are asked
 BEST = 0.01     # of a joint's torque: no model is better, and what is below is no evidence
 ALIKE = 1.1     # factor between two residuals that says nothing
 
 # Causes, by their size: less is no fault, or what friction and elasticity do
 GAIN = 1.1         # factor of one joint
-UNIT = 1.5         # factor of all joints, and between joints
+UNIT = 1.5         # factor between most joints and the middle one, or of percent of a limit
+DESCRIBED = 2.7    # factor of one joint; of n joints alike its sqrt(n)-th root: bodies may be so
 LATE = 0.004       # [s] of all joints
 LATE_ALONE = 0.012  # [s] of one joint
 TOO_LATE = 0.02    # [s]: mend it first
@@ -48,6 +48,7 @@ TURNED = 0.087     # [rad] of gravity, 5 degrees
 LOAD = 0.1         # [kg] at the last link
 
 # What no cause explains, of all torques
+VISIBLE = 0.02  # is left at least where a description alone is bad
 FOREIGN = 0.35  # is left by any bodies: another robot
 NOTHING = 0.9   # is left: the efforts have nothing to do with the motion
 RESTS = 0.1     # of the samples: an arm that moves in less is at rest

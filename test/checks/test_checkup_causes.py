@@ -9,14 +9,10 @@ import pytest
 from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
-from ros_inertial_id.checks import gains as gain_checks
+from ros_inertial_id.checks import causes
+from ros_inertial_id.checks.arm import Alternative
 from ros_inertial_id.checks.check import check
-from ros_inertial_id.checks.evidence import Evidence
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
-from ros_inertial_id.checks.gains import gains
-from ros_inertial_id.checks.gravity import gravity
-from ros_inertial_id.checks.samples import samples_of
-from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import load_options
 
 OPTIONS = load_options('', 'serial_arm')[1]
@@ -52,19 +48,46 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
     assert limited['position not unwrapped'] == WRONG
 
 
-def _evidence(recording):
-    data = read_dataset([recording], OPTIONS, 'serial_arm', '')
-    return Evidence(samples_of(data))
-
-
 def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
     # A tenth of the torque: as little of gravity is left where a driver compensates it.
-    evidence = _evidence(_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05])))
-    assert not [c for c in gravity(evidence) if c.name == 'gravity compensated']
-    own = next(c for c in gains(evidence) if c.name == 'effort is a current')
-    np.testing.assert_allclose(own.hypothesis.scale, [5.0, -12.5, -20.0], rtol=0.2)
+    found, = check([_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05]))],
+                   OPTIONS).checks
+    assert found.name == 'effort is a current'
     compensated = FAULTS['gravity compensated'][0](arm, OPTIONS, 0, np.random.default_rng(0))[0]
-    assert [c for c in gravity(_evidence(compensated)) if c.name == 'gravity compensated']
+    assert [f.name for f in check([compensated], OPTIONS).checks] == ['gravity compensated']
+
+
+def test_only_the_columns_that_were_exchanged_are_named():
+    franka = mujoco_arm.recorded('franka', 1)
+    for exchanged in ((0, 1), (1, 2, 3)):
+        order = np.arange(7)
+        order[list(exchanged)] = np.roll(exchanged, 1)
+        found = check([_efforts(franka, lambda tau: tau[:, order])], OPTIONS).checks[0]
+        assert found.name == 'efforts permuted'
+        assert found.joints == tuple(f'fr3_joint{k + 1}' for k in exchanged)
+
+
+def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):
+    def noisy(data):
+        target = data.measured + 0.01 * np.random.default_rng(1).standard_normal(
+            data.measured.shape) * (np.arange(data.measured.shape[1]) == 0)
+        yield Alternative('nothing', [0], replace(data.plain, target=target))
+
+    broken = [arm, _efforts(arm, lambda tau: -tau), *(
+        FAULTS[name][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
+        for name in ('one gain', 'effort delayed', 'payload not declared'))]
+    before = [check([recording], OPTIONS) for recording in broken]
+    monkeypatch.setattr(causes, 'CHECKS', (*causes.CHECKS, causes.Check('toy', noisy, 0, 'play')))
+    assert [check([recording], OPTIONS) for recording in broken] == before
+
+
+def test_causes_say_by_which_judge_they_are(arm):
+    for fault, judge in (('one gain', 'left-out residual'),
+                         ('efforts N mm', 'left-out residual of the description')):
+        broken = FAULTS[fault][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
+        found = check([broken], OPTIONS).checks[0]
+        assert (found.tests, found.unit) == (judge, '% of the residual')
+        assert 0.0 < found.evidence <= 100.0
 
 
 def test_contacts_in_many_windows_are_found(arm):
@@ -176,17 +199,9 @@ def test_other_methods_have_their_channels_checked():
     assert 'effort stuck' in names
 
 
-def test_a_gain_of_a_joint_is_what_the_others_say_without_it(arm, monkeypatch):
-    evidence = _evidence(_efforts(arm, lambda tau: tau * np.array([1.0, 1.0, 1.6])))
-    found, = (c for c in gains(evidence) if c.name == 'gain of a joint')
-    assert found.joints == ('joint3',)
-    # Bodies follow an effort that is divided by much: what comes of it alone is no gain.
-    evidence.__dict__['own_ratios'] = np.full((2, 3), np.inf)  # the description says nothing
-    answers = iter([1.15, 1.6, 1.6] * 3)
-    monkeypatch.setattr(gain_checks, '_factor', lambda *_: next(answers))
-    assert 'gain of a joint' not in [c.name for c in gains(evidence)]
-    answers = iter([1.5, 1.6, 1.6] * 3)
-    assert 'gain of a joint' in [c.name for c in gains(evidence)]
+def test_a_gain_of_a_joint_is_what_the_others_say_without_it(arm):
+    found, = check([_efforts(arm, lambda tau: tau * np.array([1.0, 1.0, 1.6]))], OPTIONS).checks
+    assert (found.name, found.joints) == ('gain of a joint', ('joint3',))
 
 
 def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():

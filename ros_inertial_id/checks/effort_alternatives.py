@@ -1,0 +1,179 @@
+"""What could be wrong with efforts: their signs, order, unit, gains and times."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from .arm import Alternative, Arm
+from .finding import DOUBTFUL, WRONG
+from .judges import Change, Judge
+from .thresholds import ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, SURE, TOO_LATE, UNIT
+
+
+def negated(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of one joint, or of several, negated."""
+    ratio, error = (np.diagonal(x) for x in arm.factors)
+    driven, against = arm.driving > SURE, ratio < -ASKED * error
+    sets = {(j,) for j in np.flatnonzero(arm.moved).tolist()} | {
+        tuple(np.flatnonzero(x).tolist()) for x in (driven, against, driven | against)}
+    for joints in sorted(x for x in sets if 0 < len(x) < arm.count):
+        names = ', '.join(arm.names[j] for j in joints)
+        yield _negated(arm, names, joints, bool(driven[list(joints)].all()))
+
+
+def all_negated(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of all joints negated."""
+    yield _negated(arm, 'all joints', range(arm.count), bool(np.median(arm.driving) > SURE))
+
+
+def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alternative:
+    sign = np.where(np.isin(np.arange(arm.count), joints), -1.0, 1.0)
+    return Alternative(f'the efforts of {names} are negated', joints, replace(
+        arm.plain, target=sign[:, None] * arm.measured), seen=seen)
+
+
+def permuted(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts in another order: every column explains another joint best."""
+    from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
+    n, costs = arm.count, []
+    free = arm.free_bodies(arm.gravity)
+    own = np.zeros((n, n))
+    for j in range(n):
+        index, _ = free.parts[0][j]
+        rows = np.vstack([part[j][1] for part in free.parts])
+        k = len(index)
+        Q, _ = np.linalg.qr(rows[:, :k])
+        y = rows[:, k + 1:k + 1 + n]
+        own[j] = np.log(np.maximum(np.linalg.norm(y - Q @ (Q.T @ y), axis=0), 1e-9)
+                        / np.maximum(np.linalg.norm(y, axis=0), 1e-300))
+    costs.append(own)
+    ratio, error = arm.factors
+    costs.append(-np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(
+        ratio > 0, 1.0, 0.2))
+    orders = {tuple(linear_sum_assignment(c)[1].tolist()) for c in costs}
+    for order in list(orders):
+        cycles = _cycles(order)
+        for cycle in cycles if len(cycles) > 1 else ():
+            orders.add(tuple(order[j] if j in cycle else j for j in range(n)))
+    for pair in combinations(range(n), 2):
+        orders.add(tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n)))
+    for order in sorted(orders - {tuple(range(n))}):
+        moved = [j for j in range(n) if order[j] != j]
+        if not arm.moved[moved].all():
+            continue
+        target = np.sum([arm.column(1 + k, [j]) for j, k in enumerate(order)], axis=0)
+        words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
+        yield Alternative(f'the efforts are permuted: the column of {words}', moved,
+                          replace(arm.plain, target=target))
+
+
+def _cycles(order: Sequence[int]) -> list[list[int]]:
+    """Return the cycles of a permutation that are longer than one."""
+    out: list[list[int]] = []
+    for start in range(len(order)):
+        if order[start] != start and not any(start in cycle for cycle in out):
+            cycle = [start]
+            while order[cycle[-1]] != start:
+                cycle.append(int(order[cycle[-1]]))
+            out.append(cycle)
+    return out
+
+
+def _scaled(arm: Arm, factors: np.ndarray) -> Change:
+    """Return the Change of efforts that are ``factors`` (n,) times torques."""
+    scale = 1.0 / factors
+    return replace(arm.plain, target=scale[:, None] * arm.measured, scale=scale)
+
+
+def units(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of all joints times one factor."""
+    factors, sure = _factors(arm)
+    if sure.any():
+        factor = float(np.exp(np.median(np.log(np.abs(factors[sure])))))
+        unit = (' (N mm, or mN m)' if abs(np.log(factor / 1e3)) < 0.7 else
+                ' (motor currents?)' if factor < 1.0 else '')
+        if abs(np.log(factor)) * np.sqrt(sure.sum()) > np.log(DESCRIBED):
+            yield Alternative(
+                f'the efforts of all joints are about {factor:.3g} times torques{unit}',
+                range(arm.count), _scaled(arm, np.full(arm.count, factor)))
+
+
+def _factors(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n,) efforts over described torques, and where this is known."""
+    ratio, error = (np.diagonal(x) for x in arm.factors)
+    sure = error < 0.3 * np.abs(ratio)
+    return np.where(sure, ratio, np.median(ratio[sure]) if sure.any() else 1.0), sure
+
+
+def percent(arm: Arm) -> Iterator[Alternative]:
+    """Yield efforts in percent of the limits."""
+    limits = arm.data.robot.effort
+    if arm.described and np.all(limits > 0):
+        if np.abs(np.log(100.0 / limits)).max() > np.log(UNIT):
+            yield Alternative('the efforts are percent of the limits', range(arm.count),
+                              _scaled(arm, 100.0 / limits))
+
+
+def currents(arm: Arm) -> Iterator[Alternative]:
+    """Yield efforts that are no torques: a factor of either sign for each joint."""
+    factors, sure = _factors(arm)
+    size = np.log(np.abs(factors[sure]))
+    if sure.sum() > 1 and np.median(np.abs(size - np.median(size))) > np.log(UNIT):
+        yield Alternative('the efforts are no torques: every joint has a gain of its own, as '
+                          'motor currents have', range(arm.count), _scaled(arm, factors))
+
+
+def gains(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of one joint times a factor."""
+    judge, own = arm.free_bodies(arm.gravity), np.diagonal(arm.factors[0])
+    for j in np.flatnonzero(arm.moved).tolist():
+        rest = arm.measured * (np.arange(arm.count) != j)[:, None]
+        size = float(judge.sizes(replace(arm.plain, target=rest), [arm.column(0, [j])], 100.0)[0])
+        factors = [1.0 / max(size, 1e-3), own[j]]
+        for factor in (*factors, np.sqrt(max(factors[0] * factors[1], 0.0))):
+            if factor > 0.0:
+                yield Alternative(
+                    f'the effort of {arm.names[j]} is {factor:.3g} times what the other joints '
+                    'say of the same bodies', [j],
+                    _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)),
+                    small=abs(np.log(factor)) < np.log(GAIN))
+
+
+def late(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of all joints late or early."""
+    delay, words = _delay(arm, range(arm.count))
+    yield Alternative(f'the efforts are about {words} the motion', range(arm.count), replace(
+        arm.plain, target=arm.measured + delay * arm.column(arm.rate)),
+        WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+        small=abs(delay) < LATE or _friction_lags(arm, range(arm.count), delay))
+
+
+def one_late(arm: Arm) -> Iterator[Alternative]:
+    """Yield the efforts of a joint late or early, by far more than those of any other."""
+    delays = np.array([_delay(arm, [j])[0] for j in range(arm.count)])
+    for j in np.flatnonzero(arm.moved).tolist():
+        delay, words = _delay(arm, [j])
+        if abs(delay) > 3.0 * np.abs(np.delete(delays, j)).max(initial=0.0):
+            yield Alternative(
+                f'the efforts of {arm.names[j]} are {words} its motion and the other joints', [j],
+                replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, [j])),
+                WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+                small=abs(delay) < LATE_ALONE or _friction_lags(arm, [j], delay))
+
+
+def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> tuple[float, str]:
+    """Return the delay [s] of the efforts of ``joints``, and it in words."""
+    judge = judge or arm.free_bodies(arm.gravity)
+    delay = float(judge.sizes(arm.plain, [arm.column(arm.rate, joints)], 0.05)[0])
+    return delay, f'{1e3 * abs(delay):.0f} ms {"behind" if delay > 0 else "ahead of"}'
+
+
+def _friction_lags(arm: Arm, joints: Sequence[int], delay: float) -> bool:
+    """
+    Return whether friction that grows with the load takes most of a ``delay`` [s].
+
+    Both change efforts by what is odd in the speed (Bittencourt and Gunnarsson 2012).
+    """
+    return abs(_delay(arm, joints, arm.loaded_friction)[0]) < HALF * abs(delay)
