@@ -17,9 +17,9 @@ from .judges import Change, described_judge, FreeBodies, Judge, ONCE
 from .thresholds import BEST
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
-from ..identification.choose.choice import log_ratio, resting_columns
+from ..identification.choose.choice import log_ratio
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.systems import Systems
+from ..identification.reduce.systems import resting_columns, Systems
 from ..identification.reduce.wide_factor import WideFactor
 
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]

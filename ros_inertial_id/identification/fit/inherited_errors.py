@@ -34,6 +34,7 @@ from ...estimation.problem import (bread, effective_standard_deviation, Estimate
                                    Problem, solved_weights)
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
+from ...methods.capabilities import Calibrated, NoisyMotion
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
@@ -47,6 +48,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
 
     data : of a method that is Calibrated
     """
+    assert isinstance(data.method, Calibrated)
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
     sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
@@ -277,6 +279,7 @@ def noise_gram(data: Dataset, base: BaseParameters,
     base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
+    assert isinstance(data.method, NoisyMotion)
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
     for robot, observation in data.pairs():
         for rows, noisy, times in data.method.noisy_rows(observation, robot, base.parameters):

@@ -61,8 +61,8 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     number = distinct_stretches(q, v, t, STRETCHES)
     squares = ((v / np.maximum(v.std(0), 1e-12)) ** 2,
                ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2)
-    count = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
-    speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / count for x in squares)
+    samples = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
+    speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / samples for x in squares)
     return Numbers(number.astype(np.int8), stride), speed, distance
 
 
