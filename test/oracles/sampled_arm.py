@@ -82,7 +82,8 @@ def truth(urdf, columns, seed=0):
         kind, body = name.rstrip('0123456789'), int(name[len(name.rstrip('0123456789')):]) - 1
         out = np.zeros((200, n))
         friction = {'fv': v, 'fc': np.sign(v), 'off': np.ones_like(v), 'Ia': a,
-                    'ks': q, 'fl': np.abs(torque(urdf, q, v, a)) * np.sign(v), 'fp': np.sign(v) * np.abs(v) ** (2.0 / 3.0)}
+                    'ks': q, 'fl': np.abs(torque(urdf, q, v, a)) * np.sign(v),
+                    'fp': np.sign(v) * np.abs(v) ** (2.0 / 3.0)}
         if kind in friction:
             out[:, body] = friction[kind][:, body]
         else:

@@ -48,7 +48,8 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
         count = sum(len(state.t) for _, state in data.states(training=True))
         return (Numbers(fold_of(np.arange(count), count, data.seconds()).astype(np.int8), 1), none,
                 none) if count else None
-    stride, done, motion = -(-data.samples(training=True) // LOOKED_AT), 0, []
+    stride, done = -(-data.samples(training=True) // LOOKED_AT), 0
+    motion: list[list[np.ndarray]] = []
     for robot, state in data.states(training=True):
         ranges = data.method.validity_range(state, robot).values()
         thin = slice((-done) % stride, None, stride)
@@ -61,8 +62,8 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     number = distinct_stretches(q, v, t, STRETCHES)
     squares = ((v / np.maximum(v.std(0), 1e-12)) ** 2,
                ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2)
-    samples = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
-    speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / samples for x in squares)
+    counts = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
+    speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / counts for x in squares)
     return Numbers(number.astype(np.int8), stride), speed, distance
 
 
