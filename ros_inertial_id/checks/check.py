@@ -85,7 +85,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
             findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    if masks(findings) != before:
+    if wide is None or masks(findings) != before:
         data = wide = None
     return checkup_of(findings, (share,), **rms), data, wide
 
@@ -244,8 +244,8 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
                           if moved}
                    for name, values in (('torque', torque), ('residual', residual),
                                         ('nominal', nominal if arm.described else torque),
-                                        ('noise', _noise(arm)))}, *(
-                                            (data, arm.wide) if asked is data else (None, None))
+                                        ('noise', _noise(arm)))}, data, (
+                                            arm.wide if asked is data else None)
 
 
 def _arm(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:
