@@ -80,7 +80,7 @@ class Judge:
             self.parts.append(own)
 
     def stacked(self, stretches: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the triangle of [columns | extras of each group | the prior's] of ``stretches``."""
+        """Return the triangle of [columns | extras by group | prior's target] of ``stretches``."""
         P, e, width = self.size, self.extras, self.size + len(self.names) * self.extras + 1
         blocks = [np.insert(self.prior, [P] * (width - P - 1), 0.0, axis=1)]
         for j, sd in enumerate(self.sd):
