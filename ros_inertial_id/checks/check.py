@@ -85,7 +85,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
             findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    if wide is None or masks(findings) != before:
+    if masks(findings) != before:
         data = wide = None
     return checkup_of(findings, (share,), **rms), data, wide
 
@@ -218,9 +218,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         arm = _arm(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
-            found, rms, read, wide = _models(without_bad(recording, touched)[0], options, method,
-                                             urdf, model, signals)
-            return [*found, *touched], rms, read, wide
+            found, rms, *read = _models(without_bad(recording, touched)[0], options, method, urdf,
+                                        model, signals)
+            return [*found, *touched], rms, read[0], read[1]
         found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
@@ -240,12 +240,11 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
     torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.
-    return found, {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
-                          if moved}
-                   for name, values in (('torque', torque), ('residual', residual),
-                                        ('nominal', nominal if arm.described else torque),
-                                        ('noise', _noise(arm)))}, data, (
-                                            arm.wide if asked is data else None)
+    rms = {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
+                  if moved}
+           for name, values in (('torque', torque), ('residual', residual), ('noise', _noise(arm)),
+                                ('nominal', nominal if arm.described else torque))}
+    return found, rms, data, arm.wide if asked is data else None
 
 
 def _arm(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:

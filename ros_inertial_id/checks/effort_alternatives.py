@@ -9,7 +9,7 @@ import numpy as np
 from .arm import Alternative, Arm
 from .finding import DOUBTFUL, WRONG
 from .judges import Change, Judge
-from .thresholds import ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, SURE, TOO_LATE, UNIT
+from .thresholds import (ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, SURE, TOO_LATE, UNIT)
 
 
 def negated(arm: Arm) -> Iterator[Alternative]:

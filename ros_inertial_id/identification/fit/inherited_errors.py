@@ -34,7 +34,6 @@ from ...estimation.problem import (bread, effective_standard_deviation, Estimate
                                    Problem, solved_weights)
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
-from ...methods.capabilities import Calibrated, NoisyMotion
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
@@ -48,7 +47,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
 
     data : of a method that is Calibrated
     """
-    assert isinstance(data.method, Calibrated)
+    method: Any = data.method
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
     sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
@@ -61,8 +60,8 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     for robot, observation, own in zip(data.robots, data.observations, sensitivities):
         others = [replace(observation, motion=m) for s in own for m in s.motions]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
-            calibrated = data.method.calibrated_rows(states[0], robot)
-            moved = (data.method.regress(state, robot, base.parameters) for state in states)
+            calibrated = method.calibrated_rows(states[0], robot)
+            moved = (method.regress(state, robot, base.parameters) for state in states)
             for other, *blocks in zip(calibrated, *moved):
                 joined.accumulate(other, blocks, own, place)
         place += len(others)
@@ -279,10 +278,10 @@ def noise_gram(data: Dataset, base: BaseParameters,
     base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
-    assert isinstance(data.method, NoisyMotion)
+    method: Any = data.method
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
     for robot, observation in data.pairs():
-        for rows, noisy, times in data.method.noisy_rows(observation, robot, base.parameters):
+        for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
             drawn = True
             for one, other in zip(rows.groups, noisy.groups):
                 where = place[one.columns]
