@@ -1,14 +1,15 @@
 """
 Checkup: what is wrong with a recording, found before its numbers are trusted.
 
-    recordings -> signals -> signal checks -> masks -> wide factor -> causes -> findings -> verdict
+    recording -> signals -> signal checks -> masks -> wide factor -> contacts, causes -> verdict
 
-Two families.  *Signal checks* (``signal_values``, ``signal_samples``) need the channels and the
-limits of the description: units, signs, stamps, repeated, frozen, clipped and isolated samples.
-*Causes* are rows of the table ``CHECKS`` in ``causes``: every alternative is another combination
-of the columns of the wide factor that the identification uses, too, and is judged by stretches of
-the motion that are left out (``judges``).  What no alternative explains stays in the residual, and
-the verdict says so.  All thresholds stand in ``thresholds``.
+*Signal checks* (``signal_values``, ``signal_samples``) need the channels and the limits of the
+description: units, signs, stamps, repeated, frozen, clipped and isolated samples.  *Model checks*
+ask the wide factor that the identification goes on with: ``causes`` is a table of what could be
+wrong, as changed columns (``effort_alternatives``, ``other_alternatives``), which two judges
+(``judges``) compare on stretches left out; ``contacts`` and ``long_pushes`` look at residuals over
+time, ``velocity_kind`` at which velocities predict.
+What no cause explains stays in the residual, and the verdict (``finding``) says so.
 
-A check is one function and one line in the table.
+A check is one function and one line in a table ``CHECKS``; all thresholds stand in ``thresholds``.
 """

@@ -221,9 +221,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         arm = _arm(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
-            found, *others = _models(without_bad(recording, touched)[0], options, method, urdf,
-                                     model, signals)
-            return ([*found, *touched], *others)  # type: ignore[return-value]
+            found, rms, read, wide = _models(without_bad(recording, touched)[0], options, method,
+                                             urdf, model, signals)
+            return [*found, *touched], rms, read, wide
         found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])

@@ -80,11 +80,7 @@ class Judge:
             self.parts.append(own)
 
     def stacked(self, stretches: Sequence[int] | np.ndarray) -> np.ndarray:
-        """
-        Return the triangle of [columns | extras of every group | target of the prior].
-
-        stretches : numbers of those whose rows it is of
-        """
+        """Return the triangle of [columns | extras by group | prior's target] of ``stretches``."""
         P, e, width = self.size, self.extras, self.size + len(self.names) * self.extras + 1
         blocks = [np.insert(self.prior, [P] * (width - P - 1), 0.0, axis=1)]
         for j, sd in enumerate(self.sd):
@@ -120,7 +116,7 @@ class Judge:
         return out
 
     def solve(self, stacked: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return the solutions (P, W) of ``targets`` (n, e, W) by a triangle ``stacked``."""
+        """Return the solutions (P, W) of ``targets`` (n, e, W) in a ``stacked`` triangle."""
         P = self.size
         right = stacked[:P, P:-1] @ targets.reshape(-1, targets.shape[2]) + stacked[:P, -1:]
         return solve_triangular(stacked[:P, :P], right, check_finite=False)

@@ -39,7 +39,7 @@ from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
-TOO_LARGE = 0.9  # relative residual: gravity explains nothing
+NOTHING = 0.9  # relative residual beyond which gravity explains nothing
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
@@ -101,7 +101,7 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         data, systems = aligned_systems(data, Passes())
         search = _Search(data, systems.wide)
         best, antipode = search.minima()
-        if best.relative > TOO_LARGE:
+        if best.relative > NOTHING:
             raise EstimationError('no direction of gravity explains the torques',
                                   found=f'a residual of {100 * best.relative:.0f} %',
                                   do='check the efforts first: inertial-id check')
@@ -208,10 +208,10 @@ class _Search:
 
         sd : {group: deviation of its rows}, ones by default; prior : rows about the parameters
         """
-        params, count = self._solved(self._factors(direction), sd, prior)[0], len(self.base)
+        params = self._solved(self._factors(direction), sd, prior)[0]
         for _ in range(STEPS):
-            across = tangent(direction)
-            x, J = self._solved(self._factors(direction, params, across), sd, prior)
+            across, count = tangent(direction), len(params)
+            x, covariance = self._solved(self._factors(direction, params, across), sd, prior)
             params, angles = x[:count], x[count:]
             size = float(np.linalg.norm(angles))
             if size < SMALL:
@@ -220,13 +220,13 @@ class _Search:
         factors = self._factors(direction)
         squares = {name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)
                    for name, g in factors.groups.items()}
-        return _Minimum(direction, np.linalg.pinv(J.T @ J), params, squares, float(np.sqrt(
+        return _Minimum(direction, covariance, params, squares, float(np.sqrt(
             sum(squares.values()) / sum(g.target() ** 2 for g in factors.groups.values()))))
 
     def _cost(self, direction: np.ndarray) -> float:
         factors = self._factors(direction)
-        params = self._solved(factors, None, None)[0]
-        return float(sum(g.residual(params) ** 2 for g in factors.groups.values()))
+        params = self._solved(factors)[0]
+        return sum(g.residual(params) ** 2 for g in factors.groups.values())
 
     def _factors(self, direction: np.ndarray, params: np.ndarray | None = None,
                  across: np.ndarray | None = None) -> RFactors:
@@ -238,18 +238,15 @@ class _Search:
             columns = np.hstack([columns, self.wide.tilts(beta, self.magnitude * across)])
         return self.wide.total.combine(columns)
 
-    def _solved(self, factors: RFactors, sd: Mapping[str, float] | None,
-                prior: tuple[np.ndarray, np.ndarray] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the solution, and what of columns after the base its own do not explain."""
+    def _solved(self, factors: RFactors, sd: Mapping[str, float] | None = None,
+                prior: tuple[np.ndarray, np.ndarray] | None = None
+                ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solution (b,) with angles behind it, and the covariance of the last two."""
         A, y, _ = factors.system(sd)
-        count = len(self.base)
+        angles = A.shape[1] - len(self.base)
         if prior is not None:
-            rows = np.pad(prior[0], ((0, 0), (0, A.shape[1] - count)))
-            A, y = np.vstack([A, rows]), np.concatenate([y, prior[1]])
-        scale = np.append(self.base.prior_sd, np.ones(A.shape[1] - count))
-        U, s, Vt = np.linalg.svd(A[:, :count] * scale[:count], full_matrices=False)
-        U, s, Vt = U[:, s > SEEN * s[0]], s[s > SEEN * s[0]], Vt[s > SEEN * s[0]]
-        J = A[:, count:] - U @ (U.T @ A[:, count:])
-        angles = np.linalg.lstsq(J, y - U @ (U.T @ y), rcond=None)[0]
-        params = scale[:count] * (Vt.T @ (U.T @ (y - A[:, count:] @ angles) / s))
-        return np.append(params, angles), J
+            A = np.vstack([A, np.pad(prior[0], ((0, 0), (0, angles)))])
+            y = np.concatenate([y, prior[1]])
+        scale = np.append(self.base.prior_sd, np.ones(angles))
+        inverse = scale[:, None] * np.linalg.pinv(A * scale, rcond=SEEN)
+        return inverse @ y, inverse[-2:] @ inverse[-2:].T

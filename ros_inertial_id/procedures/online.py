@@ -11,7 +11,7 @@ learning begins anew with it.  What is old may be forgotten, exponentially in ti
 
 Of a bag that has ended the estimate differs from the identification's: LAG at its ends is not
 learnt from, and stretches are pieces of time, so that errors are those of other stretches and
-among models that predict alike another may be chosen.
+another of models that predict alike may be chosen.
 """
 
 from dataclasses import dataclass, replace
@@ -118,12 +118,12 @@ class OnlineIdentification:
                 return None
             while (taken := self._live.take()) is not None:
                 self._learn(taken[1])
-            if not self._factors.seconds:  # the filter sees LAG to both sides
-                self.waiting = f'{2 * LAG:.0f} s of all topics without a gap'
+            if not self._factors.moves:  # the filter sees LAG to both sides
+                self.waiting = f'motion in {2 * LAG:.0f} s of all topics without a gap'
                 return None
             try:
                 return self._estimate()
-            except EstimationError as error:  # too few samples yet
+            except (EstimationError, np.linalg.LinAlgError) as error:  # too few samples yet
                 self.waiting = str(error)
                 return None
 

@@ -57,9 +57,10 @@ class Candidate:
 
     def words(self) -> str:
         """Return what it consists of, in words."""
-        widths = {f'{p.law} {p.nonlinear:g}' for p in self.constants.values() if p.nonlinear}
+        widths = {f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
+                  for p in self.constants.values() if p.nonlinear}
         laws = [law for law in self.extras if law != GRAVITY]
-        return ', '.join([*sorted(widths)[:2], ' and '.join(laws) or 'no further friction law',
+        return ', '.join([*sorted(widths), ' and '.join(laws) or 'no further friction law',
                           'gravity as the torques show it' if GRAVITY in self.extras
                           else 'gravity as given'])
 

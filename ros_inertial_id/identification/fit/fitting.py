@@ -229,7 +229,7 @@ def _solution(data, choice, system, estimates, refined, given):
     """Return the Solution with one covariance: rows, stretches, constants, choice."""
     (problem, stretches), (free, links, inherited) = system, estimates
     base, count = problem.base, len(problem.base) - 2 * choice.tilted
-    # Another estimator that is asked for by itself has the errors that belong to it.
+    # An estimator that is asked for by itself has the errors that belong to it.
     by_stretches = isinstance(data.method, JointMotion) and (
         links is not None or data.options.estimator == 'ridge')
     estimate, tilt = links.estimate if links else free, None
