@@ -27,6 +27,7 @@ from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
+from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
@@ -288,7 +289,7 @@ def _resting(arm: Arm, severity: str) -> list[Finding]:
 
 def _late(arm: Arm) -> list[Finding]:
     """Return a Finding where the identification reads the efforts at other times than stamped."""
-    data, _ = aligned(arm.data, arm.systems, wide_factor)
+    data, _ = aligned(arm.data, Systems(arm.wide, arm.gravity), wide_factor)
     summary = data.observations[0].summary
     delay = summary.get('time_offset', 0.0) - arm.data.observations[0].summary.get(
         'time_offset', 0.0)

@@ -32,6 +32,8 @@ from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
 from ...methods.contract import Method
 
+SPAN = 5  # training samples, of ten to a period of the cutoff
+
 
 @dataclass(frozen=True)
 class WideFactor:
@@ -242,7 +244,7 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
         pulled = np.isin(keep, heavy)
         slopes = method.gravity_slopes(state, robot, pulled)
     if joints:
-        rate = np.gradient(state.tau, state.t, axis=0) if len(state.t) > 1 else 0.0 * state.tau
+        rate = _rate(state.t, state.tau)
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):
@@ -262,6 +264,18 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
             groups.append(RowGroup(g.name, g.unit, np.concatenate(columns),
                                    np.concatenate(W).T, g.y, g.y_raw))
         yield RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def _rate(t: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """
+    Return the rate (N, n) of efforts over about a period of the cutoff.
+
+    Motion ends at a third of the cutoff: over a whole period of it little of its rate is lost, and
+    most of that of the noise, which would make a delay too small.
+    """
+    k = np.arange(len(t))
+    first, last = np.maximum(k - SPAN, 0), np.minimum(k + SPAN, len(t) - 1)
+    return (tau[last] - tau[first]) / np.maximum(t[last] - t[first], 1e-9)[:, None]
 
 
 def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:
