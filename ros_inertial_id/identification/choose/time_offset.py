@@ -27,7 +27,7 @@ from ...methods.capabilities import JointTorques
 
 LIMIT = 0.05   # [s] searched on both sides
 SIGNIFICANT = 4.0  # standard errors
-ROUNDS = 2     # of efforts read at other times
+ROUNDS = 3     # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
 
 
@@ -64,7 +64,8 @@ def aligned(data: Dataset, systems: Systems,
     first, total = find_time_offset(data, systems), 0.0
     found = first
     for _ in range(ROUNDS):
-        if not found.significant or abs(total + found.value) > LIMIT:
+        beyond = abs(found.value) > found.standard_error if total else found.significant
+        if not beyond or abs(total + found.value) > LIMIT:
             break
         total += found.value
         data = data.observed([with_time_offset(o, found.value) for o in data.observations])
