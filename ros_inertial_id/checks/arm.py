@@ -139,7 +139,8 @@ class Arm:
         """Return the judge to whom friction may grow with the load, too."""
         more = [k for k, p in enumerate(self.systems.parameters) if p.law and LAWS[p.law].loaded
                 and self.moved[self.names.index(p.owner)]]
-        return FreeBodies(self.systems, np.union1d(self.places, more), self.extras, self.gravity)
+        places = np.union1d(self.places, np.array(more, int))
+        return FreeBodies(self.systems, places, self.extras, self.gravity)
 
     def rms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (n,) of efforts, and of what free and described bodies leave of them [N m, N]."""

@@ -80,9 +80,7 @@ def _both(arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
 
 
 def causes(arm: Arm) -> tuple[list[Finding], np.ndarray, Change]:
-    """
-    Return the Finding of the strongest cause, or none, left-out errors beside it, and its Change.
-    """
+    """Return the Finding of the strongest cause or none, errors beside it, and its Change."""
     plain, tried = arm.as_recorded, _tried(arm)
     best = [_fewest(arm, [x for x in tried if x.check is check])
             for check in dict.fromkeys(x.check for x in tried)]

@@ -35,7 +35,7 @@ from ..methods.capabilities import JointTorques
 
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
-ENOUGH = 1500  # samples that show causes, of velocities that are not those identified with
+ENOUGH = 1000  # samples that show causes, of velocities that are not those identified with
 LATE_ALL = 'effort delayed'
 EXPLAINED = ('description of another robot', LATE_ALL)
 RESTING = 'joints at rest'

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .thresholds import BEST
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
@@ -25,7 +26,6 @@ from ..estimation.problem import Problem
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
 from ..identification.fit.fitting import with_angles
 from ..identification.reduce.systems import Systems
-from .thresholds import BEST
 
 SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch
 ONCE = slice(-4, None)  # of the sets that are left out: these hold every stretch once
@@ -108,7 +108,7 @@ class Judge:
         return self.stacked(range(len(self.parts)))
 
     def targets(self, changes: Sequence[Change]) -> np.ndarray:
-        """Return the targets (n, e, W) of ``changes`` less what described bodies say."""
+        """Return targets of ``changes``, shape (n, e, W), less what described bodies say."""
         out = np.stack([c.target for c in changes], axis=2)
         if self.described:
             out[:, -4] -= 1.0
@@ -132,7 +132,7 @@ class Judge:
 
     def errors(self, x: np.ndarray, changes: Sequence[Change],
                stretches: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return squared errors (W, stretches, n) of x (P, W), at least BEST of the efforts."""
+        """Return squared errors of x, shape (W, stretches, n), at least BEST of the efforts."""
         out = np.empty((len(changes), len(stretches), len(self.names)))
         targets, last = self.targets(changes), 1 + self.wide.joints
         for row, s in enumerate(stretches):

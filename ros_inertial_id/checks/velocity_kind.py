@@ -23,7 +23,7 @@ from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.joints.observation import with_cutoff
 
-ENOUGH = 1000     # samples that tell which kind is better
+ENOUGH = 800      # samples that tell which kind is better
 PLAIN = {'friction': tuple(name for name, law in LAWS.items() if law.always or law.has_width
                            and law.tried), 'coulomb_width': 0.03}
 NOT_USED, USED = 'velocity not used', 'velocity used'

@@ -214,3 +214,13 @@ def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():
     recording = replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
                         robot_description=urdf)
     assert 'wrong mounting' not in [f.name for f in check([recording], OPTIONS).checks]
+
+
+def test_laws_that_are_named_and_a_mounting_that_is_given_change_no_cause(arm):
+    named = replace(OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'),
+                    mounting='upright')
+    assert [f for f in check([arm], named).checks if f.severity != NOTE] == []
+    late = check([_efforts(arm, lambda tau: np.roll(tau, 4, axis=0))], named)
+    assert [f.name for f in late.checks if f.severity != NOTE] == ['effort delayed']
+    negated = check([_efforts(arm, lambda tau: -tau)], named)
+    assert [f.name for f in negated.checks if f.severity == WRONG] == ['effort negated']

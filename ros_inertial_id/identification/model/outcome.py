@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..identified_model import IdentifiedModel, plain
 from ..fit.fitting import Solution
+from ..identified_model import IdentifiedModel, plain
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters
 from ... import __version__
@@ -21,9 +21,7 @@ from ...methods.contract import Robot
 
 
 def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
-    """
-    Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement.
-    """
+    """Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement."""
     data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
     free = solution.free if solution.consistent else None
     return IdentifiedModel(

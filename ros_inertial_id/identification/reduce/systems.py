@@ -134,7 +134,7 @@ class Systems:
 
     def solution(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
         """
-        Return the solution (size + 2,) of chosen columns for what was measured.
+        Return the solution of chosen columns for what was measured, (size + 2,).
 
         stacked : triangle of ``stacked`` with the usual targets; places : (k,) of the columns
         """
@@ -157,9 +157,10 @@ class Systems:
     def errors(self, x: np.ndarray, stretches: Sequence[int] | np.ndarray,
                only: int | None = None, offset: float = 0.0) -> np.ndarray:
         """
-        Return squared errors (stretches, groups, k) of solutions x (size + 2, k), unweighted.
+        Return squared errors of solutions x, of shape (stretches, groups, k), unweighted.
 
-        only : of this group alone, the others zero; offset : [s] by which efforts are late
+        x : (size + 2, k); only : of this group alone, the others zero
+        offset : [s] by which efforts are late
         """
         out = np.zeros((len(stretches), len(self.names), x.shape[1]))
         for j, (index, A) in enumerate(self._rows):
