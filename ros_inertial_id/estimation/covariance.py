@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri, polygamma, psi, stdtrit
 
-from .problem import effective_standard_deviation, Estimate, Problem
+from .estimators import effective_standard_deviation, Estimate, Problem
 from .r_factors import RFactors
 
 FEWEST = 8

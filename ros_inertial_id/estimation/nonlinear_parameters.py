@@ -20,9 +20,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from .base_parameters import BaseParameters
-from .estimators import params_of, ridge
-from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
-                      reciprocal_condition)
+from .estimators import (effective_standard_deviation, FULL_RANK, group_standard_deviation,
+                         params_of, Problem, reciprocal_condition, ridge)
 from .r_factors import RFactors, triangle
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter

@@ -2,11 +2,7 @@
 Residuals: measured minus predicted torque, collected block by block, and how they are correlated.
 
 Rows of a filtered signal are not independent, so they carry less than their number (integrated
-autocorrelation time; Geyer 1992, initial positive sequence).  The noise of differentiated
-positions grows with frequency: where the motion is there is far less of it than the residual's
-size and correlation time let one expect, and the spectrum of the residual itself says how much,
-cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s') B^-T with its autocovariance gamma, tapered
-(Newey and West 1987; Priestley 1981, ch. 6).
+autocorrelation time; Geyer 1992, initial positive sequence).
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,11 +13,6 @@ import numpy as np
 from scipy import fft
 
 from ..dynamics.regressor import RegressorBlock
-
-FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
-# Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
-# spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
-REACH = 8.0
 
 
 @dataclass
@@ -145,15 +136,6 @@ def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np
     sums[name] = total, count
 
 
-def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return sums (N,) of products at lags 0 to N - 1 of series (N, R), mean, and pairs (N,).
-
-    errors : (N, R), samples first
-    """
-    return autocovariances(errors.T).mean(0), np.arange(len(errors), 0, -1)
-
-
 def autocovariances(errors: np.ndarray) -> np.ndarray:
     """Return sums (R, N) of products at lags 0 to N - 1 of series ``errors`` (R, N)."""
     size = errors.shape[-1]
@@ -173,51 +155,3 @@ def correlation_time(rho: np.ndarray) -> float:
     stop = np.flatnonzero(sums <= 0.0)
     sums = sums[:stop[0]] if stop.size else sums
     return float(max(1.0, 2.0 * sums.sum() - 1.0))
-
-
-def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
-    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
-    from scipy.signal.windows import parzen  # costs more than most identifications: when needed
-    times, out = residuals.correlation(), {}
-    for name, (total, pairs) in residuals.covariances.items():
-        L = int(min(REACH * times[name], len(total) - 1))
-        # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
-        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
-        out[name] = np.concatenate([half[:0:-1], half])
-    return out
-
-
-def score_covariance(pairs: Iterable[tuple[RegressorBlock, RegressorBlock]],
-                     gamma: Mapping[str, np.ndarray], standard_deviation: Mapping[str, float],
-                     place: np.ndarray) -> np.ndarray:
-    """
-    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
-
-    pairs : (block, block of the instruments Z) in order of time, see Problem; for least squares
-        both are the same; gamma : of ``tapered_autocovariances``
-    place : column -> row of the result, -1: none
-    standard_deviation : group -> of its rows [unit of the group]
-    """
-    from scipy.signal import oaconvolve
-    size = int(place.max()) + 1
-    out = np.zeros((size, size))
-    for block, other in pairs:
-        for g, h in zip(block.groups, other.groups):
-            where = place[g.columns]
-            seen = np.flatnonzero(where >= 0)
-            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
-            L = len(gamma[g.name]) // 2
-            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
-            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
-    return (out + out.T) / 2
-
-
-def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """
-    Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding.
-
-    covariance : (m, m); rows : (m, k)
-    """
-    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    w, V = np.linalg.eigh(covariance / size / size[:, None])
-    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])

@@ -21,7 +21,7 @@ from .mapped_bags import Mapped
 from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.problem import prior_rows
+from ..estimation.estimators import prior_rows
 from ..identification.identified_model import IdentifiedModel
 from ..identification.passes import some
 from ..identification.prepare.robot import check_robot

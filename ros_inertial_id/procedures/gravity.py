@@ -23,7 +23,7 @@ from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.gravity import across_gravity, DIRECTIONS, sphere, tangent, turned
 from ..estimation.nonlinear_parameters import one_alternative
-from ..estimation.problem import prior_rows
+from ..estimation.estimators import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit

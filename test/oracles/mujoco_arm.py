@@ -95,7 +95,7 @@ def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
 
 def problem(urdf, options, t, q, v, a, tau, folds=1):
     """
-    Return (Problem with ``read``, list of Informations of ``folds`` stretches) of exact motion.
+    Return (Problem, list of RFactors of ``folds`` stretches) of exact motion.
 
     Columns are those of serial_arm with ``options``; of alternatives the first.
     """
@@ -128,4 +128,4 @@ def problem(urdf, options, t, q, v, a, tau, folds=1):
     total = parts[0]
     for part in parts[1:]:
         total = total.merge(part)
-    return Problem(total, base, {}, read), parts
+    return Problem(total, base, {}), parts

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .inherited_errors import inherited_errors, motion_noise, MotionNoise, without_noise
 from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, grid_of, structure_of
@@ -24,14 +23,14 @@ from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
 from ...estimation.covariance import robust_errors
-from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
+from ...estimation.estimators import (Estimate, ESTIMATORS, params_of, Problem, two_step,
+                                      weighted)
 from ...estimation.gravity import across_gravity, turned
 from ...estimation.nonlinear_parameters import refine_nonlinear
-from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import (Calibrated, JointMotion, JointTorques, KnownMass,
-                                     NoisyMotion, UnfilteredTorque)
+from ...methods.capabilities import (EstimateOfRows, JointMotion, JointTorques, KnownMass,
+                                     OwnErrors)
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -122,18 +121,9 @@ def fit(data: Dataset, choice: Choice,
         refined = None
         if choice.joint_by_joint:
             problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
-        noise, problem = _with_correlation(data, problem, choice, residuals)
-        free = ESTIMATORS[data.options.estimator](problem)
-        inherited = (inherited_errors(data, problem.base, free)
-                     if isinstance(data.method, Calibrated) else None)
-        if noise:
-            free = noise.with_errors(problem, free)
-        if inherited is not None:
-            free = free.widened(inherited @ inherited.T)
-        if isinstance(data.method, NoisyMotion):
-            free = without_noise(data, problem, free)
-        links = (consistent_links(data, problem, free, inherited, noise)
-                 if consistently else None)
+        problem, rows = _estimated(data, problem, choice, residuals)
+        free, inherited = rows.free, rows.inherited
+        links = consistent_links(data, problem, rows) if consistently else None
         if not choice.tilted:
             break
         assert links is not None
@@ -192,37 +182,18 @@ def _refined(data, wide, choice, problem, stretches):
     return Problem(merge(stretches), base, {}), stretches, refined
 
 
-def _with_correlation(data, problem, choice, residuals):
-    """Return MotionNoise or None, and the Problem with the correlation of its rows."""
+def _estimated(data, problem, choice, residuals):
+    """Return the Problem with the correlation of its rows, and EstimateOfRows."""
+    estimator = ESTIMATORS.get(data.options.estimator, weighted)  # a method may have its own
     if isinstance(data.method, JointTorques):
-        return None, replace(problem, correlation=choice.systems.lasting, **_readers(data))
+        problem = replace(problem, correlation=choice.systems.lasting)
+        return problem, EstimateOfRows(estimator(problem))
     base = problem.base
-    draft = base.standard(params_of(ESTIMATORS[data.options.estimator])(
-        replace(problem, correlation={})))
+    draft = base.standard(params_of(estimator)(problem))
     seen = residuals(data, base.parameters, draft)
-    method = data.method
-    noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                          method.noise(observation, robot, base.parameters, draft)),
-                         base, seen) if isinstance(method, UnfilteredTorque) else None
-    return noise, replace(problem, correlation=seen.correlation(), **_readers(data))
-
-
-def _readers(data: Dataset) -> dict[str, Any]:
-    """Return ``read`` and ``instruments`` of Problem: the training ``data`` once more."""
-    if data.options.estimator != 'instrumental':
-        return {}
-
-    def instruments(parameters):
-        for robot, observation in data.pairs():
-            # The cutoff is three times where the motion ends: a third of it leaves motion, no
-            # noise.
-            followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
-            for state, other in zip(observation.states(training=True),
-                                    followed.states(training=True)):
-                yield from zip(data.method.regress(state, robot, parameters),
-                               data.method.regress(other, robot, parameters))
-
-    return {'read': data.blocks, 'instruments': instruments}
+    problem = replace(problem, correlation=seen.correlation())
+    return problem, (data.method.estimate(data, problem, draft, seen)
+                     if isinstance(data.method, OwnErrors) else EstimateOfRows(estimator(problem)))
 
 
 def _solution(data, choice, system, estimates, refined, given):
@@ -330,30 +301,25 @@ def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
     """Return what gives the base parameters (b,) that predict, for R factors of other rows."""
     problem, data = solution.problem, solution.data
     if solution.consistent is None:
-        estimator = params_of(ESTIMATORS[data.options.estimator])
-        return lambda factors: estimator(replace(problem, factors=factors, instruments=None))
+        estimator = params_of(ESTIMATORS.get(data.options.estimator, weighted))
+        return lambda factors: estimator(replace(problem, factors=factors))
     whole = replace(problem, base=_with_all_links(data, problem.base))
     free = replace(solution.free, system=None)
     values = consistent_values(whole, free, _known(data, whole.base, solution.inherited))
     return lambda factors: whole.base.reduce(values(factors))
 
 
-def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
-                     inherited: np.ndarray | None = None,
-                     noise: MotionNoise | None = None) -> ConsistentLinks:
-    """
-    Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
-
-    inherited : (b, k), and noise of the motion, see identification/fit/inherited_errors.py
-    """
+def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> ConsistentLinks:
+    """Return the ConsistentLinks of an unconstrained estimate by independent ``rows``."""
+    estimate = rows.free
     whole = replace(problem, base=_with_all_links(data, problem.base))
     with one_thread():
-        found = consistent(whole, estimate, _known(data, whole.base, inherited))
+        found = consistent(whole, estimate, _known(data, whole.base, rows.inherited))
     parameters = whole.base.parameters
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
     own = replace(estimate, params=found.params, cov_params=found.cov_params,
                   bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
-    own = noise.under_prior(problem, own, found.prior) if noise else own
+    own = rows.under_prior(problem, own, found.prior)
     return ConsistentLinks(
         found.values[len(parameters) - len(problem.base.parameters):],
         {'loss_percent': found.loss_percent,

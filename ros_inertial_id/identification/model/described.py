@@ -13,7 +13,7 @@ from ...dynamics.friction import law_of, LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...dynamics.robot_model import gravity_from_mounting, RobotModel
 from ...errors import RobotModelError
-from ...estimation.problem import Estimate
+from ...estimation.estimators import Estimate
 from ...estimation.r_factors import one_thread
 from ...methods import METHODS
 

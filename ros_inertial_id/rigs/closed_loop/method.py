@@ -22,14 +22,14 @@ from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
+from ..estimation.noisy_rows import UnfilteredTorque
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
-from ...methods.capabilities import (ClosedLoops, JointMotion, KnownOptions, Live,
-                                     UnfilteredTorque)
+from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
 from ...methods.contract import Method
 from ...options import option
 
