@@ -6,7 +6,6 @@ An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -27,13 +26,11 @@ class Problem:
 
     factors : RFactors about the b base columns; base : BaseParameters
     correlation : group -> how many successive rows carry one independent row's worth (>= 1)
-    grid : nonlinear_parameters.Grid, the columns for all nonlinear parameters tried
     """
 
     factors: RFactors
     base: BaseParameters
     correlation: Mapping[str, float]
-    grid: Any = None
 
 
 @dataclass(frozen=True)
@@ -228,7 +225,8 @@ def ridge(problem: Problem) -> Estimate:
     Kennard 1970): it yields where the data are informative and decides where they are not.
     problem : with the prior of its base parameters
     """
-    return finish(problem, *_ridge(problem), leaning=True)
+    beta, standard_deviation = _ridge(problem)
+    return finish(problem, beta, standard_deviation, leaning=True)
 
 
 def _ridge(problem):

@@ -22,7 +22,6 @@ from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.gravity import across_gravity, DIRECTIONS, sphere, tangent, turned
-from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.estimators import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
@@ -31,7 +30,7 @@ from ..identification.identify import aligned_systems
 from ..identification.passes import Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import any_mounting
-from ..identification.reduce.structure import structure_of
+from ..identification.reduce.structure import one_alternative, structure_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording

@@ -136,7 +136,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
 
     def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
               values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
-        """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion."""
+        """Yield (RegressorBlock, group -> errors (B, R), times); ``values`` : see there."""
         for state, errors, times in noise_errors(observation, robot, parameters, values):
             low = 0
             for block in self.regress(state, robot, parameters):
