@@ -46,7 +46,7 @@ SUBROOMS = {
                 ('__init__',)],
     'identification': [('__init__', 'model_content', 'files'), ('identified_model',),
                        ('settings',), ('prepare',), ('reduce',), ('choose',), ('fit',),
-                       ('judge',), ('model',), ('passes',), ('identify',)],
+                       ('judge',), ('model',), ('identify',)],
     WING: [('__init__',), ('dynamics', 'measurement', 'estimation'), ('bodies',),
            ('closed_loop', 'rigid_body', 'suspended_platform'), ('calibration', 'simulation'),
            ('cli',)],

@@ -17,18 +17,17 @@ import numpy as np
 
 from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
+from ..prepare.mounting import across_gravity, turned
 from ..reduce.structure import at_constants, structure_of
 from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
 from ...estimation.covariance import robust_errors
-from ...estimation.estimators import (Estimate, ESTIMATORS, params_of, Problem, weighted)
-from ...estimation.gravity import across_gravity, turned
+from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import (EstimateOfRows, JointMotion, JointTorques, KnownMass,
-                                     OwnErrors)
+from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass, OwnErrors
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction

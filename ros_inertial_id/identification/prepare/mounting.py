@@ -113,3 +113,30 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
             expected=f"gravity_base as in {model.mounting['gravity_base']}, not "
                      f'{np.round(robot.gravity_base, 3).tolist()}',
             do='identify with a recording under this mounting too')
+
+
+def tangent(direction: np.ndarray) -> np.ndarray:
+    """
+    Return two orthonormal vectors (3, 2) across a unit vector.
+
+    direction : (3,)
+    """
+    Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
+    return Q[:, 1:3]
+
+
+def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """
+    Return a unit vector turned by small angles.
+
+    direction : (3,) unit vector; across : (3, 2) two across it; angles : (2,) towards these [rad]
+    """
+    moved = direction + across @ angles
+    return np.asarray(moved / np.linalg.norm(moved))
+
+
+def across_gravity(gravity: np.ndarray) -> np.ndarray:
+    """Return unit vectors (3, 2) across ``gravity`` (3,), their cross product along it."""
+    direction = gravity / np.linalg.norm(gravity)
+    across = tangent(direction)
+    return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]
