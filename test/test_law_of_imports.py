@@ -50,7 +50,7 @@ SUBROOMS = {
     WING: [('__init__',), ('dynamics', 'measurement', 'estimation'), ('bodies',),
            ('closed_loop', 'rigid_body', 'suspended_platform'), ('calibration', 'simulation'),
            ('cli',)],
-    'measurement': [('recording', 'interpolation', 'spectral', 'signals', 'kalman',
+    'measurement': [('recording', 'sampling', 'signals', 'kalman',
                      'stream_clock', '__init__'),
                     ('bags',),
                     ('joints',), ('live',)],

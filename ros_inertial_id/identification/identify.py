@@ -18,10 +18,10 @@ from .choose.time_offset import aligned
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
-from .judge.validation import explained, Explained, Folds, Outside
+from .judge.validation import Explained, explained, Folds, Outside
 from .model.outcome import model_of
 from .prepare.dataset import Dataset, Progress, read_dataset
-from .prepare.robot import check_robot, with_sums
+from .prepare.mounting import check_robot, with_sums
 from .reduce.structure import Structure
 from .reduce.systems import Systems
 from .reduce.wide_factor import wide_factor, wide_structure, WideFactor

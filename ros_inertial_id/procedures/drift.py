@@ -23,7 +23,7 @@ from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
 from ..identification.identified_model import IdentifiedModel
-from ..identification.prepare.robot import check_robot
+from ..identification.prepare.mounting import check_robot
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import model_columns, Plan, plan_of
 from ..identification.reduce.systems import Systems

@@ -23,10 +23,9 @@ from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
-from ...estimation.covariance import robust_errors
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import merge, one_thread, RFactors
-from ...estimation.residuals import Residuals
+from ...estimation.residuals import Residuals, robust_errors
 from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass, OwnErrors
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left

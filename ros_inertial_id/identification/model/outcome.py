@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..fit.fitting import Solution
-from ..identified_model import IdentifiedModel, plain
+from ..identified_model import IdentifiedModel
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters
 from ... import __version__
@@ -86,7 +86,7 @@ def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
     """Return what a model file says of its ``recordings`` and of the versions at work."""
     import pinocchio
     import scipy
-    return {'recordings': [plain(dict(r.provenance)) for r in recordings],
+    return {'recordings': [dict(r.provenance) for r in recordings],
             'created': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
             'versions': {'ros_inertial_id': __version__, 'python': platform.python_version(),
                          'numpy': np.__version__, 'scipy': scipy.__version__,
