@@ -44,7 +44,7 @@ WING = 'rigs'
 SUBROOMS = {
     'methods': [('contract',), ('capabilities',), ('arm_prediction',), ('serial_arm',),
                 ('__init__',)],
-    'identification': [('__init__', 'model_content', 'files'), ('identified_model',),
+    'identification': [('__init__', 'files'), ('identified_model',),
                        ('settings',), ('prepare',), ('reduce',), ('choose',), ('fit',),
                        ('judge',), ('model',), ('identify',)],
     WING: [('__init__',), ('dynamics', 'measurement', 'estimation'), ('bodies',),

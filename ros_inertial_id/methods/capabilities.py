@@ -101,12 +101,12 @@ class EstimateOfRows:
     free : Estimate of the base parameters
     inherited : (b, k) errors of unit size that all rows share, or None
     under_prior : (Problem, Estimate, prior (b, b)) -> the Estimate, by rows that joined a prior,
-        with the errors that theirs make of it
+        with the errors that theirs make of it, or None
     """
 
     free: Any
     inherited: np.ndarray | None = None
-    under_prior: Callable[[Any, Any, np.ndarray], Any] = lambda problem, estimate, prior: estimate
+    under_prior: Callable[[Any, Any, np.ndarray], Any] | None = None
 
 
 class OwnErrors(ABC):

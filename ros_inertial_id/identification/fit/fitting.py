@@ -264,7 +264,7 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
     own = replace(estimate, params=found.params, cov_params=found.cov_params,
                   bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
-    own = rows.under_prior(problem, own, found.prior)
+    own = rows.under_prior(problem, own, found.prior) if rows.under_prior else own
     return ConsistentLinks(
         found.values[len(parameters) - len(problem.base.parameters):],
         {'loss_percent': found.loss_percent,

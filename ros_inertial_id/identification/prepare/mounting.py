@@ -21,7 +21,6 @@ from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
-from ...dynamics.tree_description import described_blocks
 from ...errors import ConfigError, RecordingError, RobotModelError
 from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.r_factors import one_thread, RFactors
@@ -29,6 +28,7 @@ from ...measurement.recording import Recording
 from ...methods import DEFAULT_METHOD, METHODS
 from ...methods.capabilities import ClosedLoops, KnownOptions
 from ...methods.contract import Method
+from ...options import described_blocks
 
 SAMPLES = 3   # random samples per column: enough for any structure (PERFORMANCE.md)
 SPAN = 1e-6   # relative residual of a combination that is inside the span of others

@@ -46,9 +46,8 @@ class NoisyMotion(OwnErrors):
             free = noise.with_errors(problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        free = without_noise(data, problem, free)
-        return (EstimateOfRows(free, inherited, noise.under_prior) if noise else
-                EstimateOfRows(free, inherited))
+        return EstimateOfRows(without_noise(data, problem, free), inherited,
+                              noise.under_prior if noise else None)
 
 
 class UnfilteredTorque(NoisyMotion):
