@@ -26,7 +26,7 @@ from ..identification.choose.choice import log_ratio
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
-from ..identification.prepare.robot import robot_of
+from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..measurement.recording import Recording
