@@ -18,13 +18,13 @@ import re
 
 import numpy as np
 
+from .least_squares import decide_rank, pseudo_inverse
 from ..dynamics.description import HEAVIEST
 from ..dynamics.friction import never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError
 
 CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
-LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
 EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
 
 
@@ -74,8 +74,8 @@ class BaseParameters:
         """
         if choice == 'minimum_norm':
             scales = np.array([p.scale for p in self.parameters])
-            scaled, *_ = np.linalg.lstsq(self.matrix() * scales, np.asarray(beta), rcond=None)
-            return self.expand(beta, scales * scaled)  # exact in beta to the last digit
+            # Exact in beta to the last digit.
+            return self.expand(beta, pseudo_inverse(self.matrix(), scales) @ beta)
         known = choice == 'nominal'
         return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
 
@@ -171,25 +171,6 @@ def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> B
     X = X * scales[independent][:, None] / scales[dependent]
     X = np.where(np.abs(X - np.round(X)) < 1e-9, np.round(X), X)  # rounding noise of the solve
     return BaseParameters(tuple(parameters), independent, dependent, X, singular, gap)
-
-
-def decide_rank(singular: np.ndarray) -> tuple[int, float]:
-    """
-    Return (rank, gap) at the widest ratio of successive singular values, noise clamped.
-
-    singular : (p,) values, largest first
-    """
-    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
-    if len(relative) == 1:
-        return (1 if singular[0] > 0 else 0), np.inf
-    if singular[0] == 0.0:
-        return 0, np.inf
-    ratios = relative[:-1] / relative[1:]
-    candidates = np.flatnonzero(relative[1:] < LARGEST_NOISE)
-    if not candidates.size:
-        return len(singular), np.inf
-    k = candidates[int(np.argmax(ratios[candidates]))]
-    return int(k) + 1, float(ratios[k])
 
 
 def _first_independent(A, rank, singular):

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from .base_parameters import BaseParameters
-from .r_factors import RFactors, triangle
+from .least_squares import full_rank_solution, pseudo_inverse
+from .r_factors import RFactors
 from ..errors import EstimationError
 
 FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
@@ -145,23 +146,12 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     nominal = base.nominal()
     if reciprocal_condition(A * scale) > FULL_RANK:
         return solve_triangular(A, b)
-    change, *_ = np.linalg.lstsq(A * scale, b - A @ nominal, rcond=1e-13)
-    return nominal + scale * change
+    return nominal + pseudo_inverse(A, scale) @ (b - A @ nominal)
 
 
 def reciprocal_condition(R: np.ndarray) -> float:
     """Return an estimate of 1 / the condition number (1-norm) of an upper triangular R (p, p)."""
     return float(lapack.dtrcon(R, norm='1', uplo='U')[0])
-
-
-def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """
-    Return the least squares solution of rows of full rank.
-
-    A : (m, p) of rank p; b : (m,)
-    """
-    R = triangle(np.asfortranarray(np.column_stack([A, b])))
-    return solve_triangular(R[:-1, :-1], R[:-1, -1])
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
@@ -236,7 +226,7 @@ def _ridge(problem):
     beta = problem.base.nominal()
     for number in range(ROUNDS):  # the weights from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-        beta = least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
+        beta = full_rank_solution(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
         before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)
         if number and all(abs(x - before[k]) < SETTLED * x for k, x in standard_deviation.items()):
             break

@@ -22,6 +22,7 @@ from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
+from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
@@ -40,7 +41,6 @@ NOTHING = 0.9  # relative residual beyond which gravity explains nothing
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
-SEEN = 1e-10   # of the largest singular value
 DIRECTIONS = 60  # all around: 15 degrees apart
 
 
@@ -246,8 +246,8 @@ class _Search:
             A = np.vstack([A, np.pad(prior[0], ((0, 0), (0, angles)))])
             y = np.concatenate([y, prior[1]])
         scale = np.append(self.base.prior_sd, np.ones(angles))
-        inverse = scale[:, None] * np.linalg.pinv(A * scale, rcond=SEEN)
-        return inverse @ y, inverse[-2:] @ inverse[-2:].T
+        half = pseudo_inverse(A, scale)
+        return half @ y, half[-2:] @ half[-2:].T
 
 
 def sphere(count: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import params_of, Problem, ridge
+from ...estimation.least_squares import span
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
@@ -168,7 +169,7 @@ def _residuals(factors, beta, columns, choice, parameters):
         # What may have either sign is taken off; the others are not negative.
         own = [*free, candidate]
         signed = [c for c in own if LAWS[parameters[c].law].signed]
-        basis = _basis(W[:, signed])
+        basis = span(W[:, signed])
         out.append(_left(*(x - basis @ (basis.T @ x) for x in (
             W[:, [c for c in own if c not in signed]], residual))))
     return out
@@ -181,13 +182,6 @@ def _left(A, b):
         return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
     except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
         return float(np.linalg.norm(b))
-
-
-def _basis(A):
-    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
-    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
-                            full_matrices=False)
-    return U[:, s > 1e-10 * s.max(initial=0.0)]
 
 
 def at_constants(structure: Structure, constants: Mapping[str, Parameter]
