@@ -135,18 +135,15 @@ class BaseParameters:
 
     def expressions(self) -> list[str]:
         """Return each base parameter as a readable sum of standard parameters."""
-        return [_expression(self.parameters, k, row, self.dependent)
-                for row, k in zip(self.X, self.independent)]
+        return [_expression(terms) for terms in self.groupings()]
 
 
-def _expression(parameters, lead, row, dependent):
-    terms = [parameters[lead].name]
-    for coefficient, k in zip(row, dependent):
-        if coefficient == 0.0:
-            continue
+def _expression(terms):
+    words = []
+    for name, coefficient in terms.items():
         size = '' if abs(abs(coefficient) - 1.0) < 1e-9 else f'{abs(coefficient):.6g} '
-        terms.append(f"{'-' if coefficient < 0 else '+'} {size}{parameters[k].name}")
-    return ' '.join(terms)
+        words.append(f"{'-' if coefficient < 0 else '+'} {size}{name}")
+    return ' '.join(words).removeprefix('+ ')
 
 
 def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> BaseParameters:

@@ -31,11 +31,7 @@ def pseudo_inverse(rows: np.ndarray, scale: np.ndarray | float = 1.0) -> np.ndar
 
 
 def full_rank_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """
-    Return the solution (p,) of rows that show every direction.
-
-    A : (m, p); b : (m,)
-    """
+    """Return the solution (p,) of rows A (m, p), b (m,) that show every direction."""
     R = triangle(np.asfortranarray(np.column_stack([A, b])))
     return solve_triangular(R[:-1, :-1], R[:-1, -1])
 
@@ -48,11 +44,7 @@ def span(columns: np.ndarray) -> np.ndarray:
 
 
 def decide_rank(singular: np.ndarray) -> tuple[int, float]:
-    """
-    Return (rank, gap) at the widest ratio of successive singular values, noise clamped.
-
-    singular : (p,) values, largest first
-    """
+    """Return rank, and gap there: the widest of ``singular`` (p,) values, largest first."""
     relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
     if len(relative) == 1:
         return (1 if singular[0] > 0 else 0), np.inf
@@ -84,19 +76,11 @@ def solved_sums(sums: np.ndarray) -> np.ndarray:
 
 
 def deviations(without: np.ndarray) -> np.ndarray:
-    """
-    Return D (count, m), whose D'D is the covariance of m estimates.
-
-    without : (count, m) of ``left_out``
-    """
+    """Return D (count, m), D'D the covariance of m estimates, from those ``without`` a stretch."""
     count = len(without)
     return np.sqrt((count - 1) / count) * (without - without.mean(0))
 
 
 def standard_errors(without: np.ndarray) -> np.ndarray:
-    """
-    Return the standard errors (m,) of m estimates.
-
-    without : (count, m) of ``left_out``
-    """
+    """Return the standard errors (m,) of estimates by those ``without`` a stretch (count, m)."""
     return np.linalg.norm(deviations(without), axis=0)

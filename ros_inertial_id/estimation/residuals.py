@@ -116,11 +116,7 @@ class Residuals:
 
 
 def residuals_of(blocks: Iterable[RegressorBlock], values: np.ndarray) -> Residuals:
-    """
-    Return the Residuals of ``blocks`` in order of time.
-
-    values : (p,) of all columns
-    """
+    """Return the Residuals of ``blocks`` in order of time by ``values`` (p,) of all columns."""
     out = Residuals()
     for block in blocks:
         out.add(block, block.predicted(values))
@@ -159,11 +155,7 @@ def autocovariances(errors: np.ndarray) -> np.ndarray:
 
 
 def correlation_time(rho: np.ndarray) -> float:
-    """
-    Return the integrated autocorrelation time [samples], >= 1, of correlations (N,).
-
-    rho : (N,) from lag zero, where it is one
-    """
+    """Return the integrated autocorrelation time [samples], >= 1, of ``rho`` (N,) from lag 0."""
     even = len(rho) // 2 * 2
     sums = rho[0:even:2] + rho[1:even:2]
     stop = np.flatnonzero(sums <= 0.0)
@@ -268,11 +260,7 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
 
 def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
                      ) -> np.ndarray:
-    """
-    Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
-
-    problem : about b base columns
-    """
+    """Return those of [W, y] of ``folds``, (count, b + 1, b + 1), weighted as the ``estimate``."""
     size = len(problem.base)
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)
     out = np.zeros((len(folds), size + 1, size + 1))

@@ -127,11 +127,7 @@ FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
 
 
 def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the content of a model file with the keys of version 0.1.0 as they are called now.
-
-    data : mapping as read from the file
-    """
+    """Return the content ``data`` of a model file, keys of 0.1.0 as they are called now."""
     data = _renamed(data, FORMER_KEYS[()])
     for (key,), names in ((k, v) for k, v in FORMER_KEYS.items() if k):
         entry = data.get(key)

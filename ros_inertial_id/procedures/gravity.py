@@ -28,7 +28,7 @@ from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
 from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
-from ..identification.prepare.mounting import across_gravity, any_mounting, tangent, turned
+from ..identification.prepare.mounting import across_gravity, any_mounting, turned
 from ..identification.reduce.structure import one_alternative, structure_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
@@ -156,7 +156,7 @@ def _decided(search, found, prior):
     ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
-        chosen.direction, search.magnitude * chosen.direction, tangent(chosen.direction),
+        chosen.direction, search.magnitude * chosen.direction, across_gravity(chosen.direction),
         chosen.covariance, _largest_error(chosen.covariance),
         other.direction, (100 * chosen.relative, 100 * other.relative),
         {'decided_by': kind, 'ambiguous': ambiguous, 'evidence_nats': {
@@ -208,7 +208,7 @@ class _Search:
         """
         params = self._solved(self._factors(direction), sd, prior)[0]
         for _ in range(STEPS):
-            across, count = tangent(direction), len(params)
+            across, count = across_gravity(direction), len(params)
             x, covariance = self._solved(self._factors(direction, params, across), sd, prior)
             params, angles = x[:count], x[count:]
             size = float(np.linalg.norm(angles))

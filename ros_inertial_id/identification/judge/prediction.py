@@ -235,11 +235,7 @@ def of_joints(method: Method) -> Any:
 
 
 def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
-    """
-    Return what turns one state of a running machine after the other into LiveTorques.
-
-    robot : of its method's ``build``, as it is mounted now
-    """
+    """Return what turns states of a running ``robot``, one after the other, into LiveTorques."""
     method = METHODS[model.method]
     if isinstance(method, DirectTorques):
         return method.predictor(robot, model.parameters, model.values)

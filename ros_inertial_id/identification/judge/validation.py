@@ -52,7 +52,8 @@ class Excess:
 
         seen : {joint or body: {quantity: (N,)}}; what it does not have counts for nothing
         """
-        none = np.full(samples_of(seen), np.nan)
+        none = np.full(max((len(x) for own in seen.values() for x in own.values()), default=0),
+                       np.nan)
         away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
         if self._columns:
             way = away[:-1]
@@ -69,11 +70,6 @@ class Excess:
                           away[self._positions].max(axis=0, initial=0.0)).T
 
 
-def samples_of(seen: Mapping[str, Mapping[str, np.ndarray]]) -> int:
-    """Return the number of samples of a motion ``seen``."""
-    return max((len(x) for own in seen.values() for x in own.values()), default=0)
-
-
 class Outside:
     """
     Sums of squares inside and outside of the validity range of a model.
@@ -88,11 +84,7 @@ class Outside:
         self._sums: dict[str, np.ndarray] = {}
 
     def mask(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """
-        Return {joint or body, '' for any: which samples (N,) are outside}, and count them.
-
-        seen : {joint or body: {quantity: (N,)}} of ``Method.validity_range``
-        """
+        """Return {joint or body, '' for any: which of ``seen`` is outside}, and count them."""
         out: dict[str, np.ndarray] = {}
         for where, quantities in seen.items():
             for name, x in quantities.items():

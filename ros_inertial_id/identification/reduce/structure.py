@@ -63,11 +63,7 @@ class Structure:
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
-    """
-    Return {name: [column, ...]} of parameters that differ in their nonlinear parameter alone.
-
-    parameters : (p,) of the columns
-    """
+    """Return {name: [column, ...]} of ``parameters`` that differ in their nonlinear one alone."""
     columns: dict[str, list[int]] = {}
     for k, parameter in enumerate(parameters):
         columns.setdefault(parameter.name, []).append(k)
@@ -84,11 +80,7 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
-    """
-    Return the Structure: random states under every mounting show all that is possible.
-
-    robots : of one description, each with its gravity
-    """
+    """Return the Structure that random states of ``robots``, under every mounting, show."""
     same_column = alternatives(columns)
     later = {k for ks in same_column.values() for k in ks[1:]}
     primary = [k for k in range(len(columns)) if k not in later]
