@@ -60,12 +60,7 @@ def decide_rank(singular: np.ndarray) -> tuple[int, float]:
 
 def left_out(parts: Sequence[np.ndarray] | np.ndarray,
              solve: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the estimates (m,) of all data, and those (count, m) without each of the stretches.
-
-    parts : (count, ...) sums over the stretches, such as normal equations, that add up
-    solve : sums -> estimates
-    """
+    """Return what ``solve`` makes (m,) of the sum of ``parts`` (count, ...), and without each."""
     whole = sum(parts, np.zeros(()))
     return solve(whole), np.array([solve(whole - part) for part in parts])
 

@@ -47,11 +47,7 @@ class Excess:
         self._rates = np.array([own + [-1] * (most - len(own)) for own in rates])
 
     def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
-        """
-        Return how far beyond a motion is, (N, g); 0: inside.
-
-        seen : {joint or body: {quantity: (N,)}}; what it does not have counts for nothing
-        """
+        """Return how far beyond the motion ``seen`` is, (N, g); 0: inside, or not seen."""
         none = np.full(max((len(x) for own in seen.values() for x in own.values()), default=0),
                        np.nan)
         away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
@@ -71,11 +67,7 @@ class Excess:
 
 
 class Outside:
-    """
-    Sums of squares inside and outside of the validity range of a model.
-
-    ranges : {joint or body: {quantity: [smallest, largest]}} of the training data
-    """
+    """Sums of squares inside and outside of the validity ``ranges`` of a model."""
 
     def __init__(self, ranges: Mapping[str, Mapping[str, Any]]) -> None:
         self._ranges = ranges
@@ -198,18 +190,17 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
     every = max(1, whole // ENOUGH) if training else 1
     for number, one in enumerate(data.each()):
         left.append({})
-        first = done
+        first = done  # sample of this recording
         for piece, (robot, state) in enumerate(one.states(bool(training))):
             seen = data.method.validity_range(state, robot)
             extend(ranges, seen)
             beyond = outside.mask(seen) if outside else None
             thin = slice((-done) % stride, None, stride) if piece % every else slice(None)
-            low = done
-            done += len(state.t)
+            low = 0
             for block in data.method.regress(state.rows(thin) if piece % every else state, robot,
                                              parameters):
-                part = slice(low - done + len(state.t), low - done + len(state.t) + len(block.t))
-                low += len(block.t)
+                part = slice(low, low + len(block.t))
+                low = part.stop
                 block = replace(block, seen=part_of(part_of(seen, thin), part))
                 if piece % every:
                     curves.append(block)
@@ -219,10 +210,11 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
                 if outside and beyond is not None:
                     outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
                 if folds:
-                    samples = low - len(block.t) - first + np.arange(len(block.t))
+                    samples = done - first + np.arange(part.start, part.stop)
                     _add_left_out(left[-1], block, folds, folds.numbers[number].at(samples))
                 curves.append(block.rows(_shown(block, predicted, stride)))
-                data.report('validate', low, whole)
+                data.report('validate', done + low, whole)
+            done += len(state.t)
     if not done:
         raise nothing_left()
     return Explained(residuals, tuple(curves), ranges, tuple(

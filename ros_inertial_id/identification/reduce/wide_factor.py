@@ -104,12 +104,7 @@ class WideFactor:
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
-        """
-        Return T (size, k): torques of unit tilts of gravity [1/rad].
-
-        beta : (places,) parameters that gravity pulls at
-        across : (3, k) unit tilts times the size of gravity [m/s^2]
-        """
+        """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
         T = np.zeros((self.total.size, across.shape[1]))
         T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T

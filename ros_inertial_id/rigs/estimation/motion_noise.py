@@ -124,7 +124,7 @@ def _shares(residuals, covariances):
         remaining = whole - padded[:len(whole)]
         share = float(remaining[0] / whole[0])
         if share > LEAST:
-            share *= correlation_time(remaining / remaining[0])
+            share *= correlation_time(remaining)
         out[name] = min(1.0, max(share, LEAST) / whole_time[name])
     return out
 
