@@ -35,14 +35,13 @@ class BaseParameters:
 
     parameters : the p Parameters; independent (b,), dependent (p - b,) column indices
     X : (b, p - b) grouping, beta = pi[independent] + X @ pi[dependent]
-    singular_values : (p,) of the scaled columns; gap : ratio across the rank
+    gap : ratio of the singular values of scaled columns across the rank
     """
 
     parameters: tuple[Parameter, ...]
     independent: np.ndarray
     dependent: np.ndarray
     X: np.ndarray
-    singular_values: np.ndarray
     gap: float
 
     def __len__(self):
@@ -102,8 +101,7 @@ class BaseParameters:
     @cached_property
     def prior_sd(self) -> np.ndarray:
         """Return the standard deviations (b,) of the base parameters before any data."""
-        square = np.array([p.prior_sd for p in self.parameters]) ** 2
-        return np.sqrt(square[self.independent] + self.X ** 2 @ square[self.dependent])
+        return np.sqrt(np.diag(self.prior_covariance()))
 
     def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""
@@ -167,7 +165,7 @@ def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> B
     X[np.abs(X) < 1e-9] = 0.0  # still in comparable (scaled) columns
     X = X * scales[independent][:, None] / scales[dependent]
     X = np.where(np.abs(X - np.round(X)) < 1e-9, np.round(X), X)  # rounding noise of the solve
-    return BaseParameters(tuple(parameters), independent, dependent, X, singular, gap)
+    return BaseParameters(tuple(parameters), independent, dependent, X, gap)
 
 
 def _first_independent(A, rank, singular):

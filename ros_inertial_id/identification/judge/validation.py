@@ -65,12 +65,10 @@ class Outside:
         """Add a ``block`` with its prediction {group: (B,)}; ``beyond`` : of ``mask``, (B,)."""
         for group in block.groups:
             error, target = (group.y - predicted[group.name]) ** 2, group.y ** 2
-            for key, name in ((group.name, group.name), ('', '')):
-                if key not in beyond:
-                    continue
+            for name in {group.name, ''} & beyond.keys():
                 sums = self._sums.setdefault(name, np.zeros((2, 3)))
                 for side in (0, 1):
-                    own = beyond[key] == bool(side)
+                    own = beyond[name] == bool(side)
                     sums[side] += [own.sum(), error[own].sum(), target[own].sum()]
 
     def summary(self) -> dict[str, Any]:

@@ -126,11 +126,10 @@ class TrainingStates:
 
     def __iter__(self) -> Iterator[State]:
         if not self._hold:
-            yield from self._observation.states(training=True)
-            return
+            return self._observation.states(training=True)
         if self._held is None:
             self._held = list(self._observation.states(training=True))
-        yield from self._held
+        return iter(self._held)
 
 
 def training_states(observations: Sequence[Observation]) -> tuple[TrainingStates, ...]:
