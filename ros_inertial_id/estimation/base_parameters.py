@@ -18,13 +18,13 @@ import re
 
 import numpy as np
 
+from .least_squares import decide_rank, pseudo_inverse
 from ..dynamics.description import HEAVIEST
 from ..dynamics.friction import never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError
 
 CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
-LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
 EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
 
 
@@ -35,14 +35,13 @@ class BaseParameters:
 
     parameters : the p Parameters; independent (b,), dependent (p - b,) column indices
     X : (b, p - b) grouping, beta = pi[independent] + X @ pi[dependent]
-    singular_values : (p,) of the scaled columns; gap : ratio across the rank
+    gap : ratio of the singular values of scaled columns across the rank
     """
 
     parameters: tuple[Parameter, ...]
     independent: np.ndarray
     dependent: np.ndarray
     X: np.ndarray
-    singular_values: np.ndarray
     gap: float
 
     def __len__(self):
@@ -74,8 +73,8 @@ class BaseParameters:
         """
         if choice == 'minimum_norm':
             scales = np.array([p.scale for p in self.parameters])
-            scaled, *_ = np.linalg.lstsq(self.matrix() * scales, np.asarray(beta), rcond=None)
-            return self.expand(beta, scales * scaled)  # exact in beta to the last digit
+            # Exact in beta to the last digit.
+            return self.expand(beta, pseudo_inverse(self.matrix(), scales) @ beta)
         known = choice == 'nominal'
         return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
 
@@ -102,8 +101,7 @@ class BaseParameters:
     @cached_property
     def prior_sd(self) -> np.ndarray:
         """Return the standard deviations (b,) of the base parameters before any data."""
-        square = np.array([p.prior_sd for p in self.parameters]) ** 2
-        return np.sqrt(square[self.independent] + self.X ** 2 @ square[self.dependent])
+        return np.sqrt(np.diag(self.prior_covariance()))
 
     def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""
@@ -135,18 +133,15 @@ class BaseParameters:
 
     def expressions(self) -> list[str]:
         """Return each base parameter as a readable sum of standard parameters."""
-        return [_expression(self.parameters, k, row, self.dependent)
-                for row, k in zip(self.X, self.independent)]
+        return [_expression(terms) for terms in self.groupings()]
 
 
-def _expression(parameters, lead, row, dependent):
-    terms = [parameters[lead].name]
-    for coefficient, k in zip(row, dependent):
-        if coefficient == 0.0:
-            continue
+def _expression(terms):
+    words = []
+    for name, coefficient in terms.items():
         size = '' if abs(abs(coefficient) - 1.0) < 1e-9 else f'{abs(coefficient):.6g} '
-        terms.append(f"{'-' if coefficient < 0 else '+'} {size}{parameters[k].name}")
-    return ' '.join(terms)
+        words.append(f"{'-' if coefficient < 0 else '+'} {size}{name}")
+    return ' '.join(words).removeprefix('+ ')
 
 
 def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> BaseParameters:
@@ -170,26 +165,7 @@ def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> B
     X[np.abs(X) < 1e-9] = 0.0  # still in comparable (scaled) columns
     X = X * scales[independent][:, None] / scales[dependent]
     X = np.where(np.abs(X - np.round(X)) < 1e-9, np.round(X), X)  # rounding noise of the solve
-    return BaseParameters(tuple(parameters), independent, dependent, X, singular, gap)
-
-
-def decide_rank(singular: np.ndarray) -> tuple[int, float]:
-    """
-    Return (rank, gap) at the widest ratio of successive singular values, noise clamped.
-
-    singular : (p,) values, largest first
-    """
-    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
-    if len(relative) == 1:
-        return (1 if singular[0] > 0 else 0), np.inf
-    if singular[0] == 0.0:
-        return 0, np.inf
-    ratios = relative[:-1] / relative[1:]
-    candidates = np.flatnonzero(relative[1:] < LARGEST_NOISE)
-    if not candidates.size:
-        return len(singular), np.inf
-    k = candidates[int(np.argmax(ratios[candidates]))]
-    return int(k) + 1, float(ratios[k])
+    return BaseParameters(tuple(parameters), independent, dependent, X, gap)
 
 
 def _first_independent(A, rank, singular):

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from .base_parameters import BaseParameters
-from .r_factors import RFactors, triangle
+from .least_squares import full_rank_solution, pseudo_inverse, ROUNDING
+from .r_factors import RFactors
 from ..errors import EstimationError
 
 FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
@@ -81,11 +82,11 @@ class Estimate:
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
     """Return (params (b,), standard deviations) of least squares weighted by its own residuals."""
-    beta = solve(problem.factors.system(), problem.base)
-    standard_deviation = group_standard_deviation(problem, beta)
-    for _ in range(2):
+    standard_deviation = None
+    for _ in range(3):
         beta = solve(problem.factors.system(standard_deviation), problem.base)
         standard_deviation = group_standard_deviation(problem, beta)
+    assert standard_deviation is not None
     return beta, standard_deviation
 
 
@@ -112,11 +113,7 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
 
 def effective_standard_deviation(problem: Problem,
                                  standard_deviation: Mapping[str, float]) -> dict[str, float]:
-    """
-    Return group -> standard deviation of its rows as if they were independent: fewer, or noisier.
-
-    standard_deviation : group -> of its rows
-    """
+    """Return the ``standard_deviation`` of groups, larger where rows are not independent."""
     return {name: d * np.sqrt(problem.correlation.get(name, 1.0))
             for name, d in standard_deviation.items()}
 
@@ -129,39 +126,14 @@ def _whitened(problem, standard_deviation):
     return factor @ Vt.T, s
 
 
-def _inverse(s):
-    floor = s > 1e-12 * s[0]
-    return np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
-
-
 def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) -> np.ndarray:
-    """
-    Return the least squares solution, of minimum change from nominal where it is free.
-
-    system : of ``RFactors.system``
-    """
+    """Return the solution of a ``RFactors.system``, near nominal where it is free."""
     A, b, _ = system
     scale = base.prior_sd
     nominal = base.nominal()
-    if reciprocal_condition(A * scale) > FULL_RANK:
+    if lapack.dtrcon(A * scale, norm='1', uplo='U')[0] > FULL_RANK:
         return solve_triangular(A, b)
-    change, *_ = np.linalg.lstsq(A * scale, b - A @ nominal, rcond=1e-13)
-    return nominal + scale * change
-
-
-def reciprocal_condition(R: np.ndarray) -> float:
-    """Return an estimate of 1 / the condition number (1-norm) of an upper triangular R (p, p)."""
-    return float(lapack.dtrcon(R, norm='1', uplo='U')[0])
-
-
-def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """
-    Return the least squares solution of rows of full rank.
-
-    A : (m, p) of rank p; b : (m,)
-    """
-    R = triangle(np.asfortranarray(np.column_stack([A, b])))
-    return solve_triangular(R[:-1, :-1], R[:-1, -1])
+    return nominal + pseudo_inverse(A, scale) @ (b - A @ nominal)
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +151,8 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
     beta : (b,); standard_deviation : group -> of its rows
     """
     axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
-    inverse = _inverse(s)
+    shown = s > ROUNDING * s[0]
+    inverse = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)
     data_bse = np.sqrt(((axes * inverse) ** 2).sum(1))
     half = axes * (1.0 / np.sqrt(s ** 2 + 1.0) if leaning else inverse)
     covariance = half @ half.T
@@ -236,7 +209,7 @@ def _ridge(problem):
     beta = problem.base.nominal()
     for number in range(ROUNDS):  # the weights from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-        beta = least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
+        beta = full_rank_solution(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
         before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)
         if number and all(abs(x - before[k]) < SETTLED * x for k, x in standard_deviation.items()):
             break

@@ -11,6 +11,7 @@ those of other bags, segments or processes merge by one more QR.
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import reduce
 import logging
 from typing import Any, ContextManager
 
@@ -60,11 +61,7 @@ class GroupFactor:
     rows: float = 0
 
     def residual(self, x: np.ndarray, raw: bool = False) -> float:
-        """
-        Return the norm of y - W x over all rows (y_raw instead of y with ``raw``).
-
-        x : (p,) parameters
-        """
+        """Return the norm of y - W x, y_raw instead with ``raw``, of all parameters x (p,)."""
         target = self.R[:, -1 if raw else -2]
         return float(np.linalg.norm(target - self.R[:, :-2] @ x[self.columns]))
 
@@ -75,31 +72,19 @@ class GroupFactor:
         return out
 
     def target(self, raw: bool = False) -> float:
-        """
-        Return the norm of y (or y_raw) over all rows.
-
-        raw : the torque as recorded
-        """
+        """Return the norm of y over all rows, of the torque as recorded with ``raw``."""
         return float(np.linalg.norm(self.R[:, -1 if raw else -2]))
 
 
 @dataclass
 class RFactors:
-    """
-    What many rows say about p columns.
-
-    size : p; groups : name -> GroupFactor, whose ``columns`` index the p columns
-    """
+    """What many rows say about ``size`` columns, which those of each GroupFactor index."""
 
     size: int
     groups: dict[str, GroupFactor] = field(default_factory=dict)
 
     def accumulate(self, block: RegressorBlock, keep: np.ndarray) -> None:
-        """
-        Take in the rows of a RegressorBlock.
-
-        keep : (columns of the block's parameters,) -> index among the p columns, -1 to leave out
-        """
+        """Take in a RegressorBlock; ``keep`` (its columns,) -> index of ours, -1 to leave out."""
         for group in block.groups:
             place = keep[group.columns]
             chosen = np.flatnonzero(place >= 0)
@@ -135,16 +120,7 @@ class RFactors:
 
     def select(self, keep: np.ndarray | Sequence[int]) -> 'RFactors':
         """Return the RFactors about the columns ``keep`` (indices) alone, in that order."""
-        place = np.full(self.size, -1)
-        place[np.asarray(keep, dtype=int)] = np.arange(len(keep))
-        out = RFactors(len(keep))
-        for name, group in self.groups.items():
-            new = place[group.columns]
-            chosen = np.flatnonzero(new >= 0)
-            rows = np.asfortranarray(group.R[:, np.r_[chosen, -2, -1]])  # in order: a trapezoid
-            R = triangle(rows, trapezoid=rows.shape[1])
-            out.groups[name] = GroupFactor(group.unit, new[chosen], R, group.rows)
-        return out
+        return self.combine(np.eye(self.size)[:, np.asarray(keep, dtype=int)])
 
     def combine(self, T: np.ndarray) -> 'RFactors':
         """Return the RFactors about columns that are combinations of ours, T (p, new)."""
@@ -180,7 +156,4 @@ class RFactors:
 
 def merge(folds: Sequence[RFactors]) -> RFactors:
     """Return the RFactors of all ``folds`` together."""
-    total = folds[0]
-    for fold in folds[1:]:
-        total = total.merge(fold)
-    return total
+    return reduce(RFactors.merge, folds)

@@ -38,11 +38,7 @@ class Fit:
     target: dict[str, float] = field(default_factory=dict)
 
     def add(self, name: str, error: np.ndarray, y: np.ndarray) -> None:
-        """
-        Add the residuals and targets (N,) of one group.
-
-        error, y : [unit of the group]
-        """
+        """Add the residuals ``error`` and targets ``y`` (N,) of one group."""
         self.residual[name] = self.residual.get(name, 0.0) + float(error @ error)
         self.target[name] = self.target.get(name, 0.0) + float(y @ y)
 
@@ -101,14 +97,8 @@ class Residuals:
 
     def correlation(self) -> dict[str, float]:
         """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
-        out = {}
-        for name, (total, pairs) in self.covariances.items():
-            covariance = total / pairs
-            if covariance[0] <= 0.0:
-                out[name] = 1.0
-                continue
-            out[name] = correlation_time(covariance / covariance[0])
-        return out
+        return {name: correlation_time(total / pairs)
+                for name, (total, pairs) in self.covariances.items()}
 
     def summary(self) -> dict[str, Any]:
         """Return both fits as the command line and the model file give them."""
@@ -116,11 +106,7 @@ class Residuals:
 
 
 def residuals_of(blocks: Iterable[RegressorBlock], values: np.ndarray) -> Residuals:
-    """
-    Return the Residuals of ``blocks`` in order of time.
-
-    values : (p,) of all columns
-    """
+    """Return the Residuals of ``blocks`` in order of time by ``values`` (p,) of all columns."""
     out = Residuals()
     for block in blocks:
         out.add(block, block.predicted(values))
@@ -137,11 +123,7 @@ def merged(parts: Iterable[Residuals]) -> Residuals:
 
 def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np.ndarray,
              pairs: np.ndarray) -> None:
-    """
-    Add products at lags (N,), and their numbers of ``pairs`` (N,), to the ``sums`` of a group.
-
-    lags : [square of its unit]
-    """
+    """Add products at ``lags`` (N,), of so many ``pairs`` (N,), to the ``sums`` of a group."""
     before = sums.get(name, (np.zeros(0), np.zeros(0)))
     total, count = np.zeros((2, max(len(before[0]), len(lags))))
     for sum_, old, new in zip((total, count), before, (lags, pairs)):
@@ -158,17 +140,13 @@ def autocovariances(errors: np.ndarray) -> np.ndarray:
     return fft.irfft((spectrum * spectrum.conj()).real, whole)[..., :size]
 
 
-def correlation_time(rho: np.ndarray) -> float:
-    """
-    Return the integrated autocorrelation time [samples], >= 1, of correlations (N,).
-
-    rho : (N,) from lag zero, where it is one
-    """
-    even = len(rho) // 2 * 2
-    sums = rho[0:even:2] + rho[1:even:2]
+def correlation_time(covariance: np.ndarray) -> float:
+    """Return the integrated correlation time [samples], >= 1, of ``covariance`` (N,) by lag."""
+    even = len(covariance) // 2 * 2
+    sums = covariance[0:even:2] + covariance[1:even:2]
     stop = np.flatnonzero(sums <= 0.0)
     sums = sums[:stop[0]] if stop.size else sums
-    return float(max(1.0, 2.0 * sums.sum() - 1.0))
+    return float(max(1.0, 2.0 * sums.sum() / covariance[0] - 1.0)) if covariance[0] > 0.0 else 1.0
 
 
 def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
@@ -268,11 +246,7 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
 
 def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
                      ) -> np.ndarray:
-    """
-    Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
-
-    problem : about b base columns
-    """
+    """Return those of [W, y] of ``folds``, (count, b + 1, b + 1), weighted as the ``estimate``."""
     size = len(problem.base)
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)
     out = np.zeros((len(folds), size + 1, size + 1))

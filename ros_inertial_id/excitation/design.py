@@ -15,6 +15,7 @@ import numpy as np
 
 from .assessment import assess, torque_errors, Use
 from .criteria import reported_value
+from .feedforward import feedforward_error, FeedforwardError
 from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
@@ -25,7 +26,6 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.files import read_text
 from ..identification.identified_model import IdentifiedModel
-from ..identification.judge.feedforward import feedforward_error, FeedforwardError
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .braking import Brakes
 from .collision import CollisionShapes
+from .feedforward import feedforward_error, FeedforwardError
 from .limits import Limits
 from .playback import check_course, Course, HORIZON
 from ..dynamics.regressor import nominal_torques
@@ -18,7 +19,6 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.files import read_text
 from ..identification.identified_model import IdentifiedModel
-from ..identification.judge.feedforward import feedforward_error, FeedforwardError
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
 

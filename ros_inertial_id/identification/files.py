@@ -1,10 +1,10 @@
 """Files: texts in, results out; a result is whole or not there, also on a full disk."""
 
-import os
 from pathlib import Path
 import re
 import shutil
 import subprocess
+from uuid import uuid4
 
 from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
@@ -14,11 +14,7 @@ XACRO = '<xacro:'  # in what is no URDF yet
 
 
 def read_text(path: str | Path) -> str:
-    """
-    Return the text of a file, UTF-8.
-
-    path : of the file; ConfigError where it cannot be read or is no text
-    """
+    """Return the UTF-8 text of a file ``path``; ConfigError where it cannot be read or is none."""
     try:
         return Path(path).read_text(encoding='utf-8')
     except UnicodeDecodeError:
@@ -73,29 +69,29 @@ def write_text(path: str | Path, text: str) -> None:
     path : of the file, replaced where it exists; a pipe or device is written to as it is
     ConfigError where it cannot be written.
     """
-    goal = Path(path)
     try:
-        goal, text = goal.resolve(), path_text(text)  # a link stays a link
+        goal, content = Path(path).resolve(), path_text(text).encode()  # a link stays a link
         if goal.exists() and not goal.is_file():
-            goal.write_text(text, encoding='utf-8')
-            return
-        beside = goal.with_name(f'.{os.getpid()}.{goal.name[:200]}')
-        try:
-            beside.write_text(text, encoding='utf-8')
-            beside.replace(goal)
-        finally:
-            beside.unlink(missing_ok=True)
+            goal.write_bytes(content)
+        else:
+            replace_file(goal, content)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise ConfigError(f'{path} cannot be written',
                           found=getattr(error, 'strerror', None) or error) from None
 
 
-def make_folder(path: str | Path) -> None:
-    """
-    Make a folder and those above it.
+def replace_file(path: Path, content: bytes) -> None:
+    """Make ``content`` that of the file ``path``: who reads sees all of it or what was there."""
+    beside = path.with_name(f'.{uuid4().hex}')
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
-    path : of the folder; ConfigError where it cannot be made
-    """
+
+def make_folder(path: str | Path) -> None:
+    """Make the folder ``path`` and those above it; ConfigError where it cannot be made."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -119,31 +119,26 @@ def _nested(text: str) -> int:
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
-FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
-    (): {'region': 'validity_range'},
-    ('statistics',): {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
-    ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'},
-    ('preprocessing',): {'struck': 'impacts'}}
+FORMER_KEYS: dict[str, dict[str, str]] = {
+    '': {'region': 'validity_range'},
+    'statistics': {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
+    'parameters': {'spread': 'prior_sd', 'shape': 'nonlinear'},
+    'preprocessing': {'struck': 'impacts'}}
 
 
 def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the content of a model file with the keys of version 0.1.0 as they are called now.
-
-    data : mapping as read from the file
-    """
-    data = _renamed(data, FORMER_KEYS[()])
-    for (key,), names in ((k, v) for k, v in FORMER_KEYS.items() if k):
-        entry = data.get(key)
-        if isinstance(entry, dict):
-            data[key] = _renamed(entry, names)
-        elif isinstance(entry, list):
-            data[key] = [_renamed(e, names) if isinstance(e, dict) else e for e in entry]
-    return data
+    """Return the content ``data`` of a model file, keys of 0.1.0 as they are called now."""
+    return {key: _renamed(value, FORMER_KEYS.get(key, {}))
+            for key, value in _renamed(data, FORMER_KEYS['']).items()}
 
 
-def _renamed(mapping: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(key, key): value for key, value in mapping.items()}
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """Return a mapping with other names of keys, or a list of such; anything else as it is."""
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    if isinstance(value, dict):
+        return {names.get(key, key): item for key, item in value.items()}
+    return value
 
 
 def plain(value: Any) -> Any:

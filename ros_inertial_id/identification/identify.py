@@ -118,11 +118,7 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
 
 def aligned_systems(data: Dataset, passes: Passes, wide: WideFactor | None = None
                     ) -> tuple[Dataset, Systems]:
-    """
-    Return a Dataset with efforts read where the motion is, and the Systems of its rows.
-
-    passes, wide : see ``identify_data``
-    """
+    """Return a Dataset with efforts read where the motion is, and the Systems of its rows."""
     columns = _checked_columns(data)
     if wide is None:
         wide = passes.reduced(data, wide_structure(data, columns))

@@ -86,11 +86,7 @@ def prediction_options(model: IdentifiedModel) -> Any:
 
 
 def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> dict[str, Any]:
-    """
-    Return {option: value} of what recordings decided.
-
-    summaries : of the observations; names : of the options that the method has
-    """
+    """Return {option: value} that recordings decided, of ``names``, by their ``summaries``."""
     first, out = summaries[0], dict[str, Any]()
     if 'camera' in first:  # where it was found to stand
         out.update(camera=tuple(first['camera']), find_camera=False)
@@ -101,11 +97,7 @@ def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> d
 
 
 def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:
-    """
-    Return the Robot that a ``model`` was identified from, mounted as it was (first).
-
-    gravity_base : (3,) in the base frame [m/s^2] of another mounting
-    """
+    """Return the Robot of a ``model`` as mounted then, or under ``gravity_base`` (3,) [m/s^2]."""
     gravity = model.mounting['gravity_base'][0] if gravity_base is None else gravity_base
     return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
                                        np.array(gravity))

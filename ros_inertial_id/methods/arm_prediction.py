@@ -71,11 +71,7 @@ class ArmPrediction:
                            state.tau - filtered, state.tau)
 
     def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """
-        Return the joint torques (N, n) of states q, v, a (N, n), each alone.
-
-        Presliding friction is as developed in the direction of v.
-        """
+        """Return the torques (N, n) of states q, v, a (N, n), each alone, presliding developed."""
         out = self._rigid(q, v, a) + self._alone(q, v, a)
         if self._memory is not None:
             (_, T, C), _ = self._memory

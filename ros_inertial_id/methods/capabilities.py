@@ -151,11 +151,7 @@ class ClosedLoops(ABC):
     @abstractmethod
     def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:
-        """
-        Return dH/d(parameters) (samples, p) [J per unit] of the energy at random states.
-
-        parameters : p of its bodies; rng : that states are drawn from
-        """
+        """Return dH/d(parameters) (samples, p) [J per unit] of bodies, at states of ``rng``."""
 
     @abstractmethod
     def virtual_links(self, robot: Any) -> tuple[str, ...]:

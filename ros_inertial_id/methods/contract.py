@@ -18,13 +18,7 @@ from ..measurement.recording import Channel, Recording
 
 
 class Robot(Protocol):
-    """
-    What mechanics knows of a robot, mechanism or rig: the protocol of ``Method.build``.
-
-    joint_names, link_names : in the order of the parameters
-    inertias : (links, 10) nominal standard parameters in the links' frames, see SYMBOLS
-    gravity_base : (3,) gravity in the base frame [m/s^2]
-    """
+    """What mechanics knows of a robot, mechanism or rig: the protocol of ``Method.build``."""
 
     @property
     def name(self) -> str:
@@ -40,15 +34,15 @@ class Robot(Protocol):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of the moving joints."""
+        """Return the names of the moving joints, in the order of the parameters."""
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """Return the names of the moving links."""
+        """Return the names of the moving links, in the order of the parameters."""
 
     @property
     def inertias(self) -> np.ndarray:
-        """Return the nominal standard parameters (links, 10)."""
+        """Return nominal standard parameters (links, 10) in the links' frames, see SYMBOLS."""
 
     @property
     def gravity_base(self) -> np.ndarray:
@@ -138,11 +132,7 @@ class LiveTorques:
     measured: np.ndarray
 
     def at(self, stamps: np.ndarray, t: np.ndarray) -> 'LiveTorques':
-        """
-        Return those at other times.
-
-        stamps : (M,) wanted; t : (N,) of these, both increasing [s]
-        """
+        """Return those at ``stamps`` (M,), between those of ``t`` (N,), both increasing [s]."""
         if len(t) < 2:
             return self
         after = np.minimum(np.maximum(np.searchsorted(t, stamps), 1), len(t) - 1)  # fast clips

@@ -77,15 +77,14 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         out = []
         for i, link in enumerate(robot.link_names):
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
+        limits = [limit if limit > 0 else 100.0 for limit in robot.effort]
         for j, joint in enumerate(robot.joint_names):
-            limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-            out += friction_parameters(j + 1, joint, laws, limit, widths, robot.prismatic[j])
+            out += friction_parameters(j + 1, joint, laws, limits[j], widths, robot.prismatic[j])
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
-            limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
                                       [law for law in laws if not
                                        (LAWS[law].signed or LAWS[law].position)],
-                                      limit, widths, robot.prismatic[j])
+                                      limits[j], widths, robot.prismatic[j])
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
@@ -220,11 +219,7 @@ def _load(state, robot, parameters):
 
 
 def _friction(state, joint, pairs, load):
-    """
-    Return the friction columns (k, N) of a joint, those with corners filtered as tau was.
-
-    load : see ``_load``, of the joint
-    """
+    """Return friction columns (k, N) of a joint with its ``load``, corners filtered as tau was."""
     def column(q, v, a, parameter, row, load=0.0):
         q, v, a = (_turned(x, joint, row) for x in (q, v, a))
         return row[joint] * friction_column(parameter, q, v, a, load)

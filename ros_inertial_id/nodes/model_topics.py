@@ -15,7 +15,7 @@ from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..errors import InertialIdError
 from ..identification.identified_model import IdentifiedModel
-from ..identification.judge.prediction import TERMS
+from ..identification.judge.validation import TERMS
 from ..identification.model.identified_description import description_of
 from ..identification.settings import robot_of_model
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
+from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.prepare.dataset import read_dataset
@@ -138,12 +139,11 @@ def _first_gains(blocks, nominal, scale, known):
         if name in known:
             out[name] = 1.0 / known[name]
             continue
-        A = np.column_stack([W * scale, load])
-        solution, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
+        last = (pseudo_inverse(np.column_stack([W * scale, load])) @ y)[-1]
         # Effort as the nominal robot's torque would need: where the load does not show.
         torque = W @ nominal + load
         rough = abs(torque @ y) / max(torque @ torque, 1e-300)
-        out[name] = solution[-1] if solution[-1] > 0.1 * rough else max(rough, 1e-9)
+        out[name] = last if last > 0.1 * rough else max(rough, 1e-9)
     return out
 
 
@@ -167,10 +167,9 @@ def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
         # Given the gains the parameters are linear; then both move together.
         J, residual = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation,
                               scale)
-        linear, *_ = np.linalg.lstsq(J[:, :len(beta)], residual, rcond=1e-12)
-        beta = scale * linear
+        beta = scale * (pseudo_inverse(J[:, :len(beta)]) @ residual)
         J, residual = _system(blocks, inverse, beta, free, standard_deviation, scale)
-        step, *_ = np.linalg.lstsq(J, residual, rcond=1e-12)
+        step = pseudo_inverse(J) @ residual
         change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
         for name, relative in zip(free, change):
             inverse[name] *= np.exp(relative)

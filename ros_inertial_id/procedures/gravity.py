@@ -22,12 +22,13 @@ from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
+from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
 from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
-from ..identification.prepare.mounting import across_gravity, any_mounting, tangent, turned
+from ..identification.prepare.mounting import across_gravity, any_mounting, turned
 from ..identification.reduce.structure import one_alternative, structure_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
@@ -40,7 +41,6 @@ NOTHING = 0.9  # relative residual beyond which gravity explains nothing
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
-SEEN = 1e-10   # of the largest singular value
 DIRECTIONS = 60  # all around: 15 degrees apart
 
 
@@ -156,7 +156,7 @@ def _decided(search, found, prior):
     ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
-        chosen.direction, search.magnitude * chosen.direction, tangent(chosen.direction),
+        chosen.direction, search.magnitude * chosen.direction, across_gravity(chosen.direction),
         chosen.covariance, _largest_error(chosen.covariance),
         other.direction, (100 * chosen.relative, 100 * other.relative),
         {'decided_by': kind, 'ambiguous': ambiguous, 'evidence_nats': {
@@ -208,7 +208,7 @@ class _Search:
         """
         params = self._solved(self._factors(direction), sd, prior)[0]
         for _ in range(STEPS):
-            across, count = tangent(direction), len(params)
+            across, count = across_gravity(direction), len(params)
             x, covariance = self._solved(self._factors(direction, params, across), sd, prior)
             params, angles = x[:count], x[count:]
             size = float(np.linalg.norm(angles))
@@ -246,8 +246,8 @@ class _Search:
             A = np.vstack([A, np.pad(prior[0], ((0, 0), (0, angles)))])
             y = np.concatenate([y, prior[1]])
         scale = np.append(self.base.prior_sd, np.ones(angles))
-        inverse = scale[:, None] * np.linalg.pinv(A * scale, rcond=SEEN)
-        return inverse @ y, inverse[-2:] @ inverse[-2:].T
+        half = pseudo_inverse(A, scale)
+        return half @ y, half[-2:] @ half[-2:].T
 
 
 def sphere(count: int) -> np.ndarray:

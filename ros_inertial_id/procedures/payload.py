@@ -17,6 +17,7 @@ from ..dynamics.inertial_parameters import about_center, bodies, SYMBOLS
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RobotModelError
+from ..estimation.least_squares import pseudo_inverse, ROUNDING
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
@@ -92,10 +93,7 @@ def solve_payload(factors: RFactors, cov_arm: np.ndarray, correlation: Mapping[s
     scale = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
     for _ in range(4):  # two-step weights, settled
         rows, target, _ = factors.system(standard_deviation)
-        U, s, Vt = np.linalg.svd(rows[:, :10] * scale, full_matrices=False)
-        good = s > 1e-10 * s[0]
-        inverse = np.where(good, 1.0 / np.where(good, s, 1.0), 0.0)
-        pi = scale * ((Vt.T * inverse) @ (U.T @ target))
+        pi = pseudo_inverse(rows[:, :10], scale) @ target
         padded = np.concatenate([pi, np.zeros(factors.size - 10)])
         standard_deviation = {n: max(g.residual(padded) / np.sqrt(max(g.rows - 10 / len(
             factors.groups), 1.0)), 1e-12 * g.target(), 1e-300)
@@ -103,8 +101,7 @@ def solve_payload(factors: RFactors, cov_arm: np.ndarray, correlation: Mapping[s
     rows, _, _ = factors.system({name: d * np.sqrt(correlation.get(name, 1.0))
                                  for name, d in standard_deviation.items()})
     U, s, Vt = np.linalg.svd(rows[:, :10] * scale, full_matrices=False)
-    inverse = np.where(s > 1e-10 * s[0], 1.0 / np.maximum(s, 1e-300), 1e6)
-    half = scale[:, None] * (Vt.T * inverse)
+    half = scale[:, None] * Vt.T * np.where(s > ROUNDING * s[0], 1.0 / np.maximum(s, 1e-300), 1e6)
     H = half @ (U.T @ rows[:, 10:])
     groups = factors.groups.values()
     relative = np.sqrt(sum(g.residual(padded) ** 2 for g in groups)

@@ -13,9 +13,9 @@ from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation import design as module
 from ros_inertial_id.excitation.design import (design, design_parameters, DesignOptions,
                                                information_of)
+from ros_inertial_id.excitation.feedforward import feedforward_error
 from ros_inertial_id.excitation.problem import motion_problem
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.judge.feedforward import feedforward_error
 from ros_inertial_id.identification.settings import options_class
 
 ARM = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())

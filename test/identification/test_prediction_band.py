@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
-from ros_inertial_id.identification.judge.prediction import (Band, band_of, LEVEL,
+from ros_inertial_id.identification.judge.prediction import Band, Excess
+from ros_inertial_id.identification.judge.validation import (band_of, LEVEL, Outside,
                                                              quantile_of_stretches)
-from ros_inertial_id.identification.judge.validation import Excess, Outside
 
 RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
           'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}

@@ -24,8 +24,8 @@ from ..reduce.structure import alike_constants, chosen_constants, usual_constant
 from ..reduce.systems import resting_columns, Systems
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
+from ...estimation.least_squares import deviations
 from ...estimation.residuals import FEWEST
-from ...jackknife import deviations
 from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction

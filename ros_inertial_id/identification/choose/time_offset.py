@@ -20,8 +20,8 @@ from ..prepare.dataset import Dataset
 from ..reduce.structure import Structure
 from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
+from ...estimation.least_squares import standard_errors
 from ...estimation.r_factors import triangle
-from ...jackknife import standard_errors
 from ...measurement.joints.observation import with_time_offset
 from ...methods.capabilities import JointTorques
 

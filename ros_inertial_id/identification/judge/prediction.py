@@ -1,12 +1,8 @@
 """
 Prediction of a recording or a running machine: torques of a model beside those measured, a band.
 
-The band says how far the torque of a model is from that of the robot, as a function of the state.
-It comes from residuals of stretches left out.  Their size per joint grows with speed,
-acceleration and near a reversal (non-negative least squares of the absolute residual); relative
-to it a quantile makes the band as wide as LEVEL asks for (conformal prediction, Vovk et al.
-2005).  Samples of a stretch are alike, so the stretches count, and not the samples (Dunn,
-Wasserman and Ramdas 2023).
+The band says how far the torque of a model is from that of the robot, as a function of the state:
+see ``band_of``.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
 
-from .validation import Excess
+from .validation import MARGIN, TERMS
 from ..identified_model import IdentifiedModel
 from ..prepare.dataset import read_dataset
 from ..prepare.mounting import check_robot
@@ -25,64 +20,13 @@ from ..reduce.stretches import PIECE
 from ..settings import prediction_options
 from ...errors import ConfigError
 from ...estimation.r_factors import one_thread
-from ...estimation.residuals import as_wide
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import DirectTorques, JointMotion
 from ...methods.contract import LiveTorques, Method
 
 TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
-LEVEL = 0.95  # share of the samples of motion like the training that a band holds
-SLOW = 0.05   # of the largest speed, within which a reversal is near
-LEAST = 0.25  # of the mean size of a residual: no state is known better than so
-TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
 Motion = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # t, q, v, a
-
-
-def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
-            ranges: Mapping[str, Mapping[str, Any]], angles: Collection[str] = ()
-            ) -> dict[str, Any]:
-    """
-    Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
-
-    recordings : ``left_out`` of Explained; ranges : of the training, see Outside
-    angles : joints for which a turn further is the same position
-    Half the width at a state is the sum of the terms: constant, per_speed times the speed,
-    per_acceleration times the acceleration, near_reversal times what is left to ``slow``.
-    """
-    joints, count = {}, 0
-    for name in recordings[0]:
-        columns = [np.vstack([np.full(own[name].shape[1], k), own[name]])
-                   for k, own in enumerate(recordings) if name in own]
-        recording, piece, error, v, a = np.concatenate(columns, axis=1)
-        slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
-        error, speed = np.abs(error), np.abs(v)
-        near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
-        features = np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
-        size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
-        terms = nnls(features / size, error)[0] / size
-        terms[0] = max(terms[0], LEAST * error.mean())
-        stretch = np.unique(np.stack([recording, piece]), axis=1, return_inverse=True)[1].ravel()
-        count = int(stretch.max()) + 1
-        ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
-        scale = quantile_of_stretches(ratio, stretch)
-        peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
-        joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
-                        'peak': peak, 'peak_scale': peak_scale}
-    return {'level': LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
-
-
-def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
-    """
-    Return location and scale of Gumbel's distribution of the largest ratio of a stretch.
-
-    ratio : (N,) of the absolute residual to half the band's width; stretch : (N,) numbers from 0
-    By moments (Gumbel 1958), of few stretches as much wider as Student's t is.
-    """
-    largest = np.zeros(int(stretch.max()) + 1)
-    np.maximum.at(largest, stretch, ratio)
-    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi * as_wide(max(1, len(largest) - 1))
-    return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
 
 
 def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float) -> np.ndarray:
@@ -99,18 +43,50 @@ def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float)
     return np.maximum(1.0, peak - scale * np.log(-np.log1p(-chance)))
 
 
-def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
+class Excess:
     """
-    Return the quantile LEVEL of ratios (N,) in a further stretch like those seen.
+    How far motions are beyond ranges, in half ranges of the farthest.
 
-    ratio : (N,) positive; stretch : (N,) numbers from 0 on
-    All stretches count alike.  Of few it is as much wider as Student's t is than the normal
-    distribution: their spread is known no better.
+    names : of g row groups; ranges : {joint or body: {quantity: [smallest, largest]}}
+    angles : joints whose position is one with that a turn further
+    Positions of all joints count, as they turn the weight; velocity and acceleration its own.
     """
-    count, order = np.bincount(stretch), np.argsort(ratio)
-    share = np.cumsum(1.0 / count[stretch[order]]) / len(count)
-    place = min(int(np.searchsorted(share, LEVEL)), len(order) - 1)
-    return float(ratio[order[place]]) * as_wide(max(1, len(count) - 1))
+
+    def __init__(self, names: Sequence[str], ranges: Mapping[str, Mapping[str, Any]],
+                 angles: Collection[str] = ()) -> None:
+        bounds = {(where, name): ends for where, own in ranges.items()
+                  for name, ends in own.items() if np.isfinite(np.ptp(ends)) and np.ptp(ends)}
+        self._columns = list(bounds)
+        low, high = np.array(list(bounds.values()), float).reshape(-1, 2).T[:, :, None]
+        self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
+        self._turning = [k for k, (where, name) in enumerate(self._columns)
+                         if where in angles and name == 'q']
+        self._positions = [k for k, (_, name) in enumerate(self._columns)
+                           if name not in ('v', 'a')]
+        # A group that is no joint has the rates of all.
+        rates = [[k for k, (where, name) in enumerate(self._columns) if name in ('v', 'a')
+                  and (where == group or group not in ranges)] for group in names]
+        most = max(1, *map(len, rates))
+        self._rates = np.array([own + [-1] * (most - len(own)) for own in rates])
+
+    def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
+        """Return how far beyond the motion ``seen`` is, (N, g); 0: inside, or not seen."""
+        none = np.full(max((len(x) for own in seen.values() for x in own.values()), default=0),
+                       np.nan)
+        away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
+        if self._columns:
+            way = away[:-1]
+            way[:] = np.array([seen.get(where, {}).get(name, none)
+                               for where, name in self._columns])
+            np.abs(way - self._middle, out=way)
+            if self._turning:
+                turns = way[self._turning] + np.pi
+                way[self._turning] = np.abs(turns % (2.0 * np.pi) - np.pi)
+            way /= self._half
+            way -= 1.0
+            way[~(way > 2.0 * MARGIN)] = 0.0
+        return np.maximum(away[self._rates].max(axis=1),
+                          away[self._positions].max(axis=0, initial=0.0)).T
 
 
 class Band:
@@ -235,11 +211,7 @@ def of_joints(method: Method) -> Any:
 
 
 def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
-    """
-    Return what turns one state of a running machine after the other into LiveTorques.
-
-    robot : of its method's ``build``, as it is mounted now
-    """
+    """Return what turns states of a running ``robot``, one after the other, into LiveTorques."""
     method = METHODS[model.method]
     if isinstance(method, DirectTorques):
         return method.predictor(robot, model.parameters, model.values)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .prediction import band_of
-from .validation import Explained, fits, Folds
+from .validation import band_of, Explained, fits, Folds
 from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import across_gravity, rank_of_bodies, turned

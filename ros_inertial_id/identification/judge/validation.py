@@ -1,10 +1,19 @@
-"""Validation: the residuals of parameters, and what motion beyond the training's range costs."""
+"""
+Validation: the residuals of parameters, what motion beyond the training's range costs, a band.
+
+The band comes from residuals of stretches left out.  Their size per joint grows with speed,
+acceleration and near a reversal (non-negative least squares of the absolute residual); relative
+to it a quantile makes the band as wide as LEVEL asks for (conformal prediction, Vovk et al.
+2005).  Samples of a stretch are alike, so the stretches count, and not the samples (Dunn,
+Wasserman and Ramdas 2023).
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from ..prepare.dataset import Dataset
 from ..reduce.stretches import Numbers
@@ -12,74 +21,20 @@ from ..reduce.wide_factor import extend
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import Fit, Residuals
+from ...estimation.residuals import as_wide, Fit, Residuals
 from ...measurement.recording import nothing_left
 
 MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
 ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
-
-
-class Excess:
-    """
-    How far motions are beyond ranges, in half ranges of the farthest.
-
-    names : of g row groups; ranges : {joint or body: {quantity: [smallest, largest]}}
-    angles : joints whose position is one with that a turn further
-    Positions of all joints count, as they turn the weight; velocity and acceleration its own.
-    """
-
-    def __init__(self, names: Sequence[str], ranges: Mapping[str, Mapping[str, Any]],
-                 angles: Collection[str] = ()) -> None:
-        bounds = {(where, name): ends for where, own in ranges.items()
-                  for name, ends in own.items() if np.isfinite(np.ptp(ends)) and np.ptp(ends)}
-        self._columns = list(bounds)
-        low, high = np.array(list(bounds.values()), float).reshape(-1, 2).T[:, :, None]
-        self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
-        self._turning = [k for k, (where, name) in enumerate(self._columns)
-                         if where in angles and name == 'q']
-        self._positions = [k for k, (_, name) in enumerate(self._columns)
-                           if name not in ('v', 'a')]
-        # A group that is no joint has the rates of all.
-        rates = [[k for k, (where, name) in enumerate(self._columns) if name in ('v', 'a')
-                  and (where == group or group not in ranges)] for group in names]
-        most = max(1, *map(len, rates))
-        self._rates = np.array([own + [-1] * (most - len(own)) for own in rates])
-
-    def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
-        """
-        Return how far beyond a motion is, (N, g); 0: inside.
-
-        seen : {joint or body: {quantity: (N,)}}; what it does not have counts for nothing
-        """
-        none = np.full(samples_of(seen), np.nan)
-        away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
-        if self._columns:
-            way = away[:-1]
-            way[:] = np.array([seen.get(where, {}).get(name, none)
-                               for where, name in self._columns])
-            np.abs(way - self._middle, out=way)
-            if self._turning:
-                turns = way[self._turning] + np.pi
-                way[self._turning] = np.abs(turns % (2.0 * np.pi) - np.pi)
-            way /= self._half
-            way -= 1.0
-            way[~(way > 2.0 * MARGIN)] = 0.0
-        return np.maximum(away[self._rates].max(axis=1),
-                          away[self._positions].max(axis=0, initial=0.0)).T
-
-
-def samples_of(seen: Mapping[str, Mapping[str, np.ndarray]]) -> int:
-    """Return the number of samples of a motion ``seen``."""
-    return max((len(x) for own in seen.values() for x in own.values()), default=0)
+LEVEL = 0.95  # share of the samples of motion like the training that a band holds
+SLOW = 0.05   # of the largest speed, within which a reversal is near
+LEAST = 0.25  # of the mean size of a residual: no state is known better than so
+TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
 
 
 class Outside:
-    """
-    Sums of squares inside and outside of the validity range of a model.
-
-    ranges : {joint or body: {quantity: [smallest, largest]}} of the training data
-    """
+    """Sums of squares inside and outside of the validity ``ranges`` of a model."""
 
     def __init__(self, ranges: Mapping[str, Mapping[str, Any]]) -> None:
         self._ranges = ranges
@@ -88,11 +43,7 @@ class Outside:
         self._sums: dict[str, np.ndarray] = {}
 
     def mask(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """
-        Return {joint or body, '' for any: which samples (N,) are outside}, and count them.
-
-        seen : {joint or body: {quantity: (N,)}} of ``Method.validity_range``
-        """
+        """Return {joint or body, '' for any: which of ``seen`` is outside}, and count them."""
         out: dict[str, np.ndarray] = {}
         for where, quantities in seen.items():
             for name, x in quantities.items():
@@ -114,12 +65,10 @@ class Outside:
         """Add a ``block`` with its prediction {group: (B,)}; ``beyond`` : of ``mask``, (B,)."""
         for group in block.groups:
             error, target = (group.y - predicted[group.name]) ** 2, group.y ** 2
-            for key, name in ((group.name, group.name), ('', '')):
-                if key not in beyond:
-                    continue
+            for name in {group.name, ''} & beyond.keys():
                 sums = self._sums.setdefault(name, np.zeros((2, 3)))
                 for side in (0, 1):
-                    own = beyond[key] == bool(side)
+                    own = beyond[name] == bool(side)
                     sums[side] += [own.sum(), error[own].sum(), target[own].sum()]
 
     def summary(self) -> dict[str, Any]:
@@ -206,18 +155,17 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
     every = max(1, whole // ENOUGH) if training else 1
     for number, one in enumerate(data.each()):
         left.append({})
-        first = done
+        first = done  # sample of this recording
         for piece, (robot, state) in enumerate(one.states(bool(training))):
             seen = data.method.validity_range(state, robot)
             extend(ranges, seen)
             beyond = outside.mask(seen) if outside else None
             thin = slice((-done) % stride, None, stride) if piece % every else slice(None)
-            low = done
-            done += len(state.t)
+            low = 0
             for block in data.method.regress(state.rows(thin) if piece % every else state, robot,
                                              parameters):
-                part = slice(low - done + len(state.t), low - done + len(state.t) + len(block.t))
-                low += len(block.t)
+                part = slice(low, low + len(block.t))
+                low = part.stop
                 block = replace(block, seen=part_of(part_of(seen, thin), part))
                 if piece % every:
                     curves.append(block)
@@ -227,10 +175,11 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
                 if outside and beyond is not None:
                     outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
                 if folds:
-                    samples = low - len(block.t) - first + np.arange(len(block.t))
+                    samples = done - first + np.arange(part.start, part.stop)
                     _add_left_out(left[-1], block, folds, folds.numbers[number].at(samples))
                 curves.append(block.rows(_shown(block, predicted, stride)))
-                data.report('validate', low, whole)
+                data.report('validate', done + low, whole)
+            done += len(state.t)
     if not done:
         raise nothing_left()
     return Explained(residuals, tuple(curves), ranges, tuple(
@@ -278,3 +227,63 @@ def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
             fit.target[name] = group.target(kind == 'raw') ** 2
         out[kind] = fit.summary()
     return out
+
+
+def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
+            ranges: Mapping[str, Mapping[str, Any]], angles: Collection[str] = ()
+            ) -> dict[str, Any]:
+    """
+    Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
+
+    recordings : ``left_out`` of Explained; ranges : of the training, see Outside
+    angles : joints for which a turn further is the same position
+    Half the width at a state is the sum of the terms: constant, per_speed times the speed,
+    per_acceleration times the acceleration, near_reversal times what is left to ``slow``.
+    """
+    joints, count = {}, 0
+    for name in recordings[0]:
+        columns = [np.vstack([np.full(own[name].shape[1], k), own[name]])
+                   for k, own in enumerate(recordings) if name in own]
+        recording, piece, error, v, a = np.concatenate(columns, axis=1)
+        slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
+        error, speed = np.abs(error), np.abs(v)
+        near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
+        features = np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
+        size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
+        terms = nnls(features / size, error)[0] / size
+        terms[0] = max(terms[0], LEAST * error.mean())
+        stretch = np.unique(np.stack([recording, piece]), axis=1, return_inverse=True)[1].ravel()
+        count = int(stretch.max()) + 1
+        ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
+        scale = quantile_of_stretches(ratio, stretch)
+        peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
+        joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
+                        'peak': peak, 'peak_scale': peak_scale}
+    return {'level': LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
+
+
+def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
+    """
+    Return location and scale of Gumbel's distribution of the largest ratio of a stretch.
+
+    ratio : (N,) of the absolute residual to half the band's width; stretch : (N,) numbers from 0
+    By moments (Gumbel 1958), of few stretches as much wider as Student's t is.
+    """
+    largest = np.zeros(int(stretch.max()) + 1)
+    np.maximum.at(largest, stretch, ratio)
+    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi * as_wide(max(1, len(largest) - 1))
+    return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
+
+
+def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
+    """
+    Return the quantile LEVEL of ratios (N,) in a further stretch like those seen.
+
+    ratio : (N,) positive; stretch : (N,) numbers from 0 on
+    All stretches count alike.  Of few it is as much wider as Student's t is than the normal
+    distribution: their spread is known no better.
+    """
+    count, order = np.bincount(stretch), np.argsort(ratio)
+    share = np.cumsum(1.0 / count[stretch[order]]) / len(count)
+    place = min(int(np.searchsorted(share, LEVEL)), len(order) - 1)
+    return float(ratio[order[place]]) * as_wide(max(1, len(count) - 1))

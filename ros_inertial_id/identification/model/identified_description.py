@@ -41,15 +41,12 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
-    return _with_comment(text, model, lines), lines
+    at = text.index('<robot')  # behind an XML declaration
+    return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
 
 
 def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
-    """
-    Return (text of the MJCF, what it cannot hold in words) of an identified tree robot.
-
-    model : IdentifiedModel, physically consistent
-    """
+    """Return (MJCF, what it cannot hold in words) of a consistent ``model`` of a ``robot``."""
     consistent_parameters(model)
     tree = tree_of(robot)
     text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
@@ -108,12 +105,6 @@ def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
     held = ['not held by this file:', *lines] if lines else []
     text = '\n     '.join([head, *held]).replace('--', '- -')
     return f'<!-- {text} -->'
-
-
-def _with_comment(text: str, model: IdentifiedModel, lines: Sequence[str]) -> str:
-    """Return the URDF with a comment before its first element, behind an XML declaration."""
-    at = text.index('<robot')
-    return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}'
 
 
 def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,

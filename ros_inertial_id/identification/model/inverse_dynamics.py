@@ -60,11 +60,7 @@ class InverseDynamics:
         return self._sum(q, 0.0, 0.0, 'bodies')
 
     def friction(self, v: ArrayLike) -> np.ndarray:
-        """
-        Return the torques (..., n) of friction and offsets at velocities v (..., n) [N m].
-
-        What depends on the position (springs, ripple) takes no part.
-        """
+        """Return the torques (..., n) of friction and offsets, no springs, at v (..., n) [N m]."""
         v = np.asarray(v, dtype=float)
         return self._sum(0.0 * v, v, 0.0, 'friction')
 

@@ -50,12 +50,7 @@ def robot_entry(robot: Robot) -> dict[str, Any]:
 
 
 def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dict[str, Any]:
-    """
-    Return what a model file says of the mountings of a Dataset.
-
-    texts : one per recording, as recorded
-    base : BaseParameters that these mountings show
-    """
+    """Return what a model file says of mountings, ``texts`` as recorded, that show ``base``."""
     gravity: list[list[float]] = []
     for robot in data.robots:
         if not any(np.allclose(robot.gravity_base, g) for g in gravity):

@@ -5,7 +5,7 @@ A recording that counts twice shrinks all standard errors by a square root of tw
 of another robot bends all parameters, and a validation on the training data validates nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import math
 from typing import Any
@@ -52,11 +52,7 @@ def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[st
 
 
 def seen_before(training: Sequence[Mapping[str, Any]], others: Sequence[Recording]) -> list[str]:
-    """
-    Return the names of recordings of which samples were in the training data.
-
-    training : provenance of the training recordings
-    """
+    """Return the names of ``others`` that share samples with ``training`` (provenances)."""
     known = [Recording({}, provenance=entry) for entry in training]
     return [name_of(r) for r in others if any(_common(k, r) for k in known)]
 
@@ -130,11 +126,10 @@ class TrainingStates:
 
     def __iter__(self) -> Iterator[State]:
         if not self._hold:
-            yield from self._observation.states(training=True)
-            return
+            return self._observation.states(training=True)
         if self._held is None:
             self._held = list(self._observation.states(training=True))
-        yield from self._held
+        return iter(self._held)
 
 
 def training_states(observations: Sequence[Observation]) -> tuple[TrainingStates, ...]:
@@ -175,10 +170,6 @@ class Dataset:
             yield replace(self, robots=self.robots[own], observations=self.observations[own],
                           recordings=self.recordings[own], training=self.training[own])
 
-    def pairs(self) -> Iterator[tuple[Robot, Any]]:
-        """Yield every robot with the Observation of it."""
-        yield from zip(self.robots, self.observations)
-
     def samples(self, training: bool) -> int:
         """Return about how many samples there are, thinned out for ``training``."""
         return sum(o.samples(training) for o in self.observations)
@@ -194,12 +185,9 @@ class Dataset:
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
-        for k, (robot, observation) in enumerate(self.pairs()):
-            states: Iterable[State]
-            if training and self.training:
-                states = self.training[k]
-            else:
-                states = observation.states(training)
+        held = self.training if training and self.training else [
+            o.states(training) for o in self.observations]
+        for robot, states in zip(self.robots, held):
             for state in states:
                 yield robot, state
 

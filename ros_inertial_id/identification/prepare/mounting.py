@@ -172,11 +172,7 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
 
 def structural_base(method: Method, robots: Sequence[Any],
                     parameters: Sequence[Parameter]) -> BaseParameters:
-    """
-    Return the BaseParameters that random motion under the mountings of ``robots`` would show.
-
-    robots : of one URDF, each with its gravity; parameters : one per column
-    """
+    """Return the BaseParameters of random motion of ``robots``, each as it is mounted."""
     rng = np.random.default_rng(0)
     factors, keep = RFactors(len(parameters)), np.arange(len(parameters))
     for robot in robots:
@@ -223,11 +219,7 @@ def unknown(known: BaseParameters, wanted: BaseParameters) -> np.ndarray:
 
 def mounting_parameters(method: Method, urdf: str, options: Any,
                         base: BaseParameters) -> dict[str, list[str]]:
-    """
-    Return {known: [...], missing: [...]}: names of the generalized base parameters.
-
-    base : BaseParameters that the recorded mountings show
-    """
+    """Return names of generalized parameters, {known, missing: [...]} where rows show ``base``."""
     general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
     lacking = set(unknown(base, general).tolist())
     names = general.names()
@@ -236,11 +228,7 @@ def mounting_parameters(method: Method, urdf: str, options: Any,
 
 
 def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: Any) -> None:
-    """
-    Raise RobotModelError, naming what is missing, when a model cannot predict ``robot``.
-
-    robot : the same robot, mounted as it is at present
-    """
+    """Raise RobotModelError that names what lacks to predict ``robot``, as it is mounted."""
     known = [np.array(g) for g in model.mounting['gravity_base']]
     if any(np.allclose(robot.gravity_base, g, atol=SAME) for g in known):
         return
@@ -259,22 +247,8 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
             do='identify with a recording under this mounting too')
 
 
-def tangent(direction: np.ndarray) -> np.ndarray:
-    """
-    Return two orthonormal vectors (3, 2) across a unit vector.
-
-    direction : (3,)
-    """
-    Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
-    return Q[:, 1:3]
-
-
 def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """
-    Return a unit vector turned by small angles.
-
-    direction : (3,) unit vector; across : (3, 2) two across it; angles : (2,) towards these [rad]
-    """
+    """Return unit ``direction`` (3,) turned by ``angles`` (2,) [rad] towards ``across`` (3, 2)."""
     moved = direction + across @ angles
     return np.asarray(moved / np.linalg.norm(moved))
 
@@ -282,5 +256,6 @@ def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.
 def across_gravity(gravity: np.ndarray) -> np.ndarray:
     """Return unit vectors (3, 2) across ``gravity`` (3,), their cross product along it."""
     direction = gravity / np.linalg.norm(gravity)
-    across = tangent(direction)
+    Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
+    across = Q[:, 1:3]
     return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]

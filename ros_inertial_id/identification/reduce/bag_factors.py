@@ -14,7 +14,6 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import platformdirs
@@ -23,6 +22,7 @@ from .plan import Plan
 from .stretches import Numbers, STRETCHES
 from .structure import Structure
 from .wide_factor import wide_factor, WideFactor
+from ..files import replace_file
 from ..identified_model import plain
 from ..prepare.dataset import check_one_robot, Dataset, training_states
 from ..prepare.mounting import robot_of
@@ -72,11 +72,7 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
 
 
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
-    """
-    Return the name under which factors are kept.
-
-    content : hash of the bag; window : its start and end [s] or None; plan : key of the Plan
-    """
+    """Return the name of factors by hashes of bag ``content`` and ``plan``, and ``window`` [s]."""
     return hashlib.sha256(json.dumps([content, window, plan]).encode()).hexdigest()[:40]
 
 
@@ -88,24 +84,14 @@ def cache_folder(cache: str = '') -> Path:
 def keep(path: Path, content: bytes) -> None:
     """Write ``content`` as the file ``path``; OSError where there is no room."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
-    beside = path.with_name(f'.{uuid4().hex}')
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, content)
 
 
 _triangle = functools.cache(np.triu_indices)
 
 
 def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None = None) -> None:
-    """
-    Write the ``notes`` of a recording and its WideFactor, if there is one, as the file ``path``.
-
-    OSError where there is no room.
-    """
+    """Write ``notes`` of a recording, and its WideFactor if any, as ``path``; OSError: no room."""
     header: dict[str, Any] = {'notes': notes}
     arrays = [np.zeros(0)]
     if wide is not None:

@@ -91,8 +91,7 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     age = np.cumsum(new)  # of the distinct motion, in samples
     for k in np.flatnonzero(~new):
         age[k] = age[first[k]]
-    stretch = np.minimum((age - 1) * count // max(int(new.sum()), 1), count - 1)
-    return stretch
+    return np.asarray(np.minimum((age - 1) * count // max(int(new.sum()), 1), count - 1))
 
 
 def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:

@@ -18,6 +18,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import params_of, Problem, ridge
+from ...estimation.least_squares import span
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
@@ -62,11 +63,7 @@ class Structure:
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
-    """
-    Return {name: [column, ...]} of parameters that differ in their nonlinear parameter alone.
-
-    parameters : (p,) of the columns
-    """
+    """Return {name: [column, ...]} of ``parameters`` that differ in their nonlinear one alone."""
     columns: dict[str, list[int]] = {}
     for k, parameter in enumerate(parameters):
         columns.setdefault(parameter.name, []).append(k)
@@ -83,11 +80,7 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
-    """
-    Return the Structure: random states under every mounting show all that is possible.
-
-    robots : of one description, each with its gravity
-    """
+    """Return the Structure that random states of ``robots``, under every mounting, show."""
     same_column = alternatives(columns)
     later = {k for ks in same_column.values() for k in ks[1:]}
     primary = [k for k in range(len(columns)) if k not in later]
@@ -168,7 +161,7 @@ def _residuals(factors, beta, columns, choice, parameters):
         # What may have either sign is taken off; the others are not negative.
         own = [*free, candidate]
         signed = [c for c in own if LAWS[parameters[c].law].signed]
-        basis = _basis(W[:, signed])
+        basis = span(W[:, signed])
         out.append(_left(*(x - basis @ (basis.T @ x) for x in (
             W[:, [c for c in own if c not in signed]], residual))))
     return out
@@ -181,13 +174,6 @@ def _left(A, b):
         return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
     except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
         return float(np.linalg.norm(b))
-
-
-def _basis(A):
-    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
-    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
-                            full_matrices=False)
-    return U[:, s > 1e-10 * s.max(initial=0.0)]
 
 
 def at_constants(structure: Structure, constants: Mapping[str, Parameter]

@@ -104,12 +104,7 @@ class WideFactor:
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
-        """
-        Return T (size, k): torques of unit tilts of gravity [1/rad].
-
-        beta : (places,) parameters that gravity pulls at
-        across : (3, k) unit tilts times the size of gravity [m/s^2]
-        """
+        """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
         T = np.zeros((self.total.size, across.shape[1]))
         T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T
@@ -131,9 +126,11 @@ class WideFactor:
         share = rows[1] / np.maximum(rows.sum(0), 1e-300)
         speed, distance = ((1.0 - share) * mine + share * theirs for mine, theirs in (
             (self.speed, other.speed), (self.distance, other.distance)))
+        ranges = {where: dict(own) for where, own in self.ranges.items()}
+        extend(ranges, other.ranges)
         return replace(self, by_number=tuple(map(RFactors.merge, self.by_number, other.by_number)),
                        numbers=(*self.numbers, *other.numbers), speed=speed, distance=distance,
-                       ranges=merged_ranges(self.ranges, other.ranges))
+                       ranges=ranges)
 
     def left_out(self) -> list[np.ndarray]:
         """
@@ -146,17 +143,6 @@ class WideFactor:
         order, quarter = np.arange(count), max(1, count // 4)
         return [*np.array_split(order, 4), np.argsort(-self.speed[self.kept])[:quarter],
                 np.argsort(-self.distance[self.kept])[:quarter], *(order[k::4] for k in range(4))]
-
-
-def merged_ranges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {joint or body: {quantity: [smallest, largest]}} of both."""
-    out = {where: dict(own) for where, own in one.items()}
-    for where, own in other.items():
-        mine = out.setdefault(where, {})
-        for name, (low, high) in own.items():
-            before = mine.get(name, (np.inf, -np.inf))
-            mine[name] = [min(low, before[0]), max(high, before[1])]
-    return out
 
 
 def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
@@ -217,11 +203,7 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
 
 def empty_factor(method: Method, robot: Any, structure: Structure,
                  gravity: bool = True) -> WideFactor:
-    """
-    Return the WideFactor of a ``structure`` of ``wide_structure`` without rows.
-
-    gravity : whether its slopes are columns, where the method knows them
-    """
+    """Return the WideFactor of a ``structure`` without rows, ``gravity`` : see ``wide_factor``."""
     places = int(structure.keep.max()) + 1
     bodies = structure.keep[[k for k, p in enumerate(structure.columns)
                              if not p.law and p.unit in ('kg', 'kg m')]]

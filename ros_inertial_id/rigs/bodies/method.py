@@ -21,7 +21,7 @@ from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
-from ...jackknife import deviations, left_out
+from ...estimation.least_squares import deviations, left_out, solved_sums
 from ...measurement.recording import Recording
 from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
@@ -231,8 +231,7 @@ class _Equations:
         grams = [self._gram(a, b) - noise for a, b in zip(
             np.array_split(A / size / sd, STRETCHES),
             np.array_split(self._y / self.sd, STRETCHES))]
-        return left_out(grams, lambda sums: np.linalg.pinv(
-            sums[:, :-1], 1e-10, hermitian=True) @ sums[:, -1] / size)
+        return left_out(grams, lambda sums: solved_sums(sums) / size)
 
     @staticmethod
     def _gram(A, y):

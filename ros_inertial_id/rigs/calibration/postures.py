@@ -26,8 +26,9 @@ from ...dynamics.inertial_parameters import (Parameter, parameters_of, pseudo_in
                                              UNITS)
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...errors import EstimationError
-from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
+from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
+from ...estimation.least_squares import decide_rank
 from ...estimation.r_factors import RFactors
 from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress

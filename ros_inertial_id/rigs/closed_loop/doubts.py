@@ -17,7 +17,7 @@ from ..bodies.method import Hypothesis, likeliest, SURE
 from ..dynamics.force_elements import SPRING
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.friction import LAWS
-from ...jackknife import left_out, standard_errors
+from ...estimation.least_squares import left_out, solved_sums, standard_errors
 
 STRETCHES = 16  # left out one by one
 UNNOTICED = 0.004  # of a torque: five times as much is the least that is said
@@ -46,8 +46,7 @@ def doubts_of(robot: Mechanism, state: MechanismState, explained: np.ndarray,
         rows = np.column_stack([beside / size, residual]).reshape(len(robot), len(state.t), -1)
         grams = [np.einsum('kni,knj->ij', part, part)
                  for part in np.array_split(rows, STRETCHES, axis=1)]
-        numbers, without = left_out(grams, lambda sums: np.linalg.pinv(
-            sums[:-1, :-1], 1e-9, hermitian=True) @ sums[:-1, -1])
+        numbers, without = left_out(grams, lambda sums: solved_sums(sums[:-1]))
         share = 1.0 - float(np.sum((residual - beside / size @ numbers) ** 2)) / total
         numbers, errors = numbers / size, standard_errors(without) / size
         # A motor's column has the noise of its torque: numbers up to ``noise`` by that alone.

@@ -18,7 +18,8 @@ from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
 from ..measurement.sources import guessed
 from ...errors import RecordingError
-from ...jackknife import left_out, standard_errors
+from ...estimation.least_squares import (left_out, pseudo_inverse, solved_sums, span,
+                                         standard_errors)
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints
 from ...measurement.recording import nothing_left
@@ -27,7 +28,6 @@ SAMPLES = 6000     # of a recording are looked at
 ENOUGH = 20        # rows per parameter, if that is more
 CANDIDATES = 13    # cutoffs tried
 EDGE = 0.1         # share of the samples left out at both ends, where any filter guesses
-RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 FASTER = 1.5       # times the rate of the motion: a torque that is low-passed before it is read
@@ -88,7 +88,7 @@ class Trial:
             except RecordingError:  # the filter is longer than the recording
                 continue
             W, y = self._equations(state)
-            curve.append((float(cutoff), _left(_range(W), y)))
+            curve.append((float(cutoff), _left(span(W), y)))
         if not curve:
             raise RecordingError(
                 'the recording is too short to choose a cutoff', expected='at least 6 periods of '
@@ -105,7 +105,7 @@ class Trial:
         """
         observation = self.at(BROADER * cutoff)
         state = self._state(observation)
-        Q = _range(self._equations(state)[0])
+        Q = span(self._equations(state)[0])
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
         kernel = signals.zero_phase_kernel(1.0, SMOOTH)
@@ -143,14 +143,12 @@ class Trial:
         """
         state = self._state(observation)
         W, y = self._equations(state)
-        U, s, Vt = np.linalg.svd(W, full_matrices=False)
-        kept = s > RANK * s[0]
-        solve = (Vt[kept].T / s[kept])
-        x = solve @ (U[:, kept].T @ y)
-        noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - kept.sum()))
+        solve = pseudo_inverse(W)
+        x = solve @ y
+        noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - len(x)))
         for name, row, known in self._inertia(state.rows(slice(None, None, 10))):
             inertia = row @ x + known
-            error = noise * np.linalg.norm(solve.T @ row)
+            error = noise * np.linalg.norm(row @ solve)
             if inertia < -CERTAIN * error:
                 raise RecordingError(
                     f'the torque of {name} has the wrong sign', expected='positive inertia',
@@ -161,7 +159,7 @@ class Trial:
         if not np.linalg.norm(residual) > MATTERS * np.linalg.norm(y):
             return self._nothing()
         weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
-        return doubts_of(self._robot, state, _range(W * weights[:, None]), y,
+        return doubts_of(self._robot, state, span(W * weights[:, None]), y,
                          weights) or self._nothing()
 
     def _nothing(self):
@@ -237,12 +235,6 @@ def _longest_way(joints):
     return best
 
 
-def _range(W):
-    """Return an orthonormal basis (N, r) of the columns of W."""
-    U, s, _ = np.linalg.svd(W, full_matrices=False)
-    return U[:, s > RANK * s[0]]
-
-
 def _left(Q, y):
     """Return the share (0 to 1) of the norm of y that is outside the range of Q."""
     return float(np.linalg.norm(_outside(Q, y)) / max(np.linalg.norm(y), 1e-300))
@@ -264,8 +256,7 @@ def offset_error(Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: in
     rows = np.column_stack([Q, slope / size, force]).reshape(groups, len(slope) // groups, -1)
     parts = [np.einsum('gni,gnj->ij', part, part)
              for part in np.array_split(rows, STRETCHES, axis=1)]
-    _, without = left_out(parts, lambda A: np.linalg.pinv(
-        A[:-1, :-1], 1e-6, hermitian=True)[-1:] @ A[:-1, -1])
+    _, without = left_out(parts, lambda sums: solved_sums(sums[:-1])[-1:])
     return float(standard_errors(without)[0] / size)
 
 

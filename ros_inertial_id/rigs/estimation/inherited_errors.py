@@ -18,6 +18,7 @@ from scipy.linalg import block_diag
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate
+from ...estimation.least_squares import pseudo_inverse
 from ...estimation.r_factors import RFactors
 
 
@@ -46,10 +47,7 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
                 joined.accumulate(other, blocks, own, place)
         place += len(others)
     A = factors.system(estimate.standard_deviation)[0]
-    scale = base.prior_sd
-    change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ block_diag(*roots),
-                                 rcond=1e-13)
-    return scale[:, None] * change
+    return pseudo_inverse(A[:, :size], base.prior_sd) @ (-A[:, size:] @ block_diag(*roots))
 
 
 class _Joined:

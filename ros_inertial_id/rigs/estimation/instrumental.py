@@ -18,6 +18,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...errors import EstimationError
 from ...estimation.estimators import Estimate, finish, group_standard_deviation, Problem, two_step
+from ...estimation.least_squares import pseudo_inverse
 from ...estimation.residuals import Residuals, residuals_of
 
 FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
@@ -45,13 +46,13 @@ def instrumental(problem: Problem, read: Callable[[Sequence[Parameter]], Iterabl
     scale = problem.base.prior_sd
     for _ in range(3):
         ZW, Zy = _weighted(moments, standard_deviation)
-        beta = scale * np.linalg.lstsq(ZW * np.outer(scale, scale), scale * Zy, rcond=1e-13)[0]
+        beta = pseudo_inverse(scale[:, None] * ZW, scale) @ (scale * Zy)
         standard_deviation = group_standard_deviation(problem, beta)
     ZW, _ = _weighted(moments, standard_deviation)
     rows = whiten(_scores(problem, read, instruments, (beta, standard_deviation)), ZW)
     plain = finish(problem, beta, standard_deviation)
     # What no row shows has no error by the pseudo-inverse; least squares knows that it is large.
-    half = scale[:, None] * np.linalg.pinv(rows * scale, rcond=1e-13)
+    half = pseudo_inverse(rows, scale)
     covariance = half @ half.T
     error = np.where(plain.determined, np.sqrt(np.diag(covariance)), plain.bse)
     covariance += np.diag(error ** 2 - np.diag(covariance))

@@ -124,7 +124,7 @@ def _shares(residuals, covariances):
         remaining = whole - padded[:len(whole)]
         share = float(remaining[0] / whole[0])
         if share > LEAST:
-            share *= correlation_time(remaining / remaining[0])
+            share *= correlation_time(remaining)
         out[name] = min(1.0, max(share, LEAST) / whole_time[name])
     return out
 
@@ -197,7 +197,7 @@ def noise_gram(data: Any, base: BaseParameters,
     """
     method = data.method
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
-    for robot, observation in data.pairs():
+    for robot, observation in zip(data.robots, data.observations):
         for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
             drawn = True
             for one, other in zip(rows.groups, noisy.groups):

@@ -39,9 +39,10 @@ class NoisyMotion(OwnErrors):
         free = (instrumental(problem, data.blocks, partial(_instruments, data))
                 if name == 'instrumental' else ESTIMATORS[name](problem))
         inherited = inherited_errors(data, base, free) if isinstance(self, Calibrated) else None
-        noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                              self.noise(observation, robot, base.parameters, draft)),
-                             base, residuals) if isinstance(self, UnfilteredTorque) else None
+        noise = motion_noise(
+            (draw for robot, observation in zip(data.robots, data.observations)
+             for draw in self.noise(observation, robot, base.parameters, draft)),
+            base, residuals) if isinstance(self, UnfilteredTorque) else None
         if noise:
             free = noise.with_errors(problem, free)
         if inherited is not None:
@@ -82,7 +83,7 @@ class Calibrated(NoisyMotion):
 
 def _instruments(data, parameters):
     """Yield (block, block of the same samples whose motion is free of noise) of a Dataset."""
-    for robot, observation in data.pairs():
+    for robot, observation in zip(data.robots, data.observations):
         # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
         followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
         for state, other in zip(observation.states(training=True),

@@ -19,7 +19,6 @@ from .kalman import at_times
 from .marker_clocks import clock_offset
 from .sources import Series
 from ...errors import RecordingError
-from ...jackknife import left_out, standard_errors
 from ...measurement import signals
 
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
@@ -164,11 +163,11 @@ def _fit_by_parts(A, y, prior):
     prior : (p,) standard deviations before
     """
     known = np.diag(prior ** -2.0)
-    found, without = left_out(
-        [np.column_stack([np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b)])
-         for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))],
-        lambda sums: np.linalg.solve(sums[:, :-1] + known, sums[:, -1]))
-    return found, standard_errors(without)
+    parts = [np.column_stack([np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b)])
+             for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))]
+    sums = sum(parts) - np.array([np.zeros_like(parts[0]), *parts])
+    found, *without = np.linalg.solve(sums[:, :, :-1] + known, sums[:, :, -1:])[:, :, 0]
+    return found, np.sqrt(PARTS - 1.0) * np.std(without, axis=0)
 
 
 def _clock_offset(imu, turned, t, predicted, limit, checked):

@@ -21,7 +21,7 @@ from ..dynamics.rigid_bodies import own_rows
 from ..measurement.body_state import acceleration_at
 from ..measurement.sources import Series
 from ...errors import EstimationError
-from ...jackknife import deviations, left_out, standard_errors
+from ...estimation.least_squares import deviations, left_out, solved_sums, standard_errors
 
 Columns = Callable[[BodiesState], np.ndarray]
 SURE = 5.0  # standard errors beyond which a sign, a turn or a drift is taken for known
@@ -203,7 +203,7 @@ def _fit(observation: BodiesObservation, columns_of: Columns, load_of: Columns) 
                  for a, b in zip(np.array_split(A, STRETCHES), np.array_split(y, STRETCHES))]
         x, without = left_out(
             [np.column_stack([a.T @ a, a.T @ b]) for a, b in parts],
-            lambda sums: np.linalg.pinv(sums[:, :-1], 1e-12, hermitian=True) @ sums[:, -1] / size)
+            lambda sums: solved_sums(sums) / size)
         sd = np.sqrt(((y - A @ x) ** 2).mean(0)) + 1e-12
     away = deviations(without)
     drift, error = (v[own:].reshape(1 + DRIFT, -1)[1:]

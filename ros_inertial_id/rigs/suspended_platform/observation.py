@@ -15,6 +15,7 @@ from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock
 from ..measurement.sources import common_clock, on_stretches, read_pose
 from ...errors import RecordingError
+from ...estimation.least_squares import pseudo_inverse
 from ...measurement import signals
 from ...measurement.recording import Recording
 
@@ -133,8 +134,7 @@ def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[
         rows.append(np.concatenate([W, damping], axis=1).transpose(2, 0, 1))
         wrench.append(force)
     A, y = np.concatenate(rows), np.concatenate(wrench)
-    x, *_ = np.linalg.lstsq(A.reshape(-1, A.shape[2]), y.ravel(), rcond=1e-9)
-    residual = y - A @ x
+    residual = y - A @ (pseudo_inverse(A.reshape(-1, A.shape[2])) @ y.ravel())
     least = VISIBLE * y.std(0).max()
     usual = np.quantile(_level(residual), QUIET, axis=0)
     if np.isfinite(robot.mass):  # a platform may lie on its stop all the time

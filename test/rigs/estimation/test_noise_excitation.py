@@ -53,7 +53,7 @@ def _estimates(rows, estimator):
     factors.accumulate(_block(W, y), np.arange(3))
     problem = Problem(factors, base, {'joint': 1.0})
     data = SimpleNamespace(
-        pairs=lambda: [(None, None)], options=SimpleNamespace(estimator=estimator),
+        robots=(None,), observations=(None,), options=SimpleNamespace(estimator=estimator),
         method=_Noisy(_block(W, y), _block(again, y)))
     plain = ESTIMATORS['weighted' if estimator == 'instrumental' else estimator](problem)
     return plain, without_noise(data, problem, plain)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .prediction import alarm_ratios, band_for, TWO_SIGMA
-from ..identified_model import IdentifiedModel
+from ..identification.identified_model import IdentifiedModel
+from ..identification.judge.prediction import alarm_ratios, band_for, TWO_SIGMA
 
 CHANCE = 0.05  # that the largest error of a joint on the motion exceeds the peak
 
@@ -49,11 +49,7 @@ class FeedforwardError:
 
 def feedforward_error(model: IdentifiedModel, joints: Sequence[str], t: np.ndarray,
                       motion: Sequence[np.ndarray]) -> FeedforwardError:
-    """
-    Return the FeedforwardError of a ``model`` on a motion.
-
-    joints : n names; t : (N,) [s]; motion : positions, velocities, accelerations (N, n)
-    """
+    """Return that of a ``model`` on a ``motion``: q, v, a (N, n) of ``joints`` at t (N,) [s]."""
     seen = {joint: {name: x[:, j] for name, x in zip('qva', motion)}
             for j, joint in enumerate(joints)}
     half, outside = band_for(model, joints).at(seen)

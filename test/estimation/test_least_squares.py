@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ros_inertial_id.jackknife import deviations, standard_errors
+from ros_inertial_id.estimation.least_squares import deviations, standard_errors
 
 
 def test_of_a_mean_it_is_the_standard_error_of_the_mean():

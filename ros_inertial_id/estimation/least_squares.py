@@ -1,0 +1,81 @@
+"""
+Least squares and rank: what rows say of parameters, and how that differs without some of them.
+
+Parameters come in the units of what they may be, so that kg and kg m^2 meet as equals.  In these
+a singular value below ROUNDING of the largest is rounding: rows do not show that direction.  Which
+directions a structure has, whose description is rounded too, the widest gap decides.
+
+Estimates that each leave one stretch of the data out tell errors that are not white (jackknife;
+Quenouille 1956; Tukey 1958; Efron 1982): what correlates residuals, or what a model lacks, does
+not shrink as errors do that are counted by rows.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .r_factors import triangle
+
+ROUNDING = 1e-12  # of the largest singular value: a thousand times that of one sum
+LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
+
+
+def pseudo_inverse(rows: np.ndarray, scale: np.ndarray | float = 1.0) -> np.ndarray:
+    """
+    Return the pseudo-inverse (p, m) of ``rows`` (m, p), zero in directions that they do not show.
+
+    scale : (p,) of the parameters, in which the solution is the smallest
+    """
+    return np.asarray((np.linalg.pinv(rows * scale, rcond=ROUNDING).T * scale).T)
+
+
+def full_rank_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the solution (p,) of rows A (m, p), b (m,) that show every direction."""
+    R = triangle(np.asfortranarray(np.column_stack([A, b])))
+    return solve_triangular(R[:-1, :-1], R[:-1, -1])
+
+
+def span(columns: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis (m, rank) of ``columns`` (m, k), taken to be of one length."""
+    size = np.linalg.norm(columns, axis=0)
+    U, s, _ = np.linalg.svd(columns / np.maximum(size, 1e-300), full_matrices=False)
+    return U[:, s > ROUNDING * s.max(initial=0.0)]
+
+
+def decide_rank(singular: np.ndarray) -> tuple[int, float]:
+    """Return rank, and gap there: the widest of ``singular`` (p,) values, largest first."""
+    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
+    if len(relative) == 1:
+        return (1 if singular[0] > 0 else 0), np.inf
+    if singular[0] == 0.0:
+        return 0, np.inf
+    ratios = relative[:-1] / relative[1:]
+    candidates = np.flatnonzero(relative[1:] < LARGEST_NOISE)
+    if not candidates.size:
+        return len(singular), np.inf
+    k = candidates[int(np.argmax(ratios[candidates]))]
+    return int(k) + 1, float(ratios[k])
+
+
+def left_out(parts: Sequence[np.ndarray] | np.ndarray,
+             solve: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``solve`` makes (m,) of the sum of ``parts`` (count, ...), and without each."""
+    whole = sum(parts, np.zeros(()))
+    return solve(whole), np.array([solve(whole - part) for part in parts])
+
+
+def solved_sums(sums: np.ndarray) -> np.ndarray:
+    """Return the solution (k,) of normal equations ``sums`` (k, k + 1), [A'A, A'b]."""
+    return np.asarray(np.linalg.pinv(sums[:, :-1], ROUNDING, hermitian=True) @ sums[:, -1])
+
+
+def deviations(without: np.ndarray) -> np.ndarray:
+    """Return D (count, m), D'D the covariance of m estimates, from those ``without`` a stretch."""
+    count = len(without)
+    return np.sqrt((count - 1) / count) * (without - without.mean(0))
+
+
+def standard_errors(without: np.ndarray) -> np.ndarray:
+    """Return the standard errors (m,) of estimates by those ``without`` a stretch (count, m)."""
+    return np.linalg.norm(deviations(without), axis=0)
