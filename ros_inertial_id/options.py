@@ -32,6 +32,7 @@ from .errors import ConfigError
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
+TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 _shown = reprlib.Repr()  # of values in messages: a YAML of aliases can stand for gigabytes
@@ -187,6 +188,18 @@ def yaml_content(text: str, what: str) -> Any:
         raise ConfigError(f'{what} is nested too deeply') from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise ConfigError(f'{what} is not YAML', found=' '.join(str(error).split())) from None
+
+
+def described_blocks(urdf: str) -> dict[str, Any]:
+    """Return the configuration that a description (text) holds: {method: options}, {} for none."""
+    begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
+    if begin < 0 or end < begin:
+        return {}
+    text = urdf[begin + len(TAG) + 2:end]
+    for code, letter in (('&lt;', '<'), ('&gt;', '>'), ('&amp;', '&')):
+        text = text.replace(code, letter)
+    blocks = yaml_content(text, f'<{TAG}> of the robot description')
+    return blocks if isinstance(blocks, dict) else {}
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:

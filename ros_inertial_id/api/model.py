@@ -21,11 +21,11 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
                                                Prediction)
-from ..identification.model.described import described_model
 from ..identification.model.identified_description import (description_of, joint_terms,
                                                            largest_speeds, mjcf_of, tree_of)
 from ..identification.model.inverse_dynamics import InverseDynamics
-from ..identification.prepare.robot import check_robot
+from ..identification.model.outcome import described_model
+from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 from ..procedures.payload import identify_payload, Payload

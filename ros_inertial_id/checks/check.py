@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arm import Arm, LEFT_OUT
+from .arm import Arm, DESCRIPTION, LEFT_OUT
 from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
@@ -15,7 +15,7 @@ from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Ju
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .thresholds import (FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH, TOO_LATE,
+from .thresholds import (FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH, TOO_LATE,
                          VISIBLE)
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
@@ -26,7 +26,7 @@ from ..identification.choose.choice import log_ratio
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
-from ..identification.prepare.robot import robot_of
+from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..measurement.recording import Recording
@@ -349,12 +349,16 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         '% of the torque', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
     alone = float(np.linalg.norm(nominal)) / total
-    if relative > FOREIGN or (arm.described and relative > 2 * VISIBLE and alone > HALF
-                              and not found):
+    by_it = f'{100 * alone:.0f} % relative residual by the description alone'
+    if relative > FOREIGN or (arm.described and relative > VISIBLE and alone > HALF and not found):
         return [Finding('description of another robot', 'this description does not explain the '
-                        f'efforts: {100 * alone:.0f} % relative residual by it alone, '
-                        f'{100 * relative:.0f} % with any bodies', 'left-out residual and '
-                        'description alone, no alternative is better', 100.0 * relative,
-                        '% of the torque', names, WRONG,
+                        f'efforts: {by_it}, {100 * relative:.0f} % with any bodies', LEFT_OUT,
+                        100.0 * relative, '% of the torque', names, WRONG,
                         'give the --urdf of this robot, with its joints in this order')]
-    return []
+    if found or not arm.described or alone < FIFTH:
+        return []
+    factor = float(np.median(np.diagonal(arm.factors[0])[arm.moved]))
+    return [Finding('bodies other than described', f'the torques are about {factor:.2g} times '
+                    f'those that the description gives: {by_it}', DESCRIPTION, 100.0 * alone,
+                    '% of the torque', names, DOUBTFUL if alone > HALF else NOTE, 'no recording '
+                    'tells other masses from another unit of the efforts: weigh the robot')]

@@ -18,7 +18,7 @@ from .thresholds import (CONTACT_CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHA
                          FIFTH)
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import Systems
-from ..measurement.spectral import moving_mean
+from ..measurement.sampling import moving_mean
 
 USUAL = 0.8      # of the windows have no contact: their scatter says what is far beyond
 LEAST = 0.25     # least scatter of a logarithm: a window has few independent samples

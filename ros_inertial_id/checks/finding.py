@@ -11,9 +11,9 @@ relative to its own torque (RMS over RMS):
   than the description alone; or a finding is doubtful;
 - good: otherwise; not checked: no rule covers it, as there is no residual to judge.
 
-For the whole the same on all torques together, of which no more than 3 % may be systematic; it is
-never better than usable while a joint leaves too much of its own torque, and names that joint: a
-wrist weighs nothing in the sum.
+For the whole the same on all torques together, of which no more than an eightieth may be
+systematic; it is never better than usable while a joint leaves too much of its own torque, and
+names that joint: a wrist weighs nothing in the sum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -189,13 +189,12 @@ class Judged:
 
     def systematic(self, joints: Sequence[str], least: float) -> list[str]:
         """Return the reason against more than ``least`` of the torque that is no noise."""
-        share, noise = self.share(joints), _together(self.noise, joints)
-        if (not self.noise or not least < share <= FIFTH
-                or _together(self.residual, joints) < BEYOND_NOISE * noise):
+        share, left, noise = self.share(joints), *(
+            _together(x, joints) for x in (self.residual, self.noise))
+        if not self.noise or not least < share <= FIFTH or left < BEYOND_NOISE * noise:
             return []
-        explained = noise / _together(self.residual, joints)
         return [f'{self.words(share)}, of which noise of the efforts explains '
-                f'{100 * explained:.2g} %: systematic']
+                f'{100 * noise / left:.2g} %: systematic']
 
 
 def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:

@@ -21,11 +21,10 @@ from .thresholds import BEST
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
-from ..estimation.estimators import ridge
-from ..estimation.gravity import across_gravity
-from ..estimation.problem import Problem
+from ..estimation.estimators import Problem, ridge
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
 from ..identification.fit.fitting import with_angles
+from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
 
 SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch

@@ -7,8 +7,8 @@ import numpy as np
 
 from .arm import Alternative, Arm, DESCRIPTION, USUAL_LOAD
 from .thresholds import LOAD, TURNED, ZERO
-from ..estimation.gravity import across_gravity, turned
 from ..identification.choose.choice import LARGEST
+from ..identification.prepare.mounting import across_gravity, turned
 
 
 def encoders(arm: Arm) -> Iterator[Alternative]:

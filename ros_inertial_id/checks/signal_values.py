@@ -10,8 +10,7 @@ import numpy as np
 
 from .finding import DOUBTFUL, Finding, NOTE, WRONG
 from .signals import Quantity, RawSignals
-from ..measurement.interpolation import longest_gap
-from ..measurement.spectral import moving_mean
+from ..measurement.sampling import longest_gap, moving_mean
 
 DEGREES = 180.0 / np.pi
 UNITS = {DEGREES: 'degrees per second', 60.0 / (2 * np.pi): 'revolutions per minute',

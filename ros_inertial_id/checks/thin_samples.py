@@ -12,11 +12,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .thresholds import CONTACT_SLOW, MOTION_BEGINS
-from ..estimation.gravity import across_gravity
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
+from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
-from ..measurement.spectral import moving_mean
+from ..measurement.sampling import moving_mean
 
 SPACING = 0.05   # [s] between samples at most, so that no contact is missed
 ENOUGH = 1000    # samples

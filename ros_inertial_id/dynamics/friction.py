@@ -2,10 +2,9 @@
 Friction laws as columns of the regressor: tau_friction = sum coefficient * column(q, v, a).
 
 A law is one function and one entry of ``LAWS``, which says all that others ask of it: nobody else
-names a law.  A law may hold one constant that is not
-linear (the width of Coulomb's step, the speed of Stribeck's); the constants tried for it become
-columns of their own, of which the estimation keeps one per joint and may then refine it
-(variable projection, Golub and Pereyra 1973; see estimation/nonlinear_parameters.py).
+names a law.  A law may hold one constant that is not linear (the width of Coulomb's step, the
+speed of Stribeck's); the constants tried for it become columns of their own, of which an
+identification keeps one per joint.
 
 Sources: the static model with stiction, Stribeck (atan) and viscous friction of
 static_friction_3dof; Armstrong-Helouvry, Dupont and Canudas de Wit 1994 for the exponential;
@@ -218,8 +217,9 @@ PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 # go from mixed to full lubrication at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
 COULOMB_WIDTHS = (0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
-STRIBECK_DELTAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-STRIBECK_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+# Half an octave apart: what lies between two of them is no other torque within the noise.
+STRIBECK_DELTAS = tuple(2.0 ** (k / 2) for k in range(13))
+STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 2) for k in range(12))
 
 FADED = 1e-6  # of a column: a law that has died out at a speed says nothing there
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched

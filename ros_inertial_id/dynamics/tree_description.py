@@ -17,9 +17,8 @@ import pinocchio as pin
 import yaml
 
 from ..errors import RobotModelError
-from ..options import yaml_content
+from ..options import TAG
 
-TAG = 'ros_inertial_id'
 X, Y, Z = np.eye(3)
 SEVERAL = {'universal': 2, 'ball': 3, 'free': 6}  # degrees of freedom
 SINGLE = ('hinge', 'slide', 'fixed')
@@ -35,18 +34,6 @@ def placement(position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
     if rotation is not None:
         out[:3, :3] = rotation
     return out
-
-
-def described_blocks(urdf: str) -> dict[str, Any]:
-    """Return the configuration that a description (text) holds: {method: options}, {} for none."""
-    begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
-    if begin < 0 or end < begin:
-        return {}
-    text = urdf[begin + len(TAG) + 2:end]
-    for code, letter in (('&lt;', '<'), ('&gt;', '>'), ('&amp;', '&')):
-        text = text.replace(code, letter)
-    blocks = yaml_content(text, f'<{TAG}> of the robot description')
-    return blocks if isinstance(blocks, dict) else {}
 
 
 class TreeDescription:

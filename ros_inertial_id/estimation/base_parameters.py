@@ -11,7 +11,7 @@ estimators that use priors then keep it, and whatever is grouped with it gets th
 exact value that is the same as subtracting its columns from the measured torque.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 import re
@@ -78,16 +78,6 @@ class BaseParameters:
             return self.expand(beta, scales * scaled)  # exact in beta to the last digit
         known = choice == 'nominal'
         return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
-
-    def combined(self, combination: Mapping[str, float]) -> np.ndarray | None:
-        """
-        Return the factors (b,) of the base parameters in a linear combination; None if open.
-
-        combination : {parameter name: factor}
-        """
-        c = np.array([combination.get(p.name, 0.0) for p in self.parameters])
-        d = c[self.independent]
-        return d if np.allclose(d @ self.X, c[self.dependent], atol=1e-9) else None
 
     def without(self, places: Sequence[int]) -> 'BaseParameters':
         """Return the BaseParameters without those at ``places``, of lone parameters."""

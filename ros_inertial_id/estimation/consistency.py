@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import null_space, solve_triangular
 
 from .newton import log_det, newton
-from .problem import effective_standard_deviation, Estimate, Problem
+from .estimators import effective_standard_deviation, Estimate, Problem
 from .r_factors import RFactors
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
@@ -71,7 +71,7 @@ class Known:
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links [kg]
     names : of parameters to keep at nominal, give or take their prior standard deviation
     inherited : (b, k) errors of unit size that all rows share, see
-        identification/fit/inherited_errors.py
+        rigs/estimation/inherited_errors.py
     """
 
     masses: Mapping[str, float] = field(default_factory=dict)

@@ -1,27 +1,32 @@
 """
-Residuals: measured minus predicted torque, collected block by block, and how they are correlated.
+Residuals: measured minus predicted torque, how they are correlated, and the errors that follow.
 
 Rows of a filtered signal are not independent, so they carry less than their number (integrated
-autocorrelation time; Geyer 1992, initial positive sequence).  The noise of differentiated
-positions grows with frequency: where the motion is there is far less of it than the residual's
-size and correlation time let one expect, and the spectrum of the residual itself says how much,
-cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s') B^-T with its autocovariance gamma, tapered
-(Newey and West 1987; Priestley 1981, ch. 6).
+autocorrelation time; Geyer 1992, initial positive sequence).
+
+What differs between stretches of the motion more than white noise lets one expect is model error,
+which belongs into the standard errors (cov_type: segments): they are clusters of residuals (Bell
+and McCaffrey 2002).  What a model lacks for seconds (friction of a slow motion) outlasts a
+stretch, and its neighbours share it: joined until they are several times longer (Kuensch 1989).
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import fft
+from scipy.special import ndtri, polygamma, psi, stdtrit
 
+from .estimators import effective_standard_deviation, Estimate, Problem
+from .r_factors import RFactors
 from ..dynamics.regressor import RegressorBlock
 
-FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
-# Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
-# spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
-REACH = 8.0
+FEWEST = 8
+ALONE = 0.99  # of the information on a direction: no other stretch tells how wrong one is
+LASTING = 5.0  # times what correlates a residual: a stretch so long knows its error to 5 %
+LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
+PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right to 1e-5
 
 
 @dataclass
@@ -145,15 +150,6 @@ def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np
     sums[name] = total, count
 
 
-def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return sums (N,) of products at lags 0 to N - 1 of series (N, R), mean, and pairs (N,).
-
-    errors : (N, R), samples first
-    """
-    return autocovariances(errors.T).mean(0), np.arange(len(errors), 0, -1)
-
-
 def autocovariances(errors: np.ndarray) -> np.ndarray:
     """Return sums (R, N) of products at lags 0 to N - 1 of series ``errors`` (R, N)."""
     size = errors.shape[-1]
@@ -175,49 +171,113 @@ def correlation_time(rho: np.ndarray) -> float:
     return float(max(1.0, 2.0 * sums.sum() - 1.0))
 
 
-def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
-    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
-    from scipy.signal.windows import parzen  # costs more than most identifications: when needed
-    times, out = residuals.correlation(), {}
-    for name, (total, pairs) in residuals.covariances.items():
-        L = int(min(REACH * times[name], len(total) - 1))
-        # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
-        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
-        out[name] = np.concatenate([half[:0:-1], half])
+def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
+                  prior: np.ndarray, least: float = 1.0) -> Estimate:
+    """
+    Return the Estimate with errors no smaller than what differs between stretches of the motion.
+
+    folds : RFactors of each stretch
+    prior : (b, b) covariance of what is known without data
+    least : of the covariance by rows, that remains where stretches differ by less
+    Each stretch pulls the estimate by its residual; those pulls are the errors, each larger by
+    the share of the information that is its own, which the fit took out of the residual (Bell and
+    McCaffrey 2002; leaving it out, as a jackknife does, overdoes that where stretches show
+    different things).  Nothing changes with fewer than FEWEST stretches.  The few know each error
+    to a quarter: see ``moderated_covariance``.
+    """
+    count, size = len(folds), len(problem.base)
+    if count < FEWEST:
+        return estimate
+    systems = joined(problem, normal_equations(problem, estimate, folds))
+    scale = problem.base.prior_sd
+    systems *= np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
+    prior, information = prior / np.outer(scale, scale), systems[:, :-1, :-1]
+    pulls = systems[:, :-1, -1] - information @ (estimate.params / scale)
+    root = _root(np.linalg.solve(np.eye(size) + prior @ information.sum(0), prior))
+    shares, turns = np.linalg.eigh(root.T @ information @ root)
+    lone = 1.0 / np.sqrt(1.0 - np.clip(shares, 0.0, ALONE))
+    away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
+                             optimize=True)
+    covariance = moderated_covariance(estimate.cov_params, away - away.mean(0), least)
+    bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
+    return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
+                   data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
+
+
+def _root(covariance):
+    """Return F (b, b), F F' = ``covariance``, which may be singular."""
+    variances, turn = np.linalg.eigh((covariance + covariance.T) / 2)
+    return turn * np.sqrt(np.maximum(variances, 0.0))
+
+
+def moderated_covariance(covariance: np.ndarray, away: np.ndarray,
+                         least: float = 1.0) -> np.ndarray:
+    """
+    Return the covariance (b, b) of parameters with what differs between stretches in it.
+
+    covariance : (b, b) by independent rows; away : (count, b) what each stretch adds to them
+    least : see ``robust_errors``
+    That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
+    2004), by the weights of ``moderation``; nothing gets known better, parameters or sums of them.
+    """
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    ratios = np.linalg.norm(away, axis=0) / np.maximum(errors, 1e-300)
+    common, own = moderation(ratios, len(away) - 1)
+    root = _root(covariance)
+    each = away @ np.linalg.pinv(root).T  # in standard errors of directions that are independent
+    sizes, turns = np.linalg.eigh(own * each.T @ each)
+    axes = root @ turns
+    return (axes * np.maximum(least, common + sizes)) @ axes.T
+
+
+def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:
+    """
+    Return the common variance, and the share of each one's own, of errors drawn to one size.
+
+    ratios : (b,) of estimated to expected standard errors; freedom : degrees of each
+    Empirical Bayes with an inverse chi-square prior, whose degrees of freedom come from the spread
+    of the logarithms beyond chance (Smyth 2004).  As wide as Student's t asks for, at 95 %.
+    """
+    logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - psi(freedom / 2) + np.log(freedom / 2)
+    spread = float(np.var(logs, ddof=1)) if len(logs) > 1 else np.inf
+    excess = spread - float(polygamma(1, freedom / 2))
+    prior = 1.0 / np.interp(excess, polygamma(1, PRIORS / 2), 1.0 / PRIORS)
+    common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
+    wide = as_wide(prior + freedom) ** 2 / (prior + freedom)
+    return wide * prior * common, wide * freedom
+
+
+def as_wide(freedom: float) -> float:
+    """Return by how much errors of ``freedom`` degrees widen to hold 95 % (Student's t)."""
+    return float(stdtrit(freedom, LEVEL) / ndtri(LEVEL))
+
+
+def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
+    """
+    Return sums (count, m, m) of successive ``systems`` that what the model lacks does not outlast.
+
+    problem : whose correlation of rows says how long that is; systems : (k, m, m) of stretches
+    They are no fewer than FEWEST, of which the errors are known.
+    """
+    count = len(systems)
+    lasting = max(problem.correlation.get(name, 1.0) / g.rows
+                  for name, g in problem.factors.groups.items())  # of all the time
+    together = max(1, min(int(np.ceil(LASTING * lasting * count)), count // FEWEST))
+    return np.add.reduceat(systems, np.arange(0, count, together))
+
+
+def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
+                     ) -> np.ndarray:
+    """
+    Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
+
+    problem : about b base columns
+    """
+    size = len(problem.base)
+    sigma = effective_standard_deviation(problem, estimate.standard_deviation)
+    out = np.zeros((len(folds), size + 1, size + 1))
+    for sums, factors in zip(out, folds):
+        for name, group in factors.groups.items():
+            rows = np.column_stack([group.equations(factors.size)[:, :size], group.R[:, -2]])
+            sums += rows.T @ rows / sigma[name] ** 2
     return out
-
-
-def score_covariance(pairs: Iterable[tuple[RegressorBlock, RegressorBlock]],
-                     gamma: Mapping[str, np.ndarray], standard_deviation: Mapping[str, float],
-                     place: np.ndarray) -> np.ndarray:
-    """
-    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
-
-    pairs : (block, block of the instruments Z) in order of time, see Problem; for least squares
-        both are the same; gamma : of ``tapered_autocovariances``
-    place : column -> row of the result, -1: none
-    standard_deviation : group -> of its rows [unit of the group]
-    """
-    from scipy.signal import oaconvolve
-    size = int(place.max()) + 1
-    out = np.zeros((size, size))
-    for block, other in pairs:
-        for g, h in zip(block.groups, other.groups):
-            where = place[g.columns]
-            seen = np.flatnonzero(where >= 0)
-            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
-            L = len(gamma[g.name]) // 2
-            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
-            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
-    return (out + out.T) / 2
-
-
-def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """
-    Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding.
-
-    covariance : (m, m); rows : (m, k)
-    """
-    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    w, V = np.linalg.eigh(covariance / size / size[:, None])
-    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])

@@ -18,19 +18,20 @@ from .choose.time_offset import aligned
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
-from .judge.validation import explained, Outside
+from .judge.validation import Explained, explained, Folds, Outside
 from .model.outcome import model_of
-from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
-from .prepare.robot import check_robot, with_sums
+from .prepare.mounting import check_robot, with_sums
+from .reduce.structure import Structure
 from .reduce.systems import Systems
-from .reduce.wide_factor import wide_structure, WideFactor
+from .reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError, RobotModelError
 from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
+from ..estimation.residuals import Residuals
 from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
@@ -38,6 +39,30 @@ from ..methods.capabilities import ClosedLoops, JointTorques
 from ..options import check_ranges
 
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
+
+
+class Passes:
+    """
+    The passes over a Dataset, in this process: all that is asked of recordings.
+
+    One writes rows as a wide factor, one explains them by the model that predicts.
+    procedures/many_recordings.py has them in other processes.
+    """
+
+    def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
+        """Return the WideFactor of all recordings; see there."""
+        return wide_factor(data, structure)
+
+    def explained(self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+                  folds: Folds | None = None) -> Explained:
+        """Return the training rows as standard parameters ``values`` (p,) explain them."""
+        return explained(data, parameters, values, data.samples(training=True),
+                         folds=folds)
+
+    def residuals(self, data: Dataset, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Residuals:
+        """Return the Residuals of standard parameters ``values`` (p,), for their correlation."""
+        return self.explained(data, parameters, values).residuals
 
 
 @dataclass(frozen=True, repr=False)

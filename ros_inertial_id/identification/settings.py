@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from .identified_model import IdentifiedModel
-from ..dynamics.tree_description import described_blocks
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES
 from ..methods import DEFAULT_METHOD, METHODS
-from ..options import DESIGN, DRIVER, option, options_from, read_blocks
+from ..options import described_blocks, DESIGN, DRIVER, option, options_from, read_blocks
 
 
 @dataclass(frozen=True)

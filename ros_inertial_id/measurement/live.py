@@ -11,11 +11,11 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from . import signals
-from .interpolation import LONGEST_GAP, NEAR, PERIODS
 from .joints.channels import Unwrapper
 from .joints.drives import DriveOptions, joint_side
 from .joints.live_clock import endpoint_kernels, LiveClock
 from .recording import Channel
+from .sampling import LONGEST_GAP, NEAR, PERIODS
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read

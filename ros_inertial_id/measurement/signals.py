@@ -15,8 +15,7 @@ from typing import Iterable, Sequence
 
 import numpy as np
 
-from .interpolation import longest_gap
-from .spectral import butterworth_kernel, convolve_at, convolve_inside, power_spectra
+from .sampling import butterworth_kernel, convolve_at, convolve_inside, longest_gap, power_spectra
 from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4

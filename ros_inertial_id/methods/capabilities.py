@@ -7,13 +7,12 @@ and observations are those of the method, see contract.py.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 from ..options import option
 
@@ -94,46 +93,33 @@ class Tiltable(ABC):
         """
 
 
-class NoisyMotion(ABC):
-    """The noise of the motion is known, and with it what it does to the rows."""
-
-    @abstractmethod
-    def noisy_rows(self, observation: Any, robot: Any, parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """
-        Yield (rows, the same rows with the motion's noise once more, how many they stand for).
-
-        observation, robot, parameters : see ``Method.observe`` and ``Method.regress``
-        """
-
-
-class UnfilteredTorque(NoisyMotion):
-    """The motion is filtered and y is as recorded: the motion's noise stands in the residual."""
-
-    @abstractmethod
-    def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
-              values: np.ndarray
-              ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
-        """
-        Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
-
-        values : (p,) of the parameters
-        """
-
-
-class Calibrated(ABC):
+@dataclass(frozen=True)
+class EstimateOfRows:
     """
-    The rows rest on calibrated numbers, of which robots have the ``covariance`` (k, k) or None.
+    What rows with errors of their own say, see estimation/estimators.py.
 
-    Observations have a ``motion`` with ``extrinsic_sensitivities()``.
+    free : Estimate of the base parameters
+    inherited : (b, k) errors of unit size that all rows share, or None
+    under_prior : (Problem, Estimate, prior (b, b)) -> the Estimate, by rows that joined a prior,
+        with the errors that theirs make of it, or None
     """
 
-    @abstractmethod
-    def calibrated_rows(self, state: Any, robot: Any) -> Iterator[RegressorBlock]:
-        """
-        Yield blocks about the calibrated numbers, beside those of ``regress`` for the same state.
+    free: Any
+    inherited: np.ndarray | None = None
+    under_prior: Callable[[Any, Any, np.ndarray], Any] | None = None
 
-        Both together are zero.
+
+class OwnErrors(ABC):
+    """Rows have errors that no residual shows: of a noisy motion, of what was calibrated."""
+
+    @abstractmethod
+    def estimate(self, data: Any, problem: Any, draft: np.ndarray,
+                 residuals: Any) -> EstimateOfRows:
+        """
+        Return the EstimateOfRows of a Problem about the rows of a Dataset ``data``.
+
+        draft : (p,) standard parameters of a first estimate, whose Residuals are ``residuals``
+        The estimator is that of the options, which may be one of the method's own.
         """
 
 

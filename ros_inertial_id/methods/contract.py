@@ -74,12 +74,7 @@ class State(Protocol):
 
 
 class Observation(Protocol):
-    """
-    The motion of one recording; states are computed piece by piece, each time anew.
-
-    Where the options offer the estimator ``instrumental`` it has ``low_passed(cutoff)`` besides,
-    which returns the Observation of the same motion filtered at ``cutoff`` [Hz] instead.
-    """
+    """The motion of one recording; states are computed piece by piece, each time anew."""
 
     @property
     def summary(self) -> Mapping[str, object]:

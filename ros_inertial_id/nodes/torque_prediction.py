@@ -26,7 +26,7 @@ from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelErr
 from ..identification.files import read_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
-from ..identification.prepare.robot import check_robot, imu_gravity
+from ..identification.prepare.mounting import check_robot, imu_gravity
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS, methods_of

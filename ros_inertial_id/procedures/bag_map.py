@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
@@ -15,8 +17,9 @@ from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
-from ..processes import Function, in_processes, Lost, lost
+from ..processes import Function, in_processes, lost, Lost
 
+SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
 Report = Callable[[str, int, int], None]
 
 
@@ -138,3 +141,9 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
         for future in as_completed(numbers, loop=client.loop):
             failed = future.exception() if future.status != 'finished' else None
             yield numbers.pop(future), lost(failed) if failed else future.result()
+
+
+def some(items: Sequence[Any]) -> list[Any]:
+    """Return SOME of the ``items``, evenly spread, or all of fewer."""
+    count = min(SOME, len(items))
+    return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, count).astype(int))]

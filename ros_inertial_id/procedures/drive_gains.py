@@ -18,11 +18,11 @@ import numpy as np
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
-from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
+from ..identification.reduce.structure import one_alternative
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 

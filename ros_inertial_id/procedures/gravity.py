@@ -21,17 +21,14 @@ import numpy as np
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.gravity import across_gravity, DIRECTIONS, sphere, tangent, turned
-from ..estimation.nonlinear_parameters import one_alternative
-from ..estimation.problem import prior_rows
+from ..estimation.estimators import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
-from ..identification.identify import aligned_systems
-from ..identification.passes import Passes
+from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import Dataset, read_dataset
-from ..identification.prepare.mounting import any_mounting
-from ..identification.reduce.structure import structure_of
+from ..identification.prepare.mounting import across_gravity, any_mounting, tangent, turned
+from ..identification.reduce.structure import one_alternative, structure_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording
@@ -44,6 +41,7 @@ STEPS = 30
 LONGEST = 0.3  # [rad] of a step
 SMALL = 1e-9   # [rad] of the last step
 SEEN = 1e-10   # of the largest singular value
+DIRECTIONS = 60  # all around: 15 degrees apart
 
 
 @dataclass(frozen=True)
@@ -250,3 +248,11 @@ class _Search:
         scale = np.append(self.base.prior_sd, np.ones(angles))
         inverse = scale[:, None] * np.linalg.pinv(A * scale, rcond=SEEN)
         return inverse @ y, inverse[-2:] @ inverse[-2:].T
+
+
+def sphere(count: int) -> np.ndarray:
+    """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
+    k = np.arange(count) + 0.5
+    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5 ** 0.5) * k
+    across = np.sqrt(1.0 - z ** 2)
+    return np.column_stack([across * np.cos(turn), across * np.sin(turn), z])

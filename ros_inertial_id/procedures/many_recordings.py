@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .bag_map import Engine, map_bags, merged_stretch
+from .bag_map import Engine, map_bags, merged_stretch, some
 from .mapped_bags import decided_plan, Mapped, over_bag, Shared
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import RecordingError
@@ -22,13 +22,11 @@ from ..estimation.estimators import Problem, ridge
 from ..estimation.residuals import merged
 from ..identification.fit.fitting import with_angles
 from ..identification.identified_model import IdentifiedModel
-from ..identification.identify import Identification, identify_data
-from ..identification.judge.validation import Explained, explained, Folds
-from ..identification.passes import Passes, some
+from ..identification.identify import Identification, identify_data, Passes
+from ..identification.judge.validation import explained, Explained, Folds
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors
-from ..identification.reduce.model_columns import model_columns
-from ..identification.reduce.plan import check_options, Plan
+from ..identification.reduce.plan import check_options, model_columns, Plan
 from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor

@@ -21,8 +21,7 @@ from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
-from ..identification.identify import aligned_systems
-from ..identification.passes import Passes
+from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import read_dataset
 from ..identification.reduce.bag_factors import (cache_folder, dataset_of, factors_of, keep,
                                                  key_of, read_notes, write_factors)

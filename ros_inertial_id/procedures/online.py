@@ -28,7 +28,7 @@ from ..identification.choose.choice import Choice, choose
 from ..identification.fit.fitting import fit, Solution
 from ..identification.model.outcome import base_entries
 from ..identification.prepare.dataset import Dataset
-from ..identification.prepare.robot import robot_of
+from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.growing_factor import GrowingFactor
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_structure

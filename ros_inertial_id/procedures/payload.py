@@ -21,8 +21,7 @@ from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import read_dataset
-from ..identification.prepare.mounting import structural_base
-from ..identification.prepare.robot import check_robot
+from ..identification.prepare.mounting import check_robot, structural_base
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
 

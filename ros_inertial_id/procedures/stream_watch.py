@@ -12,7 +12,7 @@ import numpy as np
 
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import Finding, NOTE
-from ..measurement.interpolation import LONGEST_GAP, longest_gap
+from ..measurement.sampling import LONGEST_GAP, longest_gap
 from ..measurement.recording import Channel, joined, Recording
 
 STRETCH = 4.0  # [s] that are looked at together

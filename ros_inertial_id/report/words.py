@@ -22,7 +22,7 @@ SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 HALF_PERCENT = 100.0 * HALF  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
-SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
+AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
 SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
 
@@ -201,18 +201,17 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     noise = max(period, 0.5 / first['cutoff'])
     seconds = {name: n * period for name, n in s['correlation_samples'].items()}
     bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
-           if seconds[n] > SYSTEMATIC * noise]
+           if seconds[n] > AUTOCORRELATED * noise]
     if not bad:
         yield (f'The residuals are as short as filtered noise (autocorrelated for at most '
-               f'{max(seconds.values()):.2g} s): nothing systematic is left.')
+               f'{max(seconds.values()):.2g} s).')
         return
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
     where = 'all joints' if len(bad) == len(seconds) else few(bad)
-    yield (f'The residuals of {where} are systematic: autocorrelated for up to '
-           f'{seconds[bad[0]]:.2g} s (filtered noise: {noise:.2g} s). Further friction, '
-           'elasticity or sensor drift is not modelled.')
-    yield (f"Effective sample size: {fewest:.0f} of {s['samples']} samples, as the residuals are "
-           'autocorrelated; the standard errors are widened accordingly.')
+    yield (f'The residuals of {where} are autocorrelated for up to {seconds[bad[0]]:.2g} s '
+           f'(filtered noise: {noise:.2g} s): further friction, elasticity or sensor drift is not '
+           f"modelled. Effective sample size: {fewest:.0f} of {s['samples']}; the standard errors "
+           'are widened accordingly.')
 
 
 def _significant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:

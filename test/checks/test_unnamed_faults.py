@@ -6,7 +6,7 @@ import pytest
 from recording_faults import columns, load_torque, rebuilt
 
 import ros_inertial_id as rid
-from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, USABLE
+from ros_inertial_id.checks.finding import DO_NOT_USE, DOUBTFUL, GOOD, NOTE, USABLE
 
 
 @pytest.fixture(scope='module')
@@ -19,10 +19,19 @@ def _verdict(recording):
     return rid.identify(recording).identification.model.statistics['verdict']
 
 
-def _saturated(recording):
+def _saturated(recording, share=0.3):
     _, _, _, _, _, tau = columns(recording)
-    tau[:, 1] *= 1.0 - 0.3 * (tau[:, 1] / np.abs(tau[:, 1]).max()) ** 2
+    tau[:, 1] *= 1.0 - share * (tau[:, 1] / np.abs(tau[:, 1]).max()) ** 2
     return rebuilt(recording, effort=tau)
+
+
+def _a_little_saturated(recording):
+    return _saturated(recording, 0.1)
+
+
+def _losing_strength(recording):
+    _, _, t, _, _, tau = columns(recording)
+    return rebuilt(recording, effort=tau * (1.0 - 0.08 * t / t[-1])[:, None])
 
 
 def _drifting(recording):
@@ -53,7 +62,8 @@ def _played(recording):
     return rebuilt(recording, position=q, velocity=v)
 
 
-@pytest.mark.parametrize('fault', [_saturated, _drifting, _picked_up, _shaken, _played])
+@pytest.mark.parametrize('fault', [
+    _saturated, _a_little_saturated, _losing_strength, _drifting, _picked_up, _shaken, _played])
 def test_what_the_model_lacks_is_said_though_it_has_no_name(arm, fault):
     verdict = _verdict(fault(arm))
     assert verdict['word'] in (USABLE, DO_NOT_USE)
@@ -66,3 +76,13 @@ def test_noise_of_the_efforts_is_not_systematic(arm, noise):
     _, _, _, _, _, tau = columns(arm)
     tau += noise * tau.std(0) * np.random.default_rng(1).standard_normal(tau.shape)
     assert _verdict(rebuilt(arm, effort=tau))['word'] == GOOD
+
+
+@pytest.mark.parametrize('factor, words', [
+    (1.7, [(NOTE, GOOD)]), (2.0, [(DOUBTFUL, USABLE)]), (1.0, [])])
+def test_what_is_wrong_with_all_torques_alike_is_said_though_they_predict(factor, words):
+    arm = mujoco_arm.recorded('arm2', 5)
+    tau = columns(arm)[-1]
+    checked = rid.check(rebuilt(arm, effort=factor * tau))
+    assert [(f.severity, checked.verdict.word) for f in checked.checks] == words
+    assert all('times those that the description gives' in f.says for f in checked.checks)

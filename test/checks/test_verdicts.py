@@ -32,7 +32,8 @@ def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
 
 
 @pytest.mark.parametrize('share, noise, word', [
-    (0.05, 0.01, USABLE), (0.05, 0.04, GOOD), (0.02, 0.001, GOOD), (0.15, 0.01, USABLE)])
+    (0.05, 0.01, USABLE), (0.05, 0.04, GOOD), (0.01, 0.001, GOOD), (0.015, 0.001, USABLE),
+    (0.15, 0.01, USABLE)])
 def test_a_systematic_residual_of_all_torques_is_not_good(share, noise, word):
     fit = Judged({'a': 10.0 * share, 'b': 0.0}, {'a': 10.0, 'b': 0.01},
                  noise={'a': 10.0 * noise, 'b': 0.0})

@@ -10,11 +10,11 @@ from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.mjcf import mjcf_description
 from ros_inertial_id.dynamics.regressor import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.dynamics.tree_description import described_blocks
 from ros_inertial_id.errors import ConfigError, RobotModelError
 from ros_inertial_id.identification.files import read_description
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.options import described_blocks
 
 BODY = '<inertial pos="{}" mass="{}" diaginertia="{}"/>'
 FOUR_BAR = f'''<mujoco model="four_bar"><worldbody>

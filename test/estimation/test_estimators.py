@@ -1,15 +1,11 @@
 """Each estimator does what it is for, where the others fail."""
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.estimators import ESTIMATORS, ridge, weighted
-from ros_inertial_id.estimation.instrumental import instrumental
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']
@@ -28,12 +24,10 @@ def arm(noise, seed=0):
     return problem, problem.base.reduce(load_robot_model(true).inertias.ravel())
 
 
-@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'instrumental'])
+@pytest.mark.parametrize('name', ['ordinary', 'weighted'])
 def test_exact_data_give_exact_parameters(name):
     problem, truth = arm(0.0)
-    estimate = ESTIMATORS[name](replace(problem, instruments=lambda parameters: (
-        (block, block) for block in problem.read(parameters))))
-    np.testing.assert_allclose(estimate.params, truth, atol=1e-7)
+    np.testing.assert_allclose(ESTIMATORS[name](problem).params, truth, atol=1e-7)
 
 
 def test_ridge_leans_towards_nominal_by_less_than_its_error():
@@ -53,14 +47,3 @@ def test_standard_errors_are_those_of_repeated_runs(name):
     # 320 values; ordinary takes one variance for both joints, so its errors are a compromise.
     low, high = (0.5, 1.6) if name == 'ordinary' else (0.85, 1.15)
     assert low < scatter < high
-
-
-def test_instruments_of_other_samples_are_refused():
-    problem, _ = arm(0.1)
-
-    def shifted(parameters):
-        for block in problem.read(parameters):
-            yield block, block.rows(slice(1, None))
-
-    with pytest.raises(EstimationError, match='other samples'):
-        instrumental(replace(problem, instruments=shifted))

@@ -17,18 +17,18 @@ NOISE = np.array([2.0, 0.5, 0.1])  # [N m], as in METHODS.md section 1
 
 
 def arm(duration=20, noise=NOISE, seed=0):
-    """Return a Problem of a three-joint arm with noisy torques."""
+    """Return (Problem, motion and noisy torques) of a three-joint arm."""
     urdf = mujoco_arm.description('arm3')
     t, q, v, a = mujoco_arm.motion(3, duration, 50, seed=3)
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.5 * v
     tau = tau + noise * np.random.default_rng(seed).normal(size=v.shape)
-    return mujoco_arm.problem(urdf, OPTIONS, t, q, v, a, tau)[0]
+    return mujoco_arm.problem(urdf, OPTIONS, t, q, v, a, tau)[0], (urdf, t, q, v, a, tau)
 
 
-def stacked(problem):
+def stacked(base, urdf, *motion):
     """Return (W (N, b), y (N,), joint of every row (N,)) of all rows."""
-    base, W, y, joint = problem.base, [], [], []
-    for block in problem.read(base.parameters):
+    W, y, joint = [], [], []
+    for block in mujoco_arm.rows(urdf, base.parameters, *motion):
         for j, group in enumerate(block.groups):
             full = np.zeros((len(group.y), len(base.parameters)))
             full[:, group.columns] = group.W
@@ -41,11 +41,17 @@ def stacked(problem):
 @pytest.fixture(scope='module')
 def problem():
     """Return the Problem of twenty seconds."""
-    return arm()
+    return arm()[0]
 
 
-def test_ordinary_is_least_squares_with_its_covariance(problem):
-    W, y, _ = stacked(problem)
+@pytest.fixture(scope='module')
+def rows(problem):
+    """Return what ``stacked`` does of all its rows."""
+    return stacked(problem.base, *arm()[1])
+
+
+def test_ordinary_is_least_squares_with_its_covariance(problem, rows):
+    W, y, _ = rows
     estimate = ordinary(problem)
     solution = np.linalg.lstsq(W, y, rcond=None)[0]
     error = np.abs(estimate.params - solution)
@@ -56,8 +62,8 @@ def test_ordinary_is_least_squares_with_its_covariance(problem):
     assert estimate.condition_number == pytest.approx(np.linalg.cond(W), rel=1e-6)
 
 
-def test_weighted_is_aitkens_with_the_joints_own_deviations(problem):
-    W, y, joint = stacked(problem)
+def test_weighted_is_aitkens_with_the_joints_own_deviations(problem, rows):
+    W, y, joint = rows
     estimate = weighted(problem)
     found = np.array(list(estimate.standard_deviation.values()))
     # 1000 rows a joint: a deviation is known to 1 / sqrt(2000) = 2 %.
@@ -75,8 +81,8 @@ def test_weighted_is_aitkens_with_the_joints_own_deviations(problem):
     assert np.all(np.abs(estimate.params - solution) < 0.02 * estimate.bse)
 
 
-def test_ridge_is_the_bayesian_mean_and_covariance(problem):
-    W, y, joint = stacked(problem)
+def test_ridge_is_the_bayesian_mean_and_covariance(problem, rows):
+    W, y, joint = rows
     estimate = ridge(problem)
     weight = 1.0 / np.array(list(estimate.standard_deviation.values()))[joint]
     Ww, yw = W * weight[:, None], y * weight
@@ -121,7 +127,7 @@ def test_ridge_stays_at_nominal_where_the_data_are_silent():
 
 
 def test_fewer_rows_than_parameters_are_refused():
-    problem = arm(duration=0.1)
+    problem = arm(duration=0.1)[0]
     with pytest.raises(EstimationError, match='too short: joint1; expected more than 7 samples; '
                                               'found 5'):
         weighted(problem)

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from ros_inertial_id.errors import (ConfigError, InertialIdError, RecordingError,
                                     RobotModelError)
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.prepare.robot import robot_of
+from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 

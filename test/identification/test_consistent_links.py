@@ -20,6 +20,7 @@ from ros_inertial_id.identification.model.identified_description import descript
 from ros_inertial_id.identification.prepare.dataset import Dataset
 from ros_inertial_id.identification.settings import options_class, robot_of_model
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.methods.capabilities import EstimateOfRows
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
@@ -115,7 +116,8 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
     rig, problem, truth = _two_bodies(noise=1.0)
     free = ESTIMATORS['weighted'](problem)
     base = problem.base
-    found = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, free)
+    found = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem,
+                             EstimateOfRows(free))
     told = found.entry
     assert list(told['links']) == ['upper', 'lower'] and _smallest(told['links']) > 0.0
     assert 0.0 <= told['loss_percent'] < 5.0

@@ -11,7 +11,7 @@ from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.prepare.mounting import any_mounting, structural_base
-from ros_inertial_id.identification.prepare.robot import robot_of
+from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS

@@ -5,7 +5,7 @@ from scipy.signal import lfilter
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.covariance import robust_errors
+from ros_inertial_id.estimation.residuals import robust_errors
 from ros_inertial_id.estimation.estimators import Problem, ridge
 from ros_inertial_id.estimation.r_factors import GroupFactor, merge, RFactors, triangle
 from ros_inertial_id.identification.reduce.stretches import distinct_stretches

@@ -8,7 +8,7 @@ import pytest
 import sampled_arm
 
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.prepare.robot import robot_of
+from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.methods import METHODS
 

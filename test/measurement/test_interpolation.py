@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.measurement.interpolation import interpolate
+from ros_inertial_id.measurement.sampling import interpolate
 
 
 def _sine(t):

@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage, signal
 
 from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
-from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_at, convolve_inside,
+from ros_inertial_id.measurement.sampling import (butterworth_kernel, convolve_at, convolve_inside,
                                                   moving_mean, power_spectra)
 
 RANDOM = np.random.default_rng(0)

@@ -93,18 +93,26 @@ def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
     return replace(recording(joints_of(urdf), t, *noisy, tau, mounting), robot_description=urdf)
 
 
+def rows(urdf, parameters, t, q, v, a, tau):
+    """Yield the RegressorBlocks of serial_arm of exact motion about ``parameters``."""
+    from ros_inertial_id.dynamics.robot_model import load_robot_model
+    from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
+    from ros_inertial_id.methods import METHODS
+    state = JointSpaceState(t, 0, q, v, a, tau, tau)
+    yield from METHODS['serial_arm'].regress(state, load_robot_model(urdf), parameters)
+
+
 def problem(urdf, options, t, q, v, a, tau, folds=1):
     """
-    Return (Problem with ``read``, list of Informations of ``folds`` stretches) of exact motion.
+    Return (Problem, list of RFactors of ``folds`` stretches) of exact motion.
 
     Columns are those of serial_arm with ``options``; of alternatives the first.
     """
     from ros_inertial_id.dynamics.robot_model import load_robot_model
     from ros_inertial_id.estimation.estimators import Problem
-    from ros_inertial_id.estimation.nonlinear_parameters import alternatives
     from ros_inertial_id.estimation.r_factors import RFactors
     from ros_inertial_id.identification.prepare.mounting import structural_base
-    from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
+    from ros_inertial_id.identification.reduce.structure import alternatives
     from ros_inertial_id.methods import METHODS
     serial_arm = METHODS['serial_arm']
     robot = load_robot_model(urdf)
@@ -112,20 +120,13 @@ def problem(urdf, options, t, q, v, a, tau, folds=1):
     later = {k for ks in alternatives(columns).values() for k in ks[1:]}
     base = structural_base(serial_arm, [robot],
                            tuple(p for k, p in enumerate(columns) if k not in later))
-
-    def read(parameters, part=slice(None)):
-        state = JointSpaceState(t[part], 0, q[part], v[part], a[part], tau[part], tau[part])
-        return serial_arm.regress(state, robot, parameters)
-
-    keep = np.full(len(base.parameters), -1)
-    keep[base.independent] = np.arange(len(base))
     bounds = np.linspace(0, len(t), folds + 1).astype(int)
     parts = []
     for low, high in zip(bounds[:-1], bounds[1:]):
         parts.append(RFactors(len(base)))
-        for block in read(base.parameters, slice(low, high)):
-            parts[-1].accumulate(block, keep)
+        for block in rows(urdf, base.parameters, *(x[low:high] for x in (t, q, v, a, tau))):
+            parts[-1].accumulate(block, base.places())
     total = parts[0]
     for part in parts[1:]:
         total = total.merge(part)
-    return Problem(total, base, {}, read), parts
+    return Problem(total, base, {}), parts

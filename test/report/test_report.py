@@ -222,8 +222,8 @@ def test_verdict_sees_residuals_that_are_not_noise(good):
     first = good.model.preprocessing[0]
     noise = 0.5 / first['cutoff'] * first['rate'] / first['decimate']  # samples behind the filter
     s = dict(good.model.statistics, correlation_samples={'joint1': noise, 'joint2': 20 * noise})
-    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'are systematic' in t)
-    assert 'of joint2 are systematic: autocorrelated' in told
+    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'are autocorrelated' in t)
+    assert 'of joint2 are autocorrelated' in told
     s['correlation_samples'] = {'joint1': noise, 'joint2': noise}
     assert any('as filtered noise' in t for t in verdict(replace(good.model, statistics=s)))
 

@@ -24,7 +24,7 @@ from ..reduce.structure import alike_constants, chosen_constants, usual_constant
 from ..reduce.systems import resting_columns, Systems
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
-from ...estimation.covariance import FEWEST
+from ...estimation.residuals import FEWEST
 from ...jackknife import deviations
 from ...methods.capabilities import JointTorques
 

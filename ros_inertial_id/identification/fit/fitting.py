@@ -15,23 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from .inherited_errors import inherited_errors, motion_noise, MotionNoise, without_noise
 from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
 from ..prepare.dataset import Dataset
-from ..reduce.structure import at_constants, grid_of, structure_of
+from ..prepare.mounting import across_gravity, turned
+from ..reduce.structure import at_constants, structure_of
 from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
-from ...estimation.covariance import robust_errors
-from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.gravity import across_gravity, turned
-from ...estimation.nonlinear_parameters import refine_nonlinear
-from ...estimation.problem import two_step
+from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import merge, one_thread, RFactors
-from ...estimation.residuals import Residuals
-from ...methods.capabilities import (Calibrated, JointMotion, JointTorques, KnownMass,
-                                     NoisyMotion, UnfilteredTorque)
+from ...estimation.residuals import Residuals, robust_errors
+from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass, OwnErrors
 
 ROUNDS = 4      # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
@@ -57,7 +52,7 @@ class Solution:
     free : the Estimate without consistent bodies, the same where they are not asked for
     consistent : ConsistentLinks or None; inherited : (b, k) errors of calibrated numbers, or None
     tilt : of gravity as the torques show it, where it is used
-    constants : {coefficient: {value, standard_error}} of what was refined
+    constants : {coefficient: {value, standard_error}} that were chosen
     """
 
     data: Dataset
@@ -84,27 +79,13 @@ class ConsistentLinks:
     The physically consistent parameters that predict, and how certain they are.
 
     values : (p,) standard parameters; entry : their entry in the statistics
-    free : the unconstrained Estimate; found : ConsistentEstimate
-    estimate : of the base parameters that predict, by independent rows
+    found : ConsistentEstimate; estimate : of the base parameters, by independent rows
     """
 
     values: np.ndarray
     entry: dict[str, Any]
-    free: Estimate
     found: ConsistentEstimate
     estimate: Estimate
-
-    def carried(self, free: Estimate, covariance: np.ndarray) -> np.ndarray:
-        """
-        Return by which covariance (b, b) one more of the ``free`` parameters widens these.
-
-        covariance : (b, b).  What moves those moves these as far as the data decide (linearised).
-        """
-        scale, size = free.bse, len(free.bse)
-        share = (self.estimate.cov_params[:size, :size] / scale) @ np.linalg.pinv(
-            self.free.cov_params[:size, :size] / np.outer(scale, scale), rcond=1e-12,
-            hermitian=True) / scale
-        return share @ covariance @ share.T
 
 
 def fit(data: Dataset, choice: Choice,
@@ -119,21 +100,9 @@ def fit(data: Dataset, choice: Choice,
     consistently = predicts_consistently(data)
     for _ in range(ROUNDS if choice.tilted else 1):
         problem, stretches = _problem(data, wide, choice, (given, beta))
-        refined = None
-        if choice.joint_by_joint:
-            problem, stretches, refined = _refined(data, wide, choice, problem, stretches)
-        noise, problem = _with_correlation(data, problem, choice, residuals)
-        free = ESTIMATORS[data.options.estimator](problem)
-        inherited = (inherited_errors(data, problem.base, free)
-                     if isinstance(data.method, Calibrated) else None)
-        if noise:
-            free = noise.with_errors(problem, free)
-        if inherited is not None:
-            free = free.widened(inherited @ inherited.T)
-        if isinstance(data.method, NoisyMotion):
-            free = without_noise(data, problem, free)
-        links = (consistent_links(data, problem, free, inherited, noise)
-                 if consistently else None)
+        problem, rows = _estimated(data, problem, choice, residuals)
+        free, inherited = rows.free, rows.inherited
+        links = consistent_links(data, problem, rows) if consistently else None
         if not choice.tilted:
             break
         assert links is not None
@@ -144,7 +113,7 @@ def fit(data: Dataset, choice: Choice,
         data = under_gravity(data, gravity)
         if done:
             break
-    return _solution(data, choice, (problem, stretches), (free, links, inherited), refined, given)
+    return _solution(data, choice, (problem, stretches), (free, links, inherited), given)
 
 
 def _problem(data, wide, choice, known):
@@ -163,70 +132,22 @@ def _problem(data, wide, choice, known):
     return Problem(merge(stretches), base, {}), stretches
 
 
-def _refined(data, wide, choice, problem, stretches):
-    """Return Problem and stretches with constants refined off their grid, joint by joint."""
-    structure = structure_of(data.method, data.robots, choice.columns)
-    searched = {p.law for name, p in choice.best.constants.items()
-                if p.nonlinear and len(structure.choices.get(name, ())) > 1}
-    if not searched:
-        return problem, stretches, None
-    places = structure.places_in(wide.structure)
-    count = len(problem.base) - 2 * choice.tilted
-    bare = replace(problem, base=_without_angles(problem.base, choice),
-                   factors=problem.factors.select(np.arange(count)))
-    change = wide.under(data.robot.gravity_base - choice.systems.given)[:, places]
-    grid = grid_of(structure, wide.total.combine(change), choice.best.constants)
-    bare = replace(bare, grid=grid, correlation=choice.systems.lasting)
-    refined = refine_nonlinear(bare, two_step(bare)[1], searched)
-    T = np.zeros((change.shape[1] + 2 * choice.tilted, len(problem.base)))
-    T[:change.shape[1], :count] = grid.columns(refined.base)
-    columns = change
-    base = refined.base
-    if choice.tilted:
-        T[-2:, -2:] = np.eye(2)
-        gravity = data.robot.gravity_base
-        columns = np.hstack([change, wide.tilts(choice.systems.beta, across_gravity(
-            gravity) * np.linalg.norm(gravity))])
-        base = with_angles(base)
-    stretches = [s.combine(columns @ T) for s in wide.stretches]
-    return Problem(merge(stretches), base, {}), stretches, refined
-
-
-def _with_correlation(data, problem, choice, residuals):
-    """Return MotionNoise or None, and the Problem with the correlation of its rows."""
+def _estimated(data, problem, choice, residuals):
+    """Return the Problem with the correlation of its rows, and EstimateOfRows."""
+    estimator = ESTIMATORS.get(data.options.estimator, weighted)  # a method may have its own
     if isinstance(data.method, JointTorques):
-        return None, replace(problem, correlation=choice.systems.lasting, **_readers(data))
+        problem = replace(problem, correlation=choice.systems.lasting)
+        return problem, EstimateOfRows(estimator(problem))
     base = problem.base
-    draft = base.standard(params_of(ESTIMATORS[data.options.estimator])(
-        replace(problem, correlation={})))
+    draft = base.standard(params_of(estimator)(problem))
     seen = residuals(data, base.parameters, draft)
-    method = data.method
-    noise = motion_noise((draw for robot, observation in data.pairs() for draw in
-                          method.noise(observation, robot, base.parameters, draft)),
-                         base, seen) if isinstance(method, UnfilteredTorque) else None
-    return noise, replace(problem, correlation=seen.correlation(), **_readers(data))
+    problem = replace(problem, correlation=seen.correlation())
+    return problem, (data.method.estimate(data, problem, draft, seen)
+                     if isinstance(data.method, OwnErrors) else EstimateOfRows(estimator(problem)))
 
 
-def _readers(data: Dataset) -> dict[str, Any]:
-    """Return ``read`` and ``instruments`` of Problem: the training ``data`` once more."""
-    if data.options.estimator != 'instrumental':
-        return {}
-
-    def instruments(parameters):
-        for robot, observation in data.pairs():
-            # The cutoff is three times where the motion ends: a third of it leaves motion, no
-            # noise.
-            followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
-            for state, other in zip(observation.states(training=True),
-                                    followed.states(training=True)):
-                yield from zip(data.method.regress(state, robot, parameters),
-                               data.method.regress(other, robot, parameters))
-
-    return {'read': data.blocks, 'instruments': instruments}
-
-
-def _solution(data, choice, system, estimates, refined, given):
-    """Return the Solution with one covariance: rows, stretches, constants, choice."""
+def _solution(data, choice, system, estimates, given):
+    """Return the Solution with one covariance: rows, stretches, choice."""
     (problem, stretches), (free, links, inherited) = system, estimates
     base, count = problem.base, len(problem.base) - 2 * choice.tilted
     # An estimator that is asked for by itself has the errors that belong to it.
@@ -246,19 +167,14 @@ def _solution(data, choice, system, estimates, refined, given):
         problem = replace(problem, base=base, factors=problem.factors.select(np.arange(count)))
         stretches = [s.select(np.arange(count)) for s in stretches]
         free, estimate = free.first(count), estimate.first(count)
-    if refined is not None:
-        estimate = estimate.widened(links.carried(free, refined.inflation) if links
-                                    else refined.inflation)
-        free = free.widened(refined.inflation)
     errors = choice_errors(choice, base)
     estimate = estimate.widened(errors @ errors.T)
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, refined.values if refined else {
-                        name: {'value': p.nonlinear, 'standard_error': None}
-                        for name, p in choice.best.constants.items()
-                        if name in {q.name for q in base.parameters}})
+                    links, inherited, tilt, {name: {'value': p.nonlinear, 'standard_error': None}
+                                             for name, p in choice.best.constants.items()
+                                             if name in {q.name for q in base.parameters}})
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
@@ -330,35 +246,30 @@ def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
     """Return what gives the base parameters (b,) that predict, for R factors of other rows."""
     problem, data = solution.problem, solution.data
     if solution.consistent is None:
-        estimator = params_of(ESTIMATORS[data.options.estimator])
-        return lambda factors: estimator(replace(problem, factors=factors, instruments=None))
+        estimator = params_of(ESTIMATORS.get(data.options.estimator, weighted))
+        return lambda factors: estimator(replace(problem, factors=factors))
     whole = replace(problem, base=_with_all_links(data, problem.base))
     free = replace(solution.free, system=None)
     values = consistent_values(whole, free, _known(data, whole.base, solution.inherited))
     return lambda factors: whole.base.reduce(values(factors))
 
 
-def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
-                     inherited: np.ndarray | None = None,
-                     noise: MotionNoise | None = None) -> ConsistentLinks:
-    """
-    Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
-
-    inherited : (b, k), and noise of the motion, see identification/fit/inherited_errors.py
-    """
+def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> ConsistentLinks:
+    """Return the ConsistentLinks of an unconstrained estimate by independent ``rows``."""
+    estimate = rows.free
     whole = replace(problem, base=_with_all_links(data, problem.base))
     with one_thread():
-        found = consistent(whole, estimate, _known(data, whole.base, inherited))
+        found = consistent(whole, estimate, _known(data, whole.base, rows.inherited))
     parameters = whole.base.parameters
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
     own = replace(estimate, params=found.params, cov_params=found.cov_params,
                   bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
-    own = noise.under_prior(problem, own, found.prior) if noise else own
+    own = rows.under_prior(problem, own, found.prior) if rows.under_prior else own
     return ConsistentLinks(
         found.values[len(parameters) - len(problem.base.parameters):],
         {'loss_percent': found.loss_percent,
          'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
-        estimate, found, own)
+        found, own)
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:

@@ -20,12 +20,12 @@ from scipy.optimize import nnls
 from .validation import Excess
 from ..identified_model import IdentifiedModel
 from ..prepare.dataset import read_dataset
-from ..prepare.robot import check_robot
+from ..prepare.mounting import check_robot
 from ..reduce.stretches import PIECE
 from ..settings import prediction_options
 from ...errors import ConfigError
-from ...estimation.covariance import as_wide
 from ...estimation.r_factors import one_thread
+from ...estimation.residuals import as_wide
 from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import DirectTorques, JointMotion

@@ -10,10 +10,9 @@ from .prediction import band_of
 from .validation import Explained, fits, Folds
 from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
-from ..prepare.mounting import rank_of_bodies
+from ..prepare.mounting import across_gravity, rank_of_bodies, turned
 from ..reduce.stretches import FOLDS, STRETCHES
 from ...dynamics.friction import LAWS
-from ...estimation.gravity import across_gravity, turned
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Fit
 from ...methods.capabilities import JointMotion

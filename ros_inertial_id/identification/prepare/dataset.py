@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .robot import robot_of
+from .mounting import robot_of
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotModel

@@ -25,7 +25,7 @@ from .structure import Structure
 from .wide_factor import wide_factor, WideFactor
 from ..identified_model import plain
 from ..prepare.dataset import check_one_robot, Dataset, training_states
-from ..prepare.robot import robot_of
+from ..prepare.mounting import robot_of
 from ...errors import RecordingError
 from ...estimation.r_factors import GroupFactor, one_thread, RFactors
 from ...measurement.joints.observation import within_rate

@@ -15,13 +15,16 @@ import hashlib
 import json
 from typing import Any
 
-from .structure import Structure, structure_of
+import numpy as np
+
+from .structure import at_constants, Structure, structure_of
+from .wide_factor import WideFactor
 from ..identified_model import IdentifiedModel, plain
-from ..prepare.mounting import any_mounting
+from ..prepare.mounting import across_gravity, any_mounting
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
-from ...estimation.base_parameters import with_known
+from ...estimation.base_parameters import BaseParameters, with_known
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import JointTorques
 
@@ -93,3 +96,20 @@ def plan_of(model: IdentifiedModel) -> Plan:
         for k, v in remembered.get(name, {}).items() if k in own}) for name in (
             'options', 'asked'))
     return Plan(model.method, held, model.robot['urdf'], asked)
+
+
+def model_columns(plan: Plan, model: IdentifiedModel, wide: WideFactor, gravity: np.ndarray
+                  ) -> tuple[BaseParameters, np.ndarray]:
+    """
+    Return base parameters (b) of a ``model`` under ``gravity`` (3,), that the rows are under.
+
+    And the columns (size, b + 2) of a ``wide`` factor for these and two tilts of gravity.
+    """
+    method, known = METHODS[plan.method], {p.name: p for p in model.parameters}
+    robot = method.build(plan.urdf, plan.options, gravity)
+    structure = structure_of(method, [robot], [p for p in plan.columns if p.name in known])
+    base, T = at_constants(structure, known)
+    beta = wide.at_places(model.parameters, model.values)
+    columns = np.eye(wide.total.size)[:, structure.places_in(plan.structure)] @ T
+    return base, np.hstack([columns, wide.tilts(beta, across_gravity(gravity)
+                                                * np.linalg.norm(gravity))])

@@ -1,20 +1,28 @@
-"""Structure: what the columns can show, and which alternatives among them the data choose."""
+"""
+Structure: what the columns can show, and which alternatives among them the data choose.
+
+The constants inside a friction law that are not linear have a column for every one that is tried,
+so that a choice needs no second look at the data: separable least squares over a grid (Golub and
+Pereyra 1973).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import nnls
 
 from ..prepare.mounting import structural_base
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.nonlinear_parameters import alternatives, choose_nonlinear, Grid
+from ...estimation.estimators import params_of, Problem, ridge
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
 SMOOTH = 3  # in the order of widths tried: .02 rad/s
+SWEEPS = 10  # joint by joint, until nothing changes
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,27 @@ class Structure:
         """Return the Parameter of every place in the R factors."""
         owner = {int(place): self.columns[k] for k, place in enumerate(self.keep) if place >= 0}
         return [owner[k] for k in range(len(owner))]
+
+
+def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
+    """
+    Return {name: [column, ...]} of parameters that differ in their nonlinear parameter alone.
+
+    parameters : (p,) of the columns
+    """
+    columns: dict[str, list[int]] = {}
+    for k, parameter in enumerate(parameters):
+        columns.setdefault(parameter.name, []).append(k)
+    return {name: ks for name, ks in columns.items() if len(ks) > 1}
+
+
+def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the ``parameters`` with one alone of every set: the middle one of the last law."""
+    drop: set[int] = set()
+    for ks in alternatives(parameters).values():
+        last = [k for k in ks if parameters[k].law == parameters[ks[-1]].law]
+        drop |= set(ks) - {last[len(last) // 2]}
+    return tuple(p for k, p in enumerate(parameters) if k not in drop)
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
@@ -91,33 +120,74 @@ def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
 
 
 def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:
-    """Return the constants of least residual, joint by joint: {coefficient: Parameter}."""
-    if not structure.choices:
+    """
+    Return the constants of least residual, joint by joint: {coefficient: Parameter}.
+
+    Friction does not drive in any of them: else wide steps stand against others of negative sign.
+    """
+    base, choices = structure.base, structure.choices
+    if not choices:
         return {}
-    places = np.arange(int(structure.keep.max()) + 1)
     parameters = structure.parameters_of_places()
-    picked = choose_nonlinear(merge([f.select(places) for f in stretches]), structure.base,
-                              structure.choices, parameters)
-    return {name: parameters[structure.choices[name][k]] for name, k in picked.items()}
+    factors = merge([f.select(np.arange(len(parameters))) for f in stretches])
+    picked = {name: 0 for name in choices}
+    for _ in range(SWEEPS):
+        columns = np.arange(len(base))
+        for name, k in picked.items():
+            columns[choices[name][0]] = choices[name][k]
+        beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
+        new = {name: int(np.argmin(_residuals(factors, beta, columns, ks, parameters)))
+               for name, ks in choices.items()}
+        if new == picked:
+            break
+        picked = new
+    return {name: parameters[choices[name][k]] for name, k in picked.items()}
 
 
-def grid_of(structure: Structure, factors: RFactors, constants: Mapping[str, Parameter]) -> Grid:
+def _residuals(factors, beta, columns, choice, parameters):
     """
-    Return the Grid of the constants tried for the laws of ``constants``.
+    Return what each alternative leaves, the joint's other friction free, all else held.
 
-    factors : about the places of the ``structure``
-    EstimationError where a law of ``constants`` was not among those tried.
+    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
     """
-    parameters, choices = structure.parameters_of_places(), {}
-    for name, places in structure.choices.items():
-        own = [k for k in places if parameters[k].law == constants[name].law]
-        if not own:
-            raise EstimationError(f'{name} of the model: {constants[name].law or "no law"}',
-                                  exists=sorted({parameters[k].law for k in places}),
-                                  do='identify the model again with the friction laws of the plan')
-        choices[name] = own
-    return Grid(factors, {name: ks[0] for name, ks in structure.choices.items()}, choices,
-                tuple(parameters))
+    owner = parameters[choice[0]].owner
+    groups = factors.groups
+    groups = [groups[owner]] if owner in groups else list(groups.values())
+    size = factors.size
+    W, free = np.vstack([group.equations(size) for group in groups]), []
+    residual = np.concatenate([group.R[:, -2] for group in groups])
+    for column, value in zip(columns, beta):
+        if column in choice:
+            continue
+        if parameters[column].law and parameters[column].owner == owner:
+            free.append(column)
+        else:
+            residual = residual - W[:, column] * value
+    out = []
+    for candidate in choice:
+        # What may have either sign is taken off; the others are not negative.
+        own = [*free, candidate]
+        signed = [c for c in own if LAWS[parameters[c].law].signed]
+        basis = _basis(W[:, signed])
+        out.append(_left(*(x - basis @ (basis.T @ x) for x in (
+            W[:, [c for c in own if c not in signed]], residual))))
+    return out
+
+
+def _left(A, b):
+    """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
+    size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    try:
+        return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
+    except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
+        return float(np.linalg.norm(b))
+
+
+def _basis(A):
+    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
+    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
+                            full_matrices=False)
+    return U[:, s > 1e-10 * s.max(initial=0.0)]
 
 
 def at_constants(structure: Structure, constants: Mapping[str, Parameter]
@@ -126,12 +196,20 @@ def at_constants(structure: Structure, constants: Mapping[str, Parameter]
     Return base parameters with given constants in their columns, and the map (places, b) to them.
 
     structure : of all columns that are tried; constants : name -> Parameter with law and constant
+    EstimationError where one was not among those tried.
     """
-    grid = grid_of(structure, RFactors(int(structure.keep.max()) + 1), constants)
-    base, final = structure.base, list(structure.base.parameters)
+    parameters, final = structure.parameters_of_places(), list(structure.base.parameters)
+    T = np.eye(len(parameters))[:, :len(structure.base)]
     for name, places in structure.choices.items():
-        k = base.independent[places[0]]
-        final[k] = replace(grid.parameters[grid.choices[name][0]],
-                           nonlinear=constants[name].nonlinear)
-    base = replace(base, parameters=tuple(final))
-    return base, grid.columns(base)
+        wanted = constants[name]
+        own = [k for k in places if (parameters[k].law, parameters[k].nonlinear)
+               == (wanted.law, wanted.nonlinear)]
+        if not own:
+            raise EstimationError(f'{name} of the model: {wanted.law or "no law"}, '
+                                  f'{wanted.nonlinear}', exists=sorted(
+                                      {f'{parameters[k].law} {parameters[k].nonlinear}'
+                                       for k in places}),
+                                  do='identify the model again with the friction laws of the plan')
+        T[:, places[0]] = np.eye(len(parameters))[:, own[0]]
+        final[structure.base.independent[places[0]]] = parameters[own[0]]
+    return replace(structure.base, parameters=tuple(final)), T

@@ -15,9 +15,9 @@ from scipy.linalg import solve_triangular
 
 from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
+from ..prepare.mounting import across_gravity
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.gravity import across_gravity
 from ...estimation.r_factors import RFactors, triangle
 from ...measurement.joints.kinematic_state import AT_REST
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from .drives import DriveOptions
 from .. import signals
-from ..interpolation import interpolate, REACH
 from ..recording import page_out
+from ..sampling import interpolate, REACH
 from ...options import option
 
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still

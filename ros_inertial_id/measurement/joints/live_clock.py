@@ -8,7 +8,7 @@ own samples and no window around them.
 import numpy as np
 
 from .kinematic_state import History, JointSpaceState, Surroundings
-from ..spectral import convolve_inside
+from ..sampling import convolve_inside
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
 FEW = 4      # ticks: so many are faster one by one

@@ -17,12 +17,13 @@ import numpy as np
 from .description import with_inertials
 from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState, doubt
+from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
 from ...jackknife import deviations, left_out
 from ...measurement.recording import Recording
-from ...methods.capabilities import DescribesRobots, NoisyMotion
+from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
 

@@ -18,6 +18,7 @@ import yaml
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.joints import free_joint, random_bodies
 from ..bodies.observation import BodiesState
+from ..estimation.instrumental import score_covariance, tapered_autocovariances
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
@@ -26,7 +27,7 @@ from ...errors import EstimationError, RecordingError
 from ...estimation.base_parameters import find_base_parameters
 from ...estimation.estimators import ESTIMATORS, Problem
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import Residuals, score_covariance, tapered_autocovariances
+from ...estimation.residuals import Residuals
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 

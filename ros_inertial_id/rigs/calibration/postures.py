@@ -31,7 +31,7 @@ from ...estimation.estimators import Estimate, ordinary, Problem
 from ...estimation.r_factors import RFactors
 from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress
-from ...identification.prepare.robot import robot_of
+from ...identification.prepare.mounting import robot_of
 from ...measurement.recording import Recording
 
 MOMENTS = ('Ixx', 'Iyy', 'Izz')

@@ -13,12 +13,13 @@ from ...cli.console import changed, page, Progress, show
 from ...cli.verbs_drives import aligned, loaded_recordings, number_row
 from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import ConfigError, EstimationError
-from ...estimation.problem import Problem
+from ...estimation.estimators import Problem
 from ...identification.files import read_description, write_text
 from ...identification.fit.fitting import consistent_links
 from ...identification.prepare.dataset import Dataset
 from ...identification.settings import load_options
 from ...measurement.bags.bag import read_bag
+from ...methods.capabilities import EstimateOfRows
 from ...report.recording_words import signal_sentences
 
 suspended_platform = SuspendedPlatform()
@@ -62,7 +63,7 @@ def postures(options: Any) -> None:
     base, estimate = result.base, result.estimate
     problem = Problem(result.factors, base, {})
     links = consistent_links(Dataset(suspended_platform, (result.robot,), (), settings), problem,
-                             estimate).entry
+                             EstimateOfRows(estimate)).entry
     bounds, note = _intervals(result, links['links'])
     entries, rows = _entries(base, [
         (v, s) if known else (None, None) for v, s, known in

@@ -26,9 +26,9 @@ from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
-from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.live import Window
 from ...measurement.recording import Channel, Recording
+from ...measurement.sampling import LONGEST_GAP
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tried by likelihood
 PASSES = 3                 # the last changes offsets by microseconds

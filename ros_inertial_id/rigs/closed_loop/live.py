@@ -21,11 +21,11 @@ from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, LINE, Marker, read_markers
 from ...errors import InertialIdError, RecordingError
-from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.joints.drives import effort_map
 from ...measurement.joints.kinematic_state import JointSpaceState
 from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion, WARM_UP
 from ...measurement.recording import Recording
+from ...measurement.sampling import LONGEST_GAP
 
 FEWEST = 3       # frames solved at once
 ROUNDING = 1e-9  # [s] by which equal stamps of two topics may differ

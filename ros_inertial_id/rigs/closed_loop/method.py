@@ -22,14 +22,14 @@ from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
+from ..estimation.noisy_rows import UnfilteredTorque
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
-from ...methods.capabilities import (ClosedLoops, JointMotion, KnownOptions, Live,
-                                     UnfilteredTorque)
+from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
 from ...methods.contract import Method
 from ...options import option
 
@@ -136,7 +136,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
 
     def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
               values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
-        """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion."""
+        """Yield (RegressorBlock, group -> errors (B, R), times); ``values`` : see there."""
         for state, errors, times in noise_errors(observation, robot, parameters, values):
             low = 0
             for block in self.regress(state, robot, parameters):

@@ -17,7 +17,7 @@ from ..dynamics.force_elements import SMOOTH
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
-from ...measurement.spectral import convolve_inside
+from ...measurement.sampling import convolve_inside
 
 DRAWS = 64       # the variance of an error is known to a fifth
 LOOKED = 16384   # samples looked at; more only repeat it

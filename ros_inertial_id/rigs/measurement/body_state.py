@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ...errors import RecordingError
-from ...measurement.interpolation import interpolate
+from ...measurement.sampling import interpolate
 from ...measurement.signals import smooth, smoothed_derivatives
 
 STANDS_OUT = 10.0  # times the noise: a band of the spectrum that holds motion

@@ -17,18 +17,18 @@ from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filt
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
-from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu,
-                                   read_pose, read_wrench, Series)
+from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
+                                   read_wrench, Series)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
-from ...measurement.interpolation import interpolate
 from ...measurement.joints.drives import DriveOptions
 from ...measurement.joints.kinematic_state import SignalOptions
 from ...measurement.joints.observation import observe_joints
 from ...measurement.live import listen_to_joints, LiveMotion
 from ...measurement.recording import Recording
+from ...measurement.sampling import interpolate
 
 # Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
 # what is cut of them biases, while noise that is let through is made good (W'W - G).

@@ -18,10 +18,11 @@ from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.method import BodiesMethod, BodiesOptions
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
+from ..estimation.noisy_rows import Calibrated
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...measurement.recording import Recording
-from ...methods.capabilities import Calibrated, KnownMass
+from ...methods.capabilities import KnownMass
 from ...options import option
 
 DAMPING_UNITS = ('N s/m',) * 3 + ('N m s/rad',) * 3

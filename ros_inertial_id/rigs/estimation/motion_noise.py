@@ -1,11 +1,5 @@
 """
-Errors that an estimate inherits: from what was calibrated, and from the noise of the motion.
-
-What was calibrated (springs, platform) enters the rows linearly, W beta + C theta = 0, so an
-error of theta moves the estimate by the same least squares solution: d beta = -(W+ C) d theta.  It
-is the same in all recordings and does not average out, however long they are.  How an IMU sits
-moves the rows too: C are their derivatives, and d theta its errors, those by the recording's own
-noise and those of the calibration.
+Noise of the motion: what it makes of an estimate and of its errors.
 
 The rows are computed from a motion that the filter left noisy.  Where the torque is as recorded
 that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
@@ -20,101 +14,22 @@ elsewhere it finds too little, by the share of the noise (attenuation).  G comes
 with the noise drawn once more, and W'W - G in the place of W'W is consistent (Fuller 1987, 2.2).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag, eigh
+from scipy.linalg import eigh
 
-from ..prepare.dataset import Dataset
-from ...dynamics.regressor import RegressorBlock, RowGroup
+from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.problem import (bread, effective_standard_deviation, Estimate, prior_rows,
-                                   Problem, solved_weights)
-from ...estimation.r_factors import RFactors
-from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
+from ...estimation.estimators import (effective_standard_deviation, Estimate, finish, prior_rows,
+                                      Problem)
+from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
 SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
-
-
-def inherited_errors(data: Dataset, base: BaseParameters,
-                     estimate: Estimate) -> np.ndarray | None:
-    """
-    Return H (b, k): errors of the base parameters by k independent ones of unit size, or None.
-
-    data : of a method that is Calibrated
-    """
-    method: Any = data.method
-    covariance = data.robot.covariance
-    covariance = np.zeros((0, 0)) if covariance is None else covariance
-    sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
-    size, known = len(base), len(covariance)
-    roots = [_root(covariance), *(s.own for several in sensitivities for s in several)]
-    factors = RFactors(size + sum(map(len, roots)))
-    if factors.size == size:
-        return None
-    joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
-    for robot, observation, own in zip(data.robots, data.observations, sensitivities):
-        others = [replace(observation, motion=m) for s in own for m in s.motions]
-        for states in zip(*(o.states(training=True) for o in (observation, *others))):
-            calibrated = method.calibrated_rows(states[0], robot)
-            moved = (method.regress(state, robot, base.parameters) for state in states)
-            for other, *blocks in zip(calibrated, *moved):
-                joined.accumulate(other, blocks, own, place)
-        place += len(others)
-    A = factors.system(estimate.standard_deviation)[0]
-    scale = base.prior_sd
-    change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ block_diag(*roots),
-                                 rcond=1e-13)
-    return scale[:, None] * change
-
-
-class _Joined:
-    """Folds rows about base columns, then calibrated numbers, then the mountings of IMUs."""
-
-    def __init__(self, base, values, known, factors):
-        self.own, self.size, self.values = base.places(), len(base), values
-        self.known, self.factors = known, factors
-
-    def accumulate(self, calibrated: RegressorBlock, blocks: Sequence[RegressorBlock],
-                   sensitivities: Sequence[Any], place: int) -> None:
-        """
-        Accumulate rows of one block.
-
-        calibrated : about the calibrated numbers; blocks : of the motion, then of the motions
-        with moved extrinsics; sensitivities : to those; place : of their first column
-        """
-        groups, added = [], self.size + np.arange(self.factors.size - self.size)
-        for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
-            seen = self.own[g.columns] >= 0
-            # Of one width for all recordings, as RFactors are.
-            W = np.zeros((len(added), len(g.y)))
-            theta, at = W[:self.known], place - self.size
-            theta[:len(c.columns)] = c.W.T[:self.known]
-            residual = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
-            change = residual[1:] - residual[0]
-            for sensitivity in sensitivities:
-                slope, change = np.split(change, [len(sensitivity.sizes)])
-                slope = slope / sensitivity.sizes[:, None]
-                W[at:at + len(slope)] = slope
-                at += len(slope)
-                if sensitivity.calibrated and self.known > len(c.columns):
-                    theta[len(c.columns):] += sensitivity.shared.T @ slope
-            groups.append(RowGroup(g.name, g.unit, np.append(self.own[g.columns][seen], added),
-                                   np.vstack([g.W.T[seen], W]).T, g.y, g.y_raw))
-        self.factors.accumulate(
-            RegressorBlock(blocks[0].t, blocks[0].segment, tuple(groups)),
-            np.arange(self.factors.size))
-
-
-def _root(covariance):
-    """Return L (k, k) with L L' = covariance, whose last digits may have been cut off."""
-    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    w, V = np.linalg.eigh(covariance / size / size[:, None])
-    return size[:, None] * V * np.sqrt(np.maximum(w, 0.0))
 
 
 @dataclass(frozen=True)
@@ -131,7 +46,9 @@ class MotionNoise:
 
     def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
         """Return the ``estimate`` of a problem with errors of this noise and of all other."""
-        inverse = bread(problem, estimate)
+        alone = problem if estimate.leaning else replace(problem, correlation={})
+        inverse = finish(alone, estimate.params, estimate.standard_deviation,
+                         estimate.leaning).cov_params
         meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
         meat += self._meat(problem, estimate, solved_weights(problem, estimate))
         return _with_covariance(estimate, inverse @ meat @ inverse)
@@ -190,7 +107,7 @@ def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], fl
             seen = place[group.columns] >= 0
             own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
             own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
-            add_lags(sums, group.name, *autocovariance(e))
+            add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
     if not scores:
         return None
     return MotionNoise(scores, _shares(residuals, {
@@ -212,7 +129,7 @@ def _shares(residuals, covariances):
     return out
 
 
-def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estimate:
+def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
     """
     Return the estimate as it is without noise in the rows, and no number for what only it excites.
 
@@ -270,7 +187,7 @@ def _made_good(problem, estimate, scales, rows, noise):
                    data_bse=estimate.data_bse * error / estimate.bse, system=(A @ keep, b))
 
 
-def noise_gram(data: Dataset, base: BaseParameters,
+def noise_gram(data: Any, base: BaseParameters,
                standard_deviation: Mapping[str, float]) -> np.ndarray | None:
     """
     Return the expected contribution G (b, b) of the motion's noise to W'W of the base columns.
@@ -278,7 +195,7 @@ def noise_gram(data: Dataset, base: BaseParameters,
     base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
-    method: Any = data.method
+    method = data.method
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
     for robot, observation in data.pairs():
         for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
@@ -290,3 +207,10 @@ def noise_gram(data: Dataset, base: BaseParameters,
                 weight = times / standard_deviation[one.name] ** 2
                 gram[np.ix_(where, where)] += weight * (change.T @ change)
     return gram if drawn else None
+
+
+def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
+    """Return group -> standard deviation by which rows were weighted for an ``estimate``."""
+    if estimate.leaning:
+        return effective_standard_deviation(problem, estimate.standard_deviation)
+    return estimate.standard_deviation

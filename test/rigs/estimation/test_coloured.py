@@ -4,8 +4,9 @@ import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
-from ros_inertial_id.estimation.residuals import (Residuals, score_covariance,
-                                                  tapered_autocovariances)
+from ros_inertial_id.estimation.residuals import Residuals
+from ros_inertial_id.rigs.estimation.instrumental import (score_covariance,
+                                                          tapered_autocovariances)
 
 RATE, SAMPLES = 100.0, 1000
 

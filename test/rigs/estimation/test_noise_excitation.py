@@ -10,8 +10,8 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
-from ros_inertial_id.identification.fit.inherited_errors import without_noise
-from ros_inertial_id.methods.capabilities import NoisyMotion
+from ros_inertial_id.rigs.estimation.motion_noise import without_noise
+from ros_inertial_id.rigs.estimation.noisy_rows import NoisyMotion
 
 COUNT = 20000
 TRUE = np.array([2.0, -1.0, 0.5])
