@@ -5,7 +5,7 @@ Both judges of ``judges.py`` by name, the targets of the data as recorded, and w
 bodies and friction say of the efforts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
-from .thresholds import BEST, DESCRIBED
+from .thresholds import BEST
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
 from ..identification.choose.choice import log_ratio
@@ -170,35 +170,24 @@ class Arm:
     def left_out(self, changes: Sequence[Change], tests: str) -> list[np.ndarray]:
         """Return the left-out errors of each of ``changes`` by a judge, see ``Judge.left_out``."""
         out: list[Any] = [None] * len(changes)
-        # Friction in another unit is far from its prior, which weighs as the errors do.
-        far = [np.abs(np.log(c.scale)).max() > np.log(DESCRIBED) for c in changes]
-        keys = [(c.load if tests == DESCRIPTION else c.gravity.tobytes(),
-                 c.scale.tobytes() if other else b'') for c, other in zip(changes, far)]
+        keys = [c.load if tests == DESCRIPTION else c.gravity.tobytes() for c in changes]
         for key in dict.fromkeys(keys):
             own = [k for k, other in enumerate(keys) if other == key]
             judge = (self.free_bodies(changes[own[0]].gravity) if tests == LEFT_OUT else
-                     self.loaded if key[0] else self.described_bodies)
-            if far[own[0]]:
-                judge = judge.in_units(changes[own[0]].scale)
+                     self.loaded if key else self.described_bodies)
             for k, errors in zip(own, judge.left_out([changes[k] for k in own])):
                 out[k] = errors
         return out
-
-    @cached_property
-    def consistent(self) -> np.ndarray:
-        """Return the left-out errors of consistent bodies of the data as recorded."""
-        return self.free_bodies(self.gravity).consistent(self.plain)
 
     @cached_property
     def as_recorded(self) -> dict[str, np.ndarray]:
         """Return the left-out errors of the data as recorded, by each judge."""
         return {tests: self.left_out([self.plain], tests)[0] for tests in (LEFT_OUT, DESCRIPTION)}
 
-    def gap(self, *pairs: np.ndarray, joints: Iterable[int] | None = None) -> tuple[float, float]:
-        """Return the mean log ratio of pairs of errors of ``joints`` that moved, and its error."""
-        own = [j for j in (range(self.count) if joints is None else joints) if self.moved[j]]
-        errors, others = (np.concatenate([x[..., own].transpose(0, 2, 1).reshape(
-            -1, x.shape[1]) for x in some]) for some in (pairs[::2], pairs[1::2]))
+    def gap(self, *pairs: np.ndarray) -> tuple[float, float]:
+        """Return the mean log ratio of pairs of errors of joints that moved, and its error."""
+        errors, others = (np.concatenate([x[..., self.moved].transpose(0, 2, 1).reshape(
+            -1, x.shape[1]) for x in own]) for own in (pairs[::2], pairs[1::2]))
         return log_ratio(errors, others)
 
     @cached_property

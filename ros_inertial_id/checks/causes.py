@@ -2,14 +2,14 @@
 Causes: what could be wrong with the recording of an arm, one row of a table each.
 
 A check yields changes of the data (see judges.py).  One of them becomes a finding where a judge is
-sure that it predicts left-out stretches better than the data as recorded, the other judge does not
-contradict, and physically consistent bodies agree.  The strongest is named; one that explains
+sure that it predicts left-out stretches better than the data as recorded, by physically consistent
+solutions, and the other judge does not contradict.  The strongest is named; one that explains
 alike is named with it.  Sizes that friction, elasticity and descriptions have, too, compete and
 are not said.  A check more changes no other verdict.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from .arm import Alternative, Arm, DESCRIPTION, LEFT_OUT
 from .effort_alternatives import (all_negated, currents, gains, late, negated, one_late, percent,
                                   permuted, units)
 from .finding import Finding, NOTE, REMOVED, WRONG
-from .judges import Change
+from .judges import Change, ONCE
 from .other_alternatives import compensated, encoders, mounting, payload
-from .thresholds import ALIKE, ASKED, HALF, NOTHING, SURE, TENTH, VISIBLE
+from .thresholds import ALIKE, ASKED, HALF, NOTHING, SURE, TENTH
 
-CONFIRMED = 3   # causes at once, by four consistent solutions each
+CONFIRMED = 3   # causes at most, by four consistent solutions each
 OTHERS = '; or, as likely, '
 
 
@@ -74,44 +74,29 @@ class Tried:
     errors: dict[str, np.ndarray]
 
 
+def _both(arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
+          ) -> tuple[float, float]:
+    return arm.gap(*(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (errors, others)))
+
+
 def causes(arm: Arm) -> tuple[list[Finding], np.ndarray, Change]:
     """Return the Finding of the strongest cause or none, errors beside it, and its Change."""
-    tried = _tried(arm)
-    sure = [x for x in (_fewest(arm, [x for x in tried if x.check is check])
-                        for check in dict.fromkeys(x.check for x in tried)) if _judge_of(arm, x)]
-    while sure:
-        alike = _alike(arm, sure)
-        if alike[0].alternative.small:
-            break
-        confirmed = [x for x in alike[:CONFIRMED] if x.alternative.small or _confirmed(arm, x)]
-        if confirmed and not confirmed[0].alternative.small:
-            return ([_finding(arm, confirmed)], confirmed[0].errors[LEFT_OUT],
-                    confirmed[0].alternative.change)
-        sure = [x for x in sure if x not in alike]
-    return [], arm.as_recorded[LEFT_OUT], arm.plain
-
-
-def _confirmed(arm: Arm, one: Tried) -> bool:
-    """Return whether physically consistent bodies agree with the judge that is sure of a cause."""
-    change = one.alternative.change
-    gap, error = arm.gap(arm.free_bodies(change.gravity).consistent(change), arm.consistent,
-                         joints=one.alternative.joints)
-    if _judge_of(arm, one) == DESCRIPTION:
-        return gap < max(2.0 * error, 2.0 * np.log(ALIKE))
-    return gap < -SURE * error
-
-
-def _gap(arm: Arm, one: Tried, other: Tried | None = None) -> tuple[float, float]:
-    """
-    Return the mean log ratio of errors by both judges, to those as recorded, and its error.
-
-    Two alternatives are compared by the joints that either concerns: others say nothing of them.
-    """
-    others, joints = arm.as_recorded, None
-    if other:
-        others, joints = other.errors, {*one.alternative.joints, *other.alternative.joints}
-    return arm.gap(*(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (one.errors, others)),
-                   joints=joints)
+    plain, tried = arm.as_recorded, _tried(arm)
+    best = [_fewest(arm, [x for x in tried if x.check is check])
+            for check in dict.fromkeys(x.check for x in tried)]
+    best.sort(key=lambda x: _both(arm, x.errors, plain)[0])
+    best = best[:CONFIRMED]
+    best += [x for x in tried if x.alternative.seen and x not in best]
+    if all(x.alternative.small for x in best):
+        return [], plain[LEFT_OUT], arm.plain
+    without = _confirmed(arm, arm.plain, plain)
+    sure = [x for x in (replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
+                        for one in best) if _judge_of(arm, x, without)]
+    alike = _alike(arm, sure, without) if sure else []
+    if not alike or alike[0].alternative.small:
+        return [], plain[LEFT_OUT], arm.plain
+    return ([_finding(arm, alike, without)], alike[0].errors[LEFT_OUT],
+            alike[0].alternative.change)
 
 
 def _tried(arm: Arm) -> list[Tried]:
@@ -129,53 +114,55 @@ def _tried(arm: Arm) -> list[Tried]:
     return tried
 
 
+def _confirmed(arm: Arm, change: Change, errors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the ``errors`` of a change with those of consistent bodies, every stretch once."""
+    return {LEFT_OUT: arm.free_bodies(change.gravity).consistent(change),
+            DESCRIPTION: errors[DESCRIPTION][ONCE]}
+
+
 def _fewest(arm: Arm, tried: Sequence[Tried]) -> Tried:
     """Return the best alternative of one check, of no more joints than are surely needed."""
-    best = min(tried, key=lambda x: _gap(arm, x)[0])
-    gaps = [(x, *_gap(arm, x, best)) for x in tried]
+    best = min(tried, key=lambda x: _both(arm, x.errors, arm.as_recorded)[0])
+    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in tried]
     return min(((x, gap) for x, gap, error in gaps if gap <= SURE * error + 1e-12),
                key=lambda one: (len(one[0].alternative.joints), one[1]))[0]
 
 
-def _alike(arm: Arm, sure: Sequence[Tried]) -> list[Tried]:
+def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> list[Tried]:
     """Return what is as good as the best of ``sure`` causes, the cheapest first."""
-    best = min(sure, key=lambda x: _gap(arm, x)[0])
-    gaps = [(x, *_gap(arm, x, best)) for x in sure]
+    best = min(sure, key=lambda x: _both(arm, x.errors, plain)[0])
+    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in sure]
     # What the description is wrong by is alike in all stretches.
     alike = [(x, gap) for x, gap, error in gaps if gap <= np.hypot(error, 2.0 * np.log(ALIKE))]
     return [x for x, _ in sorted(alike, key=lambda one: (one[0].check.cost, one[1]))]
 
 
-def _judge_of(arm: Arm, one: Tried) -> str:
+def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     """Return which judge is sure of a cause, while the other does not contradict, '' if none."""
-    torque, plain, own = arm.rms()[0], arm.as_recorded, list(one.alternative.joints)
+    torque, own = arm.rms()[0], list(one.alternative.joints)
     if np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) > NOTHING * np.linalg.norm(torque[own]):
         return ''
-    whole = np.linalg.norm(torque[arm.moved])
-    left, before = ({tests: np.linalg.norm(arm.left(errors[tests])[arm.moved])
-                     for tests in plain} for errors in (one.errors, plain))
-    gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in plain}
+    left, before, whole = (np.linalg.norm(x[arm.moved]) for x in (
+        arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]), torque))
+    gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
     # A change by which a description of another robot explains a little more is no cause.
-    foreign = before[DESCRIPTION] > HALF * whole and before[LEFT_OUT] > 2.0 * VISIBLE * whole
-    asked = {DESCRIPTION: one.check.tests == DESCRIPTION and left[DESCRIPTION] < max(
-                 HALF * whole, min(NOTHING * whole, TENTH * before[DESCRIPTION])),
-             LEFT_OUT: not foreign or left[LEFT_OUT] < HALF * before[LEFT_OUT]}
-    for tests, other in ((DESCRIPTION, LEFT_OUT), (LEFT_OUT, DESCRIPTION)):
+    asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and left < max(
+        HALF * whole, min(NOTHING * whole, TENTH * before)))
+    for tests in (*asked, LEFT_OUT):
         gap, error = gaps[tests]
-        worse, slack = gaps[other]
-        contradicted = worse >= max(2.0 * slack, 2.0 * np.log(ALIKE))
-        if asked[tests] and not contradicted and gap < -SURE * error:
+        worse, slack = gaps[LEFT_OUT if tests == DESCRIPTION else DESCRIPTION]
+        if gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE)):
             return tests
-    return LEFT_OUT if one.alternative.seen else ''
+    return ''
 
 
-def _finding(arm: Arm, alike: Sequence[Tried]) -> Finding:
+def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> Finding:
     """Return the Finding of the first of causes that explain ``alike``, with the others named."""
     check, alternative = alike[0].check, alike[0].alternative
     says = dict.fromkeys(x.alternative.says for x in alike if x is alike[0] or not (
         x.check is check or x.alternative.small))
-    tests = _judge_of(arm, alike[0])
-    gap = arm.gap(alike[0].errors[tests], arm.as_recorded[tests])[0]
+    tests = _judge_of(arm, alike[0], plain)
+    gap = arm.gap(alike[0].errors[tests], plain[tests])[0]
     return Finding(check.name, OTHERS.join(says), tests,
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),

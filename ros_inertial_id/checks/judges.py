@@ -10,7 +10,6 @@ Both compare logarithms of left-out errors joint by joint, so that no joint outw
 """
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -95,14 +94,6 @@ class Judge:
                 block[:, P + j * e:P + (j + 1) * e] = R[:, len(index):]
                 blocks.append(block)
         return triangle(np.asfortranarray(np.vstack(blocks)))
-
-    def in_units(self, scale: np.ndarray) -> 'Judge':
-        """Return the Judge with weights of errors in units of a ``scale`` (n,), priors as are."""
-        other = copy(self)
-        other.sd = self.sd * scale
-        other.__dict__.pop('without', None)
-        other.__dict__.pop('whole', None)
-        return other
 
     @cached_property
     def without(self) -> list[np.ndarray]:

@@ -83,22 +83,25 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
                 own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
         parts.append((state.t, state.tau @ efforts, state.v, rows.swapaxes(0, 1)))
     t, torque, velocity, rows = map(np.concatenate, zip(*parts))
+    lasting = np.array([systems.lasting[name] for name in systems.names])
     return _concentrated(ThinSamples(
         t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
-        systems.sd / np.sqrt(stride), params[places] / unit[places]))
+        np.sqrt(lasting / stride), params[places] / unit[places]))
 
 
 def _concentrated(samples: ThinSamples) -> ThinSamples:
     """
     Return ``samples`` with a model that their worst take no part in, as these come in groups.
 
+    Nor in ``sd``, which was that of an rms of one: less would lean on the prior instead.
     Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
     """
-    count = samples.rows.shape[2]
+    count, sd = samples.rows.shape[2], samples.sd
     for _ in range(STEPS):
         square = samples.residual ** 2
         size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
         kept = size <= np.quantile(size, USUAL)
+        samples = replace(samples, sd=sd * np.sqrt(np.maximum(square[kept].mean(0), TINY)))
         rows = np.column_stack([(samples.rows[:, kept] / samples.sd[:, None, None]).reshape(
             -1, count), (samples.torque[kept] / samples.sd).T.ravel()])
         R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
