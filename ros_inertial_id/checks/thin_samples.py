@@ -60,7 +60,8 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
     efforts = np.eye(len(data.robot)) if efforts is None else efforts
-    params = _undisturbed(systems, places, efforts)
+    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
+    params = systems.solve(systems.stacked(range(systems.count), targets), places).sum(1)
     keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
     if params[-2:].any():
         gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
@@ -107,19 +108,6 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
         R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
         samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
     return samples
-
-
-def _undisturbed(systems: Systems, places: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-    """Return the solution (size + 2,) without the stretches that it explains worst."""
-    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
-    parts = [systems.stacked([s], targets, prior=False) for s in range(systems.count)]
-    prior, size = systems.stacked([], targets), systems.size + 2
-    rows, kept = np.maximum(systems.rows.sum(1), 1.0), np.arange(systems.count)
-    for _ in range(STEPS):
-        x = systems.solve(np.vstack([prior, *(parts[s] for s in kept)]), places).sum(1)
-        left = [np.linalg.norm(R[:, size] - R[:, :size] @ (x / systems.prior_sd)) for R in parts]
-        kept = np.argsort(np.array(left) / np.sqrt(rows))[:int(np.ceil(USUAL * systems.count))]
-    return x
 
 
 def slow(velocity: np.ndarray) -> np.ndarray:
