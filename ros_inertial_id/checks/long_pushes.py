@@ -13,7 +13,6 @@ from scipy.linalg import solve_triangular
 from .finding import DOUBTFUL, Finding
 from .thin_samples import amid, slow, ThinSamples
 from .thresholds import CERTAIN, CONTACT_LOAD, FIFTH, PUSH_LESS
-from ..estimation.r_factors import triangle
 from ..estimation.residuals import autocovariances, correlation_time
 
 PIECES = 24      # of time, between which a push begins and ends
@@ -61,13 +60,11 @@ def long_push_findings(samples: ThinSamples, joints: Sequence[str]) -> list[Find
 
 def _fitted(samples: ThinSamples, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return weighted residuals (N, n) of the model, and its columns (n, N, k), orthonormal."""
-    A, y = samples.rows * weight.T[:, :, None], samples.torque * weight
+    R, A = samples.triangle(weight), samples.rows * weight.T[:, :, None]
     count = A.shape[2]
-    rows = np.column_stack([A.reshape(-1, count), y.T.ravel()])
-    R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
     Q = solve_triangular(R[:count, :count].T, A.reshape(-1, count).T, lower=True).T
     Q = Q.reshape(A.shape)
-    return y - (Q @ R[:count, count]).T, Q
+    return samples.torque * weight - (Q @ R[:count, count]).T, Q
 
 
 def _shapes() -> np.ndarray:

@@ -50,6 +50,13 @@ class ThinSamples:
         """Return (N, n) what the model leaves of the torque."""
         return self.torque - (self.rows @ self.params).T
 
+    def triangle(self, weight: np.ndarray) -> np.ndarray:
+        """Return the triangle (k + 1, k + 1) of all samples of a ``weight`` (N, n), and prior."""
+        rows = np.concatenate([self.rows, self.torque.T[:, :, None]], axis=2)
+        there = weight.T > 0.0
+        rows = rows[there] * weight.T[there, None]
+        return triangle(np.asfortranarray(np.vstack([self.prior, rows])))
+
 
 def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
                  efforts: np.ndarray | None = None) -> ThinSamples:
@@ -59,9 +66,11 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     places : (k,) columns of the model of ``systems``
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    efforts = np.eye(len(data.robot)) if efforts is None else efforts
-    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
-    params = systems.solve(systems.stacked(range(systems.count), targets), places).sum(1)
+    if efforts is None:
+        efforts, params = np.eye(len(data.robot)), systems.solution(systems.whole, places)
+    else:
+        targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
+        params = systems.solve(systems.stacked(range(systems.count), targets), places).sum(1)
     keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
     if params[-2:].any():
         gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
@@ -103,9 +112,7 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
         size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
         kept = size <= np.quantile(size, USUAL)
         samples = replace(samples, sd=sd * np.sqrt(np.maximum(square[kept].mean(0), TINY)))
-        rows = np.column_stack([(samples.rows[:, kept] / samples.sd[:, None, None]).reshape(
-            -1, count), (samples.torque[kept] / samples.sd).T.ravel()])
-        R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
+        R = samples.triangle(kept[:, None] / samples.sd)
         samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
     return samples
 
