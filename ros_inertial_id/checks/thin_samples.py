@@ -52,10 +52,13 @@ class ThinSamples:
 
     def triangle(self, weight: np.ndarray) -> np.ndarray:
         """Return the triangle (k + 1, k + 1) of all samples of a ``weight`` (N, n), and prior."""
-        rows = np.concatenate([self.rows, self.torque.T[:, :, None]], axis=2)
-        there = weight.T > 0.0
-        rows = rows[there] * weight.T[there, None]
-        return triangle(np.asfortranarray(np.vstack([self.prior, rows])))
+        blocks = [self.prior]
+        for A, y, w in zip(self.rows, self.torque.T, weight.T):
+            there, used = w > 0.0, np.append(A.any(axis=0), True)
+            rows = np.column_stack([A, y])[there][:, used] * w[there, None]
+            blocks.append(np.zeros((int(used.sum()), len(used))))
+            blocks[-1][:, used] = triangle(np.asfortranarray(rows))
+        return triangle(np.asfortranarray(np.vstack(blocks)))
 
 
 def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
