@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .thresholds import CONTACT_SLOW, MOTION_BEGINS
+from .thresholds import CONTACT_SLOW, MOTION_BEGINS, SLOW
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import across_gravity
@@ -55,9 +55,10 @@ class ThinSamples:
         blocks = [self.prior]
         for A, y, w in zip(self.rows, self.torque.T, weight.T):
             there, used = w > 0.0, np.append(A.any(axis=0), True)
-            rows = np.column_stack([A, y])[there][:, used] * w[there, None]
-            blocks.append(np.zeros((int(used.sum()), len(used))))
-            blocks[-1][:, used] = triangle(np.asfortranarray(rows))
+            if there.any():
+                rows = np.column_stack([A, y])[there][:, used] * w[there, None]
+                blocks.append(np.zeros((int(used.sum()), len(used))))
+                blocks[-1][:, used] = triangle(np.asfortranarray(rows))
         return triangle(np.asfortranarray(np.vstack(blocks)))
 
 
@@ -121,8 +122,9 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
 
 
 def slow(velocity: np.ndarray) -> np.ndarray:
-    """Return (N, n) where joints are slow beside their usual ``velocity`` (N, n)."""
-    return np.abs(velocity) <= CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0))
+    """Return (N, n) where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
+    return np.abs(velocity) <= np.maximum(
+        CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0)), SLOW)
 
 
 def amid(start: float, end: float, t: np.ndarray) -> bool:
