@@ -132,6 +132,7 @@ def gains(arm: Arm) -> Iterator[Alternative]:
                     f'the effort of {arm.names[j]} is {factor:.3g} times what the other joints '
                     'say of the same bodies', [j],
                     _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)),
+                    DOUBTFUL if abs(np.log(factor)) < 2.0 * np.log(GAIN) else WRONG,
                     small=abs(np.log(factor)) < np.log(GAIN))
 
 

@@ -38,7 +38,7 @@ BEST = 0.01     # of a joint's torque: no model is better, and what is below is 
 ALIKE = 1.1     # factor between two residuals that says nothing
 
 # Causes, by their size: less is no fault, or what friction and elasticity do
-GAIN = 1.1         # factor of one joint
+GAIN = 1.1         # factor of one joint; below its square doubtful: friction that grows with load
 UNIT = 1.5         # factor between most joints and the middle one, or of percent of a limit
 DESCRIBED = 2.7    # factor of one joint; of n joints alike its sqrt(n)-th root: bodies may be so
 LATE = 0.004       # [s] of all joints

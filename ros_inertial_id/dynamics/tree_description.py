@@ -10,7 +10,6 @@ The text that comes of it is a URDF with one element more, which holds a configu
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
