@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .thresholds import BEST
+from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
@@ -198,7 +199,9 @@ class FreeBodies(Judge):
     def _base(self):
         """Return BaseParameters of the columns, and which column (b,) each of them is."""
         base, params = self.wide.structure.base, self.systems.parameters
-        at = {int(place): k for k, place in enumerate(self.places)}
+        # Dry friction is there without memory, too, which is enough beside bodies.
+        at = {int(place): k for k, place in enumerate(self.places)
+              if not (params[place].law and LAWS[params[place].law].memory)}
         base = base.without([k for k in range(len(base)) if k not in at])
         more = [k for k in at if k >= len(self.wide.structure.base)]
         order = [at[k] for k in (*range(len(self.wide.structure.base)), *more) if k in at]
@@ -216,10 +219,10 @@ class FreeBodies(Judge):
             if not own:
                 continue
             (index, _), group = own[0]
-            k, rows = len(index), np.vstack([R for (_, R), _ in own])
-            y = rows[:, k:] @ target[j]
+            rows, used = np.vstack([R for (_, R), _ in own]), np.isin(index, order)
+            y, index = rows[:, len(index):] @ target[j], index[used]
             R = triangle(np.asfortranarray(np.column_stack(
-                [rows[:, :k] / self.prior_sd[index], y, y])))
+                [rows[:, :len(used)][:, used] / self.prior_sd[index], y, y])))
             columns = np.argsort(order)[np.searchsorted(np.sort(order), index)]
             out.groups[name] = GroupFactor(group.unit, columns, R, sum(g.rows for _, g in own))
         return out
