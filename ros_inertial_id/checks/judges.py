@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .thresholds import BEST
-from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
@@ -199,11 +198,7 @@ class FreeBodies(Judge):
     def _base(self):
         """Return BaseParameters of the columns, and which column (b,) each of them is."""
         base, params = self.wide.structure.base, self.systems.parameters
-        laws = [LAWS[params[place].law] if params[place].law else None for place in self.places]
-        # Where dry friction is there without memory, too, that is enough beside bodies.
-        less = any(law and law.dry and not law.memory for law in laws)
-        at = {int(place): k for k, (place, law) in enumerate(zip(self.places, laws))
-              if not (less and law and law.memory)}
+        at = {int(place): k for k, place in enumerate(self.places)}
         base = base.without([k for k in range(len(base)) if k not in at])
         more = [k for k in at if k >= len(self.wide.structure.base)]
         order = [at[k] for k in (*range(len(self.wide.structure.base)), *more) if k in at]
@@ -214,19 +209,19 @@ class FreeBodies(Judge):
 
     def _factors(self, stretches, target, order):
         """Return the RFactors of ``stretches`` about the columns in ``order``."""
-        out, at = RFactors(len(order)), np.full(self.size, -1)
-        at[order] = np.arange(len(order))
+        out = RFactors(len(order))
         for j, name in enumerate(self.names):
             own = [(self.parts[s][j], self.wide.stretches[s].groups.get(name)) for s in stretches]
             own = [(part, group) for part, group in own if group is not None]
             if not own:
                 continue
             (index, _), group = own[0]
-            rows, used = np.vstack([R for (_, R), _ in own]), np.flatnonzero(at[index] >= 0)
-            y, index = rows[:, len(index):] @ target[j], index[used]
+            k, rows = len(index), np.vstack([R for (_, R), _ in own])
+            y = rows[:, k:] @ target[j]
             R = triangle(np.asfortranarray(np.column_stack(
-                [rows[:, used] / self.prior_sd[index], y, y])))
-            out.groups[name] = GroupFactor(group.unit, at[index], R, sum(g.rows for _, g in own))
+                [rows[:, :k] / self.prior_sd[index], y, y])))
+            columns = np.argsort(order)[np.searchsorted(np.sort(order), index)]
+            out.groups[name] = GroupFactor(group.unit, columns, R, sum(g.rows for _, g in own))
         return out
 
 
