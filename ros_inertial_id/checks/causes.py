@@ -149,6 +149,11 @@ def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     # robot's description, of which a change explains a part.
     if before > HALF * whole and free * alone > (FIFTH * whole) ** 2:
         return ''
+    # A logarithm weighs a joint that is hardly explained like all: what described bodies leave of
+    # those concerned is asked as it is, too.
+    after, as_is = (np.linalg.norm(arm.left(x[DESCRIPTION])[own]) for x in (one.errors, plain))
+    if arm.described and after > ALIKE * as_is:
+        return ''
     gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
     asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and alone < max(
         HALF * whole, min(NOTHING * whole, TENTH * before)))
