@@ -149,10 +149,12 @@ def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     # robot's description, of which a change explains a part.
     if before > HALF * whole and free * alone > (FIFTH * whole) ** 2:
         return ''
-    # A logarithm weighs a joint that is hardly explained like all: what described bodies leave of
-    # those concerned is asked as it is, too.
+    # A logarithm weighs a joint that is hardly explained like all: where nothing but efforts is
+    # changed, what described bodies leave of them is asked as it is, too.
     after, as_is = (np.linalg.norm(arm.left(x[DESCRIPTION])[own]) for x in (one.errors, plain))
-    if arm.described and after > ALIKE * as_is:
+    change = one.alternative.change
+    further = change.load or change.target[:, arm.rate + 1:].any()
+    if arm.described and not further and after > ALIKE * as_is:
         return ''
     gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
     asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and alone < max(
