@@ -31,7 +31,7 @@ from ...methods.capabilities import JointTorques
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
 LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
-OWN = 2.0       # standard errors: fifteen widths are tried for every joint
+OWN = 3.0       # standard errors: by 2, one of fifteen widths wins by chance at every third joint
 
 
 @dataclass(frozen=True, eq=False)
