@@ -19,7 +19,7 @@ from .effort_alternatives import (all_negated, currents, gains, late, negated, o
 from .finding import Finding, NOTE, REMOVED, WRONG
 from .judges import Change, ONCE
 from .other_alternatives import compensated, encoders, mounting, payload
-from .thresholds import ALIKE, ASKED, HALF, NOTHING, SURE, TENTH
+from .thresholds import ALIKE, ASKED, FIFTH, HALF, NOTHING, SURE, TENTH
 
 CONFIRMED = 3   # causes at most, by four consistent solutions each
 OTHERS = '; or, as likely, '
@@ -142,11 +142,22 @@ def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     torque, own = arm.rms()[0], list(one.alternative.joints)
     if np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) > NOTHING * np.linalg.norm(torque[own]):
         return ''
-    left, before, whole = (np.linalg.norm(x[arm.moved]) for x in (
-        arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]), torque))
+    alone, before, free, whole = (np.linalg.norm(x[arm.moved]) for x in (
+        arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]),
+        arm.left(one.errors[LEFT_OUT]), torque))
+    # Beside a right cause bodies explain the efforts, any or those described: else it is another
+    # robot's description, of which a change explains a part.
+    if before > HALF * whole and free * alone > (FIFTH * whole) ** 2:
+        return ''
+    # A logarithm weighs a joint that is hardly explained like all: where nothing but efforts is
+    # changed, what described bodies leave of them is asked as it is, too.
+    after, as_is = (np.linalg.norm(arm.left(x[DESCRIPTION])[own]) for x in (one.errors, plain))
+    change = one.alternative.change
+    further = change.load or change.target[:, arm.rate + 1:].any()
+    if arm.described and not further and after > ALIKE * as_is:
+        return ''
     gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
-    # A change by which a description of another robot explains a little more is no cause.
-    asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and left < max(
+    asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and alone < max(
         HALF * whole, min(NOTHING * whole, TENTH * before)))
     for tests in (*asked, LEFT_OUT):
         gap, error = gaps[tests]

@@ -230,7 +230,10 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
-        if not found or found[0].name == LATE_ALL:
+        left = _large_residual(arm, found, arm.left(errors))
+        if any(f.name in NO_CAUSE for f in left):
+            found = []  # what does not explain the efforts is no cause
+        elif not found or found[0].name == LATE_ALL:
             found = _late(arm) or found
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
@@ -238,9 +241,6 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     if data.observations[0].measured_velocity and any(
             f.name == 'velocity delayed' and not f.windows for f in signals):
         found = [f for f in found if f.name != LATE_ALL]  # of these velocities
-    left = _large_residual(arm, found, arm.left(errors))
-    if any(f.name in NO_CAUSE for f in left):
-        found = []  # what does not explain the efforts is no cause
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
         left, found = ([f for f in own if f.name not in EXPLAINED] for own in (left, found))
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)

@@ -10,6 +10,7 @@ from .arm import Alternative, Arm
 from .finding import DOUBTFUL, WRONG
 from .judges import Change, Judge
 from .thresholds import (ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, SURE, TOO_LATE, UNIT)
+from ..estimation.r_factors import triangle
 
 
 def negated(arm: Arm) -> Iterator[Alternative]:
@@ -37,28 +38,21 @@ def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alterna
 def permuted(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts in another order: every column explains another joint best."""
     from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
-    n, costs = arm.count, []
-    free = arm.free_bodies(arm.gravity)
+    n, free = arm.count, arm.free_bodies(arm.gravity)
     own = np.zeros((n, n))
     for j in range(n):
-        index, _ = free.parts[0][j]
-        rows = np.vstack([part[j][1] for part in free.parts])
-        k = len(index)
-        Q, _ = np.linalg.qr(rows[:, :k])
-        y = rows[:, k + 1:k + 1 + n]
-        own[j] = np.log(np.maximum(np.linalg.norm(y - Q @ (Q.T @ y), axis=0), 1e-9)
+        k = len(free.parts[0][j][0])
+        R = triangle(np.asfortranarray(np.vstack([part[j][1] for part in free.parts])))
+        y = R[:, k + 1:k + 1 + n]
+        own[j] = np.log(np.maximum(np.linalg.norm(y[k:], axis=0), 1e-9)
                         / np.maximum(np.linalg.norm(y, axis=0), 1e-300))
-    costs.append(own)
     ratio, error = arm.factors
-    costs.append(-np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(
-        ratio > 0, 1.0, 0.2))
-    orders = {tuple(linear_sum_assignment(c)[1].tolist()) for c in costs}
-    for order in list(orders):
-        cycles = _cycles(order)
-        for cycle in cycles if len(cycles) > 1 else ():
-            orders.add(tuple(order[j] if j in cycle else j for j in range(n)))
-    for pair in combinations(range(n), 2):
-        orders.add(tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n)))
+    described = -np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(ratio > 0, 1.0, 0.2)
+    orders = {tuple(linear_sum_assignment(c)[1].tolist()) for c in (own, described)}
+    orders |= {tuple(order[j] if j in cycle else j for j in range(n))
+               for order in orders for cycle in _cycles(order)}
+    orders |= {tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))
+               for pair in combinations(range(n), 2)}
     for order in sorted(orders - {tuple(range(n))}):
         moved = [j for j in range(n) if order[j] != j]
         if not arm.moved[moved].all():
@@ -73,10 +67,10 @@ def _cycles(order: Sequence[int]) -> list[list[int]]:
     """Return the cycles of a permutation that are longer than one."""
     out: list[list[int]] = []
     for start in range(len(order)):
-        if order[start] != start and not any(start in cycle for cycle in out):
-            cycle = [start]
-            while order[cycle[-1]] != start:
-                cycle.append(int(order[cycle[-1]]))
+        cycle = [start]
+        while order[cycle[-1]] != start:
+            cycle.append(order[cycle[-1]])
+        if len(cycle) > 1 and start == min(cycle):
             out.append(cycle)
     return out
 
@@ -144,37 +138,34 @@ def gains(arm: Arm) -> Iterator[Alternative]:
 
 def late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of all joints late or early."""
-    delay, words = _delay(arm, range(arm.count))
-    yield Alternative(f'the efforts are about {words} the motion', range(arm.count), replace(
-        arm.plain, target=arm.measured + delay * arm.column(arm.rate)),
-        WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
-        small=abs(delay) < LATE or _friction_lags(arm, range(arm.count), delay))
+    every = range(arm.count)
+    yield _late(arm, every, _delay(arm, every), ('the efforts are about', 'the motion'), LATE)
 
 
 def one_late(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts of a joint late or early, by far more than those of any other."""
-    delays = np.array([_delay(arm, [j])[0] for j in range(arm.count)])
+    delays = np.array([_delay(arm, [j]) for j in range(arm.count)])
     for j in np.flatnonzero(arm.moved).tolist():
-        delay, words = _delay(arm, [j])
-        if abs(delay) > 3.0 * np.abs(np.delete(delays, j)).max(initial=0.0):
-            yield Alternative(
-                f'the efforts of {arm.names[j]} are {words} its motion and the other joints', [j],
-                replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, [j])),
-                WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
-                small=abs(delay) < LATE_ALONE or _friction_lags(arm, [j], delay))
+        if abs(delays[j]) > 3.0 * np.abs(np.delete(delays, j)).max(initial=0.0):
+            words = f'the efforts of {arm.names[j]} are', 'its motion and the other joints'
+            yield _late(arm, [j], delays[j], words, LATE_ALONE)
 
 
-def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> tuple[float, str]:
-    """Return the delay [s] of the efforts of ``joints``, and it in words."""
+def _late(arm: Arm, joints: Sequence[int], delay: float, words: tuple[str, str], least: float
+          ) -> Alternative:
+    """Return a ``delay`` [s] of the efforts of ``joints``, small below ``least`` [s]."""
+    way = 'behind' if delay > 0 else 'ahead of'
+    # Friction that grows with the load may take most of it: both change efforts by what is odd
+    # in the speed (Bittencourt and Gunnarsson 2012).
+    small = abs(delay) < least or (
+        abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
+    return Alternative(
+        f'{words[0]} {1e3 * abs(delay):.0f} ms {way} {words[1]}', joints,
+        replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, joints)),
+        WRONG if abs(delay) > TOO_LATE else DOUBTFUL, small=small)
+
+
+def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> float:
+    """Return the delay [s] of the efforts of ``joints``, to a ``judge`` or free bodies."""
     judge = judge or arm.free_bodies(arm.gravity)
-    delay = float(judge.sizes(arm.plain, [arm.column(arm.rate, joints)], 0.05)[0])
-    return delay, f'{1e3 * abs(delay):.0f} ms {"behind" if delay > 0 else "ahead of"}'
-
-
-def _friction_lags(arm: Arm, joints: Sequence[int], delay: float) -> bool:
-    """
-    Return whether friction that grows with the load takes most of a ``delay`` [s].
-
-    Both change efforts by what is odd in the speed (Bittencourt and Gunnarsson 2012).
-    """
-    return abs(_delay(arm, joints, arm.loaded_friction)[0]) < HALF * abs(delay)
+    return float(judge.sizes(arm.plain, [arm.column(arm.rate, joints)], 0.05)[0])

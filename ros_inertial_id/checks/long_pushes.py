@@ -13,7 +13,6 @@ from scipy.linalg import solve_triangular
 from .finding import DOUBTFUL, Finding
 from .thin_samples import amid, slow, ThinSamples
 from .thresholds import CERTAIN, CONTACT_LOAD, FIFTH, PUSH_LESS
-from ..estimation.r_factors import triangle
 from ..estimation.residuals import autocovariances, correlation_time
 
 PIECES = 24      # of time, between which a push begins and ends
@@ -34,8 +33,8 @@ def long_push_findings(samples: ThinSamples, joints: Sequence[str]) -> list[Find
     piece = np.minimum(((t - t[0]) / max(np.ptp(t), 1e-9) * PIECES).astype(int), PIECES - 1)
     shapes = _shapes()
     P = (piece[:, None] == np.arange(PIECES))[:, :, None] * weight[:, None]
-    seen = np.einsum('jnk,npj->jkp', Q, P)
-    toward = shapes @ np.einsum('npj,nj->pj', P, left)
+    seen = Q.swapaxes(1, 2) @ P.transpose(2, 0, 1)
+    toward = shapes @ (P * left[:, None]).sum(axis=0)
     size = shapes ** 2 @ (P ** 2).sum(axis=0) - np.square(shapes @ seen.swapaxes(1, 2)).sum(2).T
     gain = toward / np.maximum(size, TINY)
     share = np.minimum(toward * gain / np.maximum((left ** 2).sum(axis=0), TINY), 1.0 - LEAST)
@@ -44,7 +43,7 @@ def long_push_findings(samples: ThinSamples, joints: Sequence[str]) -> list[Find
     load = np.linalg.norm(gain * own, axis=1, keepdims=True)
     own &= load > CONTACT_LOAD * np.linalg.norm(torque)
     k = int(np.argmax(-(np.log1p(-share) * own).sum(axis=1)))
-    push = np.einsum('npj,p->nj', P, shapes[k]) - np.einsum('jnk,jk->nj', Q, seen @ shapes[k])
+    push = shapes[k] @ P - (Q @ (seen @ shapes[k])[:, :, None])[:, :, 0].T
     # A push that is there correlates what holds it: few samples would seem independent.
     nats = -0.5 * len(t) * np.log1p(-share[k]) / _lasting(left - push * gain[k])
     own = own[k]
@@ -61,13 +60,11 @@ def long_push_findings(samples: ThinSamples, joints: Sequence[str]) -> list[Find
 
 def _fitted(samples: ThinSamples, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return weighted residuals (N, n) of the model, and its columns (n, N, k), orthonormal."""
-    A, y = samples.rows * weight.T[:, :, None], samples.torque * weight
+    R, A = samples.triangle(weight), samples.rows * weight.T[:, :, None]
     count = A.shape[2]
-    rows = np.column_stack([A.reshape(-1, count), y.T.ravel()])
-    R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
     Q = solve_triangular(R[:count, :count].T, A.reshape(-1, count).T, lower=True).T
     Q = Q.reshape(A.shape)
-    return y - (Q @ R[:count, count]).T, Q
+    return samples.torque * weight - (Q @ R[:count, count]).T, Q
 
 
 def _shapes() -> np.ndarray:

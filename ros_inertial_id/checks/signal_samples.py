@@ -140,14 +140,10 @@ def _one_step(column: np.ndarray, last: int) -> bool:
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
     """Return (N,) whether joint j moves, by the position, or by the velocity where that is it."""
+    source, speed = signals.position, np.gradient(signals.position.values[:, j])
     if name == 'position' and signals.velocity is not None:
-        speed = np.abs(signals.velocity.values[:, j])
-        typical = np.sqrt((speed ** 2).mean()) + 1e-12
-        return np.interp(t, signals.velocity.t, speed) > 0.1 * typical
-    source = signals.position
-    speed = np.abs(np.gradient(source.values[:, j]))
-    typical = np.sqrt((speed ** 2).mean())
-    return np.interp(t, source.t, speed) > 0.1 * typical if typical > 0 else np.zeros(len(t), bool)
+        source, speed = signals.velocity, signals.velocity.values[:, j]
+    return np.interp(t, source.t, np.abs(speed)) > SLOW * np.sqrt(np.mean(speed ** 2))
 
 
 def _extreme(x: np.ndarray, place: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .thresholds import CONTACT_SLOW, MOTION_BEGINS
+from .thresholds import CONTACT_SLOW, MOTION_BEGINS, SLOW
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import across_gravity
@@ -50,6 +50,17 @@ class ThinSamples:
         """Return (N, n) what the model leaves of the torque."""
         return self.torque - (self.rows @ self.params).T
 
+    def triangle(self, weight: np.ndarray) -> np.ndarray:
+        """Return the triangle (k + 1, k + 1) of all samples of a ``weight`` (N, n), and prior."""
+        blocks = [self.prior]
+        for A, y, w in zip(self.rows, self.torque.T, weight.T):
+            there, used = w > 0.0, np.append(A.any(axis=0), True)
+            if there.any():
+                rows = np.column_stack([A, y])[there][:, used] * w[there, None]
+                blocks.append(np.zeros((int(used.sum()), len(used))))
+                blocks[-1][:, used] = triangle(np.asfortranarray(rows))
+        return triangle(np.asfortranarray(np.vstack(blocks)))
+
 
 def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
                  efforts: np.ndarray | None = None) -> ThinSamples:
@@ -59,8 +70,11 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     places : (k,) columns of the model of ``systems``
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    efforts = np.eye(len(data.robot)) if efforts is None else efforts
-    params = _undisturbed(systems, places, efforts)
+    if efforts is None:
+        efforts, params = np.eye(len(data.robot)), systems.solution(systems.whole, places)
+    else:
+        targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
+        params = systems.solve(systems.stacked(range(systems.count), targets), places).sum(1)
     keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
     if params[-2:].any():
         gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
@@ -83,45 +97,34 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
                 own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
         parts.append((state.t, state.tau @ efforts, state.v, rows.swapaxes(0, 1)))
     t, torque, velocity, rows = map(np.concatenate, zip(*parts))
+    lasting = np.array([systems.lasting[name] for name in systems.names])
     return _concentrated(ThinSamples(
         t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
-        systems.sd / np.sqrt(stride), params[places] / unit[places]))
+        np.sqrt(lasting / stride), params[places] / unit[places]))
 
 
 def _concentrated(samples: ThinSamples) -> ThinSamples:
     """
     Return ``samples`` with a model that their worst take no part in, as these come in groups.
 
+    Nor in ``sd``, which was that of an rms of one: less would lean on the prior instead.
     Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
     """
-    count = samples.rows.shape[2]
+    count, sd = samples.rows.shape[2], samples.sd
     for _ in range(STEPS):
         square = samples.residual ** 2
         size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
         kept = size <= np.quantile(size, USUAL)
-        rows = np.column_stack([(samples.rows[:, kept] / samples.sd[:, None, None]).reshape(
-            -1, count), (samples.torque[kept] / samples.sd).T.ravel()])
-        R = triangle(np.asfortranarray(np.vstack([samples.prior, rows])))
+        samples = replace(samples, sd=sd * np.sqrt(np.maximum(square[kept].mean(0), TINY)))
+        R = samples.triangle(kept[:, None] / samples.sd)
         samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
     return samples
 
 
-def _undisturbed(systems: Systems, places: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-    """Return the solution (size + 2,) without the stretches that it explains worst."""
-    targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
-    parts = [systems.stacked([s], targets, prior=False) for s in range(systems.count)]
-    prior, size = systems.stacked([], targets), systems.size + 2
-    rows, kept = np.maximum(systems.rows.sum(1), 1.0), np.arange(systems.count)
-    for _ in range(STEPS):
-        x = systems.solve(np.vstack([prior, *(parts[s] for s in kept)]), places).sum(1)
-        left = [np.linalg.norm(R[:, size] - R[:, :size] @ (x / systems.prior_sd)) for R in parts]
-        kept = np.argsort(np.array(left) / np.sqrt(rows))[:int(np.ceil(USUAL * systems.count))]
-    return x
-
-
 def slow(velocity: np.ndarray) -> np.ndarray:
-    """Return (N, n) where joints are slow beside their usual ``velocity`` (N, n)."""
-    return np.abs(velocity) <= CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0))
+    """Return (N, n) where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
+    return np.abs(velocity) <= np.maximum(
+        CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0)), SLOW)
 
 
 def amid(start: float, end: float, t: np.ndarray) -> bool:

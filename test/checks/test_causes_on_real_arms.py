@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
-from recording_faults import columns, late, load_torque, rebuilt
+from recording_faults import columns, FAULTS, late, load_torque, rebuilt
 
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import DOUBTFUL, NOTE, WRONG
@@ -75,6 +75,11 @@ def test_a_cause_of_one_joint_is_named_with_its_joint(arms, change, name, joint,
 def test_a_small_gain_is_not_blamed_on_another_joint(arms):
     # The model of this arm lacks as much as 15 % of one joint: it is not seen, and no other is.
     assert _said(arms['kuka'], _times(3, 1.15)) == []
+
+
+def test_wrist_joints_that_little_explains_are_not_exchanged(arms):
+    pushed = FAULTS['long push'][0](arms['kuka'], OPTIONS, 0, np.random.default_rng(0))[0]
+    assert [f.name for f in check([pushed], OPTIONS).checks if f.severity != NOTE] == ['contact']
 
 
 def test_a_long_push_loads_several_joints(arms):

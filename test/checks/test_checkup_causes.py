@@ -104,6 +104,22 @@ def test_contacts_in_many_windows_are_found(arm):
     assert begins == pytest.approx([3.0, 7.5, 14.5], abs=0.2)
 
 
+@pytest.mark.parametrize('level', [0, 2])
+def test_a_contact_does_not_hide_in_a_fit_that_it_bends(level):
+    pushed, options, window = FAULTS['contact'][0](
+        mujoco_arm.recorded('arm2', 5), OPTIONS, level, np.random.default_rng(0))
+    (contact,) = check([pushed], options).checks
+    assert (contact.name, contact.windows) == (
+        'contact', (pytest.approx(window, abs=0.2),))
+
+
+def test_a_change_that_explains_a_part_of_another_robot_is_no_cause():
+    for seed, level in ((3, 1), (5, 2)):
+        other, options, _ = FAULTS['other robot'][0](
+            mujoco_arm.recorded('arm3', seed), OPTIONS, level, np.random.default_rng(0))
+        assert [f.name for f in check([other], options).checks] == ['description of another robot']
+
+
 def test_the_description_tells_up_from_down():
     # One joint alone carries weight: masses below zero explain gravity upside down as well.
     arm, options, _ = FAULTS['wrong mounting'][0](mujoco_arm.recorded('arm2', 5), OPTIONS, 1, None)
