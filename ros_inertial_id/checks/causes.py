@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .alternatives import (all_negated, compensated, currents, encoders, gains, late, mounting,
+                           negated, one_late, payload, percent, permuted, units)
 from .arm import Alternative, Arm, DESCRIPTION, LEFT_OUT
-from .effort_alternatives import (all_negated, currents, gains, late, negated, one_late, percent,
-                                  permuted, units)
 from .finding import Finding, NOTE, REMOVED, WRONG
 from .judges import Change, ONCE
-from .other_alternatives import compensated, encoders, mounting, payload
 from .thresholds import ALIKE, ASKED, FIFTH, HALF, NOTHING, SURE, TENTH
 
 CONFIRMED = 3   # causes at most, by four consistent solutions each

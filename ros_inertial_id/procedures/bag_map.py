@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .bag_factors import read_factors
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
+from .plan import Plan
 from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
-from ..identification.reduce.bag_factors import read_factors
-from ..identification.reduce.plan import Plan
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
 from ..processes import Function, in_processes, lost, Lost

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from .bag_factors import read_factors
 from .bag_map import Engine, map_bags, some
 from .changes import changes_of, trend_of
 from .drift_result import adjusted, change_of, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
+from .plan import model_columns, Plan, plan_of
 from ..dynamics.friction import LAWS
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.mounting import check_robot
-from ..identification.reduce.bag_factors import read_factors
-from ..identification.reduce.plan import model_columns, Plan, plan_of
 from ..identification.reduce.systems import Systems
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS

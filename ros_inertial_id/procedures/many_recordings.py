@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .bag_factors import read_factors
 from .bag_map import Engine, map_bags, merged_stretch, some
 from .mapped_bags import decided_plan, Mapped, over_bag, Shared
+from .plan import check_options, model_columns, Plan
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import RecordingError
 from ..estimation.estimators import Problem, ridge
@@ -25,8 +27,6 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, identify_data, Passes
 from ..identification.judge.validation import explained, Explained, Folds
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.bag_factors import read_factors
-from ..identification.reduce.plan import check_options, model_columns, Plan
 from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor

@@ -14,6 +14,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .bag_factors import (cache_folder, dataset_of, factors_of, keep, key_of, read_notes,
+                          write_factors)
+from .plan import FORMAT, Plan
 from ..checks.check import check
 from ..checks.checked import cleaned, unusable
 from ..checks.finding import Checkup
@@ -23,9 +26,6 @@ from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
 from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import read_dataset
-from ..identification.reduce.bag_factors import (cache_folder, dataset_of, factors_of, keep,
-                                                 key_of, read_notes, write_factors)
-from ..identification.reduce.plan import FORMAT, Plan
 from ..identification.settings import decided
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files

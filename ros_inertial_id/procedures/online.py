@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .growing_factor import GrowingFactor
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError, RecordingError
 from ..estimation.base_parameters import with_known
@@ -29,7 +30,6 @@ from ..identification.fit.fitting import fit, Solution
 from ..identification.model.outcome import base_entries
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import robot_of
-from ..identification.reduce.growing_factor import GrowingFactor
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_structure
 from ..measurement.bags.messages import JOINT_STATE

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from ros_inertial_id.checks.contacts import contact_findings
+from ros_inertial_id.checks.contacts import contact_findings, long_push_findings
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED
-from ros_inertial_id.checks.long_pushes import long_push_findings
 from ros_inertial_id.checks.thin_samples import ThinSamples
 
 JOINTS, STEP = ('a', 'b', 'c', 'd'), 0.03

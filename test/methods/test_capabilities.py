@@ -4,7 +4,7 @@ import pytest
 
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.identification.judge.prediction import of_joints
-from ros_inertial_id.identification.reduce.plan import check_options
+from ros_inertial_id.procedures.plan import check_options
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.procedures.gravity import identify_gravity

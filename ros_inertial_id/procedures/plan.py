@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from .structure import at_constants, Structure, structure_of
-from .wide_factor import WideFactor
-from ..identified_model import IdentifiedModel, plain
-from ..prepare.mounting import across_gravity, any_mounting
-from ..settings import prediction_options
-from ...dynamics.inertial_parameters import Parameter
-from ...errors import ConfigError
-from ...estimation.base_parameters import BaseParameters, with_known
-from ...methods import METHODS, methods_of
-from ...methods.capabilities import JointTorques
+from ..dynamics.inertial_parameters import Parameter
+from ..errors import ConfigError
+from ..estimation.base_parameters import BaseParameters, with_known
+from ..identification.identified_model import IdentifiedModel, plain
+from ..identification.prepare.mounting import across_gravity, any_mounting
+from ..identification.reduce.structure import at_constants, Structure, structure_of
+from ..identification.reduce.wide_factor import WideFactor
+from ..identification.settings import prediction_options
+from ..methods import METHODS, methods_of
+from ..methods.capabilities import JointTorques
 
 FORMAT = 9  # of what is cached: counts up when rows, preparation or files change their meaning
 

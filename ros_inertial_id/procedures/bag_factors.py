@@ -19,18 +19,18 @@ import numpy as np
 import platformdirs
 
 from .plan import Plan
-from .stretches import Numbers, STRETCHES
-from .structure import Structure
-from .wide_factor import wide_factor, WideFactor
-from ..files import replace_file
-from ..identified_model import plain
-from ..prepare.dataset import check_one_robot, Dataset, training_states
-from ..prepare.mounting import robot_of
-from ...errors import RecordingError
-from ...estimation.r_factors import GroupFactor, one_thread, RFactors
-from ...measurement.joints.observation import within_rate
-from ...measurement.recording import Recording
-from ...methods import METHODS
+from ..errors import RecordingError
+from ..estimation.r_factors import GroupFactor, one_thread, RFactors
+from ..identification.files import replace_file
+from ..identification.identified_model import plain
+from ..identification.prepare.dataset import check_one_robot, Dataset, training_states
+from ..identification.prepare.mounting import robot_of
+from ..identification.reduce.stretches import Numbers, STRETCHES
+from ..identification.reduce.structure import Structure
+from ..identification.reduce.wide_factor import wide_factor, WideFactor
+from ..measurement.joints.observation import within_rate
+from ..measurement.recording import Recording
+from ..methods import METHODS
 
 
 def factors_of(recording: Recording, plan: Plan) -> tuple[WideFactor, dict[str, Any]]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .stretches import STRETCHES
-from .structure import Structure
-from .wide_factor import empty_factor, extend, wide_rows, WideFactor
-from ...dynamics.regressor import RegressorBlock
-from ...estimation.r_factors import RFactors
-from ...measurement.joints.kinematic_state import AT_REST
-from ...methods.capabilities import JointMotion
-from ...methods.contract import Method
+from ..dynamics.regressor import RegressorBlock
+from ..estimation.r_factors import RFactors
+from ..identification.reduce.stretches import STRETCHES
+from ..identification.reduce.structure import Structure
+from ..identification.reduce.wide_factor import empty_factor, extend, wide_rows, WideFactor
+from ..measurement.joints.kinematic_state import AT_REST
+from ..methods.capabilities import JointMotion
+from ..methods.contract import Method
 
 FIRST = 0.5  # [s] of a piece at first: what lasts in residuals lasts about as long
 SHORT = 0.25  # of the time constant of forgetting, that a piece takes at most: 16 are 4 of these
