@@ -21,8 +21,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import null_space, solve_triangular
 
-from .newton import log_det, newton
 from .estimators import effective_standard_deviation, Estimate, Problem
+from .newton import log_det, newton
 from .r_factors import RFactors
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia

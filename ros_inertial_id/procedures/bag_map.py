@@ -17,7 +17,7 @@ from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
-from ..processes import Function, in_processes, lost, Lost
+from ..processes import Function, in_processes, Lost, lost
 
 SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
 Report = Callable[[str, int, int], None]

@@ -25,7 +25,7 @@ from ..estimation.residuals import merged
 from ..identification.fit.fitting import with_angles
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, identify_data, Passes
-from ..identification.judge.validation import explained, Explained, Folds
+from ..identification.judge.validation import Explained, explained, Folds
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import Finding, NOTE
-from ..measurement.sampling import LONGEST_GAP, longest_gap
 from ..measurement.recording import Channel, joined, Recording
+from ..measurement.sampling import LONGEST_GAP, longest_gap
 
 STRETCH = 4.0  # [s] that are looked at together
 EVERY = 2.0    # [s] from one look to the next
