@@ -51,7 +51,7 @@ class ThinSamples:
         return self.torque - (self.rows @ self.params).T
 
     def triangle(self, weight: np.ndarray) -> np.ndarray:
-        """Return (k + 1, k + 1) all samples of a ``weight`` (N, n), and the prior, as a triangle."""
+        """Return (k + 1, k + 1) all samples of a ``weight`` (N, n) and the prior, triangular."""
         blocks = [self.prior]
         for A, y, w in zip(self.rows, self.torque.T, weight.T):
             there, used = w > 0.0, np.append(A.any(axis=0), True)
