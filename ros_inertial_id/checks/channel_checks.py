@@ -28,7 +28,8 @@ ANGLES = 'orientation'  # a quaternion may change its sign from one message to t
 ECHOES = {'position not unwrapped': ('velocity', 'position sp', 'wrong rate'),
           'stamps jitter': ('wrong rate',),
           'position in degrees': ('velocity in another unit', 'wrong rate')}
-ALONE = 'two robots on one topic', 'stamps run backwards'  # beside which nothing else counts
+# Beside these nothing else counts.
+ALONE = 'two robots on one topic', 'stamps run backwards', 'stamps jump'
 
 
 def channel_checks(recording: Recording) -> list[Finding]:
@@ -122,6 +123,8 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
     if len(t) < FEWEST or not t[-1] > t[0]:
         return list(signals.broken)
     found = [f for one in (*signal_samples.CHECKS, *signal_values.CHECKS) for f in one(signals)]
+    if any(f.name in ALONE for f in found):
+        return [*signals.broken, *_without_echoes(found)]
     # Bad samples contradict the positions too: velocities are compared without them.
     bad = [w for f in found if f.severity == MASKED and not f.name.startswith('effort')
            for w in f.windows]

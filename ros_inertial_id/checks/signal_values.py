@@ -21,6 +21,7 @@ SMOOTH = 0.03   # [s] over which velocities are averaged before they are compare
 LONGEST = 0.15  # [s] of a delay that is looked for
 LATE = 0.005    # [s] of a delay that is no delay of a filter
 GAP = 5.0       # periods without a sample
+DAY = 86400.0   # [s] between two samples: no pause, but another clock
 FAR = 10.0      # periods between messages that come some at a time, if most time is there
 JITTER = 0.5    # of the period, from which a step is irregular
 GRID = 0.25     # of the period, within which a step is a whole number of periods
@@ -92,14 +93,14 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
 
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
-    """Yield stamps of ``signals`` that repeat, run backwards, jitter or miss messages."""
+    """Yield what is wrong with the stamps of ``signals``, see ``stamp_findings``."""
     yield from stamp_findings(signals.position.t, signals.joints, signals.repeats)
 
 
 def stamp_findings(t: np.ndarray, names: tuple[str, ...],
                    equal: np.ndarray | None = None) -> Iterator[Finding]:
     """
-    Yield stamps that repeat, run backwards, jitter or miss messages.
+    Yield stamps that repeat, run backwards, jump, jitter or miss messages.
 
     t : (N,) stamps of a channel [s]; names : of what it carries
     equal : (N - 1,) whether a message holds what the one before does, None where unknown
@@ -115,6 +116,12 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...],
                       f'{len(t)} messages', 'stamps', float(back), 'samples', names, WRONG,
                       'look for two publishers or two clocks on the topic, or a network that '
                       'exchanges messages')
+        return
+    if steps.max() > DAY:
+        yield Finding('stamps jump', f'the stamps jump by {steps.max():.2g} s after '
+                      f'{int(np.argmax(steps)) + 1} messages', 'stamps', float(steps.max()), 's',
+                      names, WRONG, 'two clocks stamp the topic, or it is stamped before its '
+                      'clock runs: cut the recording there with @START:END')
         return
     if same.mean() > FEW:
         yield _repeated(int(same.sum()), len(t), names,

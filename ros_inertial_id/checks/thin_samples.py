@@ -107,7 +107,8 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
     """
     Return ``samples`` with a model that their worst take no part in, as these come in groups.
 
-    Nor in ``sd``, which was that of an rms of one: less would lean on the prior instead.
+    Their weights come from the other samples alone, too: where a contact makes them small, the
+    prior decides instead of the data, and the contact hides.  ``samples.sd`` is for an rms of one.
     Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
     """
     count, sd = samples.rows.shape[2], samples.sd

@@ -123,7 +123,8 @@ def _rods(robot, links):
     """Return capsules from the joint of each of the ``links`` to the joints on it."""
     model, out = robot.pin_model, []
     for name in links:
-        frame = model.frames[model.getFrameId(name)]
+        number = model.getFrameId(name, pin.BODY)  # a joint may have the name of its link
+        frame = model.frames[number]
         body, start = frame.parentJoint, frame.placement.translation
         ends = [model.jointPlacements[j].translation for j in range(1, model.njoints)
                 if model.parents[j] == body and np.linalg.norm(
@@ -134,8 +135,7 @@ def _rods(robot, links):
                 np.array([0.0, 0.0, 1.0]), (end - start) if length else np.array([0.0, 0.0, 1.0]))
             placement = pin.SE3(turn.toRotationMatrix(), 0.5 * (start + end))
             shape = coal.Capsule(ROUGH, length) if length else coal.Sphere(ROUGH)
-            out.append(pin.GeometryObject(f'{name}_{k}', body, model.getFrameId(name), placement,
-                                          shape))
+            out.append(pin.GeometryObject(f'{name}_{k}', body, number, placement, shape))
     return out
 
 

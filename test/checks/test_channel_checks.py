@@ -146,6 +146,13 @@ def test_messages_that_come_twice_are_no_stamps_that_repeat():
     assert finding.severity == DOUBTFUL
 
 
+def test_stamps_before_the_clock_runs_are_another_clock():
+    t, q, v, tau = _motion()
+    early = np.where(np.arange(len(t)) < 400, t, t + 1.7e9)
+    (finding,) = channel_checks(_joints(early, q, v, tau))
+    assert finding.says == 'the stamps jump by 1.7e+09 s after 400 messages'
+
+
 def test_messages_that_come_in_another_order_are_counted():
     t, q, v, tau = _motion()
     order = np.arange(len(t))

@@ -95,8 +95,10 @@ def test_files_beside_the_urdf_are_found(folder, name):
     assert not any('not found' in n for n in shapes(with_meshes(name), options)[1].notices)
 
 
-def test_missing_meshes_become_rods_that_still_see_obstacles():
-    robot, found = shapes(with_meshes(), replace(NEAR, obstacles=(BALL,)))
+@pytest.mark.parametrize('joint', ['joint2', 'link2'])  # SolidWorks names it after its link
+def test_missing_meshes_become_rods_that_still_see_obstacles(joint):
+    text = with_meshes().replace('"joint2"', f'"{joint}"')
+    robot, found = shapes(text, replace(NEAR, obstacles=(BALL,)))
     words = next(notice for notice in found.notices if 'not found' in notice)
     assert 'link2' in words and '0.16 m thick' in words and 'meshes:' in words
     stretched = np.array([[0.0, 0.0, 0.0]])

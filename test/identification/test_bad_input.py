@@ -168,9 +168,17 @@ def test_a_recording_without_effort_is_refused(arm3_recording, urdf):
             'with it and name it in effort_topic:')
 
 
-def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf):
+def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
+    channel = arm3_recording.channels[TOPIC]
+    refused(altered(arm3_recording, stamp_ns=1000 * channel.stamp_ns), urdf,
+            'samples of /joint_states are [0-9.]+ s apart; expected many in a second; '
+            'look at the unit of its times')
+
+
+@pytest.mark.parametrize('nothing', [0.0, 4e-310])  # memory that nobody wrote to
+def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, nothing):
     effort = arm3_recording.channels[TOPIC].fields['effort'].copy()
-    effort[:, 2] = 0.0
+    effort[:, 2] = nothing
     refused(altered(arm3_recording, effort=effort), urdf,
             'the effort in /joint_states is zero in every message; found for joint3; '
             'the driver does not report efforts')

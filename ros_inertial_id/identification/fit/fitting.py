@@ -52,7 +52,7 @@ class Solution:
     free : the Estimate without consistent bodies, the same where they are not asked for
     consistent : ConsistentLinks or None; inherited : (b, k) errors of calibrated numbers, or None
     tilt : of gravity as the torques show it, where it is used
-    constants : {coefficient: {value, standard_error}} that were chosen
+    constants : {coefficient: {value}} inside its law, as chosen from those tried
     """
 
     data: Dataset
@@ -172,7 +172,7 @@ def _solution(data, choice, system, estimates, given):
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, {name: {'value': p.nonlinear, 'standard_error': None}
+                    links, inherited, tilt, {name: {'value': p.nonlinear}
                                              for name, p in choice.best.constants.items()
                                              if name in {q.name for q in base.parameters}})
 

@@ -15,6 +15,7 @@ PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
+NO_EFFORT = 1e-30  # [N m, N]: what memory holds that nobody wrote to
 MOST = 1.0  # [rad] that a joint which wraps moves between two messages
 
 
@@ -154,7 +155,8 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
 
     effort : {joint: (t, values)} of a topic; topic : its name; moving : joints that move
     """
-    silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
+    silent = [joint for joint, (_, values) in effort.items()
+              if not np.any(np.abs(values) > NO_EFFORT)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
                              found=f'for {", ".join(silent)}',
