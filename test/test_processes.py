@@ -13,7 +13,6 @@ from ros_inertial_id.processes import in_processes, Lost
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 60.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
-PROMPT = 2.0     # [s] in which processes end that have lost their parent or were interrupted
 
 
 def runs(pid):
@@ -24,9 +23,9 @@ def runs(pid):
         return False
 
 
-def until(condition, patience=PATIENCE):
+def until(condition):
     """Return the first true value of a condition; fail without."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + PATIENCE
     while not (value := condition()):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -74,7 +73,7 @@ def test_workers_end_when_their_parent_is_killed(import_path, tmp_path):
     assert all(runs(pid) for pid in workers)
     parent.kill()
     parent.wait()
-    until(lambda: not any(runs(pid) for pid in workers), PROMPT)
+    until(lambda: not any(runs(pid) for pid in workers))
 
 
 def test_closing_ends_the_workers(tmp_path):
