@@ -1,5 +1,5 @@
 """
-The chain on a simulated rig: record, identify, predict live where that makes sense, compare.
+The chain on a simulated rig: record, identify, predict another motion, live or not, compare.
 
 The rig stands still between recordings, so what it published and what is in the bags can be
 counted to the last message.
@@ -20,8 +20,6 @@ import yaml
 from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
-from ..methods import METHODS
-from ..methods.capabilities import Live
 from ..nodes.conversions import latched, STATE
 from ..plugins import SIMULATED_RIGS
 from ..report import summary
@@ -31,7 +29,7 @@ PREDICTED = 'torque_prediction/predicted'
 NO_MODEL = 'no model yet'  # says torque_prediction until it has one
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
 LONGEST = 3600.0  # [s] of wall time for a motion of some seconds
-PERIOD = 0.05  # [s] of prediction: markers are solved in batches, larger ones cost less
+PERIOD = 0.05  # [s] of prediction
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,8 @@ class Plan:
 
     method : of identification, whose configuration has the rig's name
     seconds : of the recording to learn from, 0: until the rig has finished
-    predicted_seconds : of the one to predict; true : topic of what is predicted
+    predicted_seconds : of the one to predict, 0: none
+    true : topic of the wrench that is predicted live; empty: nothing is
     """
 
     method: str
@@ -50,7 +49,7 @@ class Plan:
     true: str = ''
 
 
-PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torque'),
+PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0),
          'suspended_platform': Plan('suspended_platform', 0.0),
          'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
 
@@ -64,7 +63,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
     if rig not in PLANS:
         raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
     plan = PLANS[rig]
-    live = isinstance(METHODS[plan.method], Live)
+    live = bool(plan.true)
     chain = _RigChain(out, rig)
     try:
         chain.begin(plan, live)
@@ -74,11 +73,12 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
         model = chain.identify(recording=out / 'recording')
         print(summary(model), file=sys.stderr)
         second = None
-        if live:
+        if plan.predicted_seconds:
             say('predicting')
-            chain.wait(chain.has_model, 'the model in torque_prediction')
+            if live:
+                chain.wait(chain.has_model, 'the model in torque_prediction')
             second = chain.record('second_recording', seconds or plan.predicted_seconds,
-                                  predicted=True)
+                                  predicted=live)
             say('validating with the second')
             model = chain.identify(validation=out / 'second_recording')
     finally:
@@ -89,10 +89,11 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
               'within_3_standard_errors': within, 'worst_error_percent': worst}
     if second:
         result.update(published_second=second[0], recorded_second=second[1],
-                      prediction_relative_percent=_prediction_error(
-                          read_bag(out / 'second_recording'), plan.true, model),
                       validation_relative_percent=model.statistics['validation'][
                           'filtered']['relative_percent'])
+    if live:
+        result['prediction_relative_percent'] = _prediction_error(
+            read_bag(out / 'second_recording'), plan.true)
     return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
 
 
@@ -174,23 +175,19 @@ class _RigChain(Chain):
             self.spin()
 
 
-def _prediction_error(recording, true_topic, model):
-    """Return |predicted - true| / |true| [%] over the live predictions, at their stamps."""
+def _prediction_error(recording, true_topic):
+    """Return |predicted - true| / |true| [%] of a wrench at the stamps of live predictions."""
     predicted, true = (recording.channels[f'/{t}'] for t in (PREDICTED, true_topic))
     if not len(predicted):
         raise RecordingError('nothing was predicted live')
-    # Predictions carry the stamps of the motion, which another clock may have given.
-    late = model.preprocessing[0].get('torque_clock_offset', 0.0)
-    t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9 + late
+    t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9
     at = (true.stamp_ns - true.stamp_ns[0]) * 1e-9
     inside = (t >= at[0]) & (t <= at[-1])
-    values = (true.fields['effort'] if 'effort' in true.fields
-              else np.hstack([true.fields['force'], true.fields['torque']]))
-    # Newton and newton metre are never added: the worst of the two for a wrench.
-    parts = [slice(None)] if 'effort' in true.fields else [slice(0, 3), slice(3, 6)]
     errors = []
-    for part in parts:
-        tau = np.stack([np.interp(t[inside], at, x) for x in values[:, part].T], axis=1)
+    # Newton and newton metre are never added: the worst of the two.
+    for values, part in ((true.fields['force'], slice(0, 3)),
+                         (true.fields['torque'], slice(3, 6))):
+        tau = np.stack([np.interp(t[inside], at, x) for x in values.T], axis=1)
         guess = predicted.fields['effort'][inside][:, part]
         errors.append(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
     return float(max(errors))
