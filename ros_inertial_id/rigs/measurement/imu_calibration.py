@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
 from .kalman import at_times
-from .marker_clocks import clock_offset
+from .clock_offset import clock_offset
 from .sources import Series
 from ...errors import RecordingError
 from ...measurement import signals
