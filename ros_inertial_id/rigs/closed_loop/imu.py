@@ -9,8 +9,8 @@ from .markers import MarkerMotion
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
 from ..measurement.imu_fusion import fuse, Track
-from ..measurement.kalman import at_ticks
-from ..measurement.sources import BodySource
+from ..measurement.kalman import at_ticks, at_times
+from ..measurement.sources import BodySource, read_imu
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError
@@ -37,35 +37,40 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
     lines : "TOPIC LINK" each; limit : largest clock offset [s]
     """
     topics, links = zip(*imu_links(robot, lines))
-    t, kernel, *nominal = nominal_motion(seen.t, seen.z)
+    sources = [BodySource(topic, 'imu', topic) for topic in topics]
+    stamps = [read_imu(recording, source, 0).t for source in sources]
+    t, kernel, *nominal = nominal_motion(seen.t, seen.z, min(
+        float(np.median(np.diff(x))) for x in (seen.t, *stamps)))
     off, variance = at_ticks(t, seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2),
                              nominal[0])
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    fused = fuse(recording, [BodySource(topic, 'imu', topic) for topic in topics], [
+    fused = fuse(recording, sources, [
         Track(t, nominal[2], off, variance, kernel,
               partial(imu_readings, robot, links, q, np.hstack(nominal)))], limit)
     z, rate, _ = np.split(np.hstack(nominal) + fused.deviation[0], 3, axis=1)
     return t, z, rate, {'imus': fused.notes()}
 
 
-def nominal_motion(stamps: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
+def nominal_motion(stamps: np.ndarray, z: np.ndarray, period: float) -> tuple[np.ndarray, ...]:
     """
-    Return a uniform clock t (N,) [s], a low-pass and z, zdot, zddot (N, k) behind it.
+    Return a uniform clock t (N,) of a ``period`` [s], a low-pass and z, zdot, zddot (N, k).
 
     The low-pass (2 h + 1,) begins where noise does; stamps : (M,) [s] of z (M, k) [rad, m]
     """
-    period = float(np.median(np.diff(stamps)))
-    count = int(round((stamps[-1] - stamps[0]) / period)) + 1
-    t = stamps[0] + np.arange(count) * period
-    z = np.stack([np.interp(t, stamps, x) for x in z.T], axis=1)
-    cutoff, _ = signals.choose_cutoff([signals.differentiate(z, period)], period)
-    kernel = signals.zero_phase_kernel(period, cutoff)
+    slow = float(np.median(np.diff(stamps)))
+    count = int(round((stamps[-1] - stamps[0]) / slow)) + 1
+    ticks = stamps[0] + np.arange(count) * slow
+    z = np.stack([np.interp(ticks, stamps, x) for x in z.T], axis=1)
+    cutoff, _ = signals.choose_cutoff([signals.differentiate(z, slow)], slow)
+    kernel = signals.zero_phase_kernel(slow, cutoff)
     while len(kernel) // 2 + 2 > count // 3 and len(kernel) > 1:
         cutoff *= 1.5
-        kernel = signals.zero_phase_kernel(period, cutoff)
-    smooth = signals.smooth(z, kernel)
-    rate = signals.differentiate(smooth, period)
-    return t, kernel, smooth, rate, signals.differentiate(rate, period)
+        kernel = signals.zero_phase_kernel(slow, cutoff)
+    t = np.arange(ticks[0], ticks[-1], period)
+    z = at_times(t, ticks, signals.smooth(z, kernel))
+    rate = signals.differentiate(z, period)
+    return (t, signals.zero_phase_kernel(period, cutoff), z, rate,
+            signals.differentiate(rate, period))
 
 
 def imu_readings(robot: Mechanism, links: Sequence[Frame], q: np.ndarray, nominal: np.ndarray,

@@ -22,7 +22,7 @@ from ...errors import RecordingError
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
-TRIED = 1200  # samples on which they are tried
+TRIED = 600  # samples on which they are tried
 ROUNDS = 3    # of linearising: the last changes clocks by microseconds
 STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
