@@ -14,13 +14,12 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from std_msgs.msg import String
 import yaml
 
 from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
-from ..nodes.conversions import latched, STATE
+from ..nodes.conversions import STATE
 from ..plugins import SIMULATED_RIGS
 from ..report import summary
 from ..share import shared_file
@@ -38,19 +37,17 @@ class Plan:
     How a rig is demonstrated.
 
     method : of identification, whose configuration has the rig's name
-    seconds : of the recording to learn from, 0: until the rig has finished
-    predicted_seconds : of the one to predict, 0: none
+    seconds, predicted_seconds : of the recording to learn from, and of the one to predict
     true : topic of the wrench that is predicted live; empty: nothing is
     """
 
     method: str
     seconds: float
-    predicted_seconds: float = 0.0
+    predicted_seconds: float
     true: str = ''
 
 
 PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0),
-         'suspended_platform': Plan('suspended_platform', 0.0),
          'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
 
 
@@ -72,25 +69,22 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
         say('identifying')
         model = chain.identify(recording=out / 'recording')
         print(summary(model), file=sys.stderr)
-        second = None
-        if plan.predicted_seconds:
-            say('predicting')
-            if live:
-                chain.wait(chain.has_model, 'the model in torque_prediction')
-            second = chain.record('second_recording', seconds or plan.predicted_seconds,
-                                  predicted=live)
-            say('validating with the second')
-            model = chain.identify(validation=out / 'second_recording')
+        say('predicting')
+        if live:
+            chain.wait(chain.has_model, 'the model in torque_prediction')
+        second = chain.record('second_recording', seconds or plan.predicted_seconds,
+                              predicted=live)
+        say('validating with the second')
+        model = chain.identify(validation=out / 'second_recording')
     finally:
         chain.stop()
     within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
     result = {**chain.numbers(), 'published': first[0], 'recorded': first[1],
               'base_parameters': sum(b['determined'] for b in model.base),
-              'within_3_standard_errors': within, 'worst_error_percent': worst}
-    if second:
-        result.update(published_second=second[0], recorded_second=second[1],
-                      validation_relative_percent=model.statistics['validation'][
-                          'filtered']['relative_percent'])
+              'within_3_standard_errors': within, 'worst_error_percent': worst,
+              'published_second': second[0], 'recorded_second': second[1],
+              'validation_relative_percent': model.statistics['validation'][
+                  'filtered']['relative_percent']}
     if live:
         result['prediction_relative_percent'] = _prediction_error(
             read_bag(out / 'second_recording'), plan.true)
@@ -102,14 +96,9 @@ class _RigChain(Chain):
 
     def __init__(self, out, rig):
         super().__init__(out)
-        self._rig, self._counts, self._status, self._written = rig, {}, '', {}
+        self._rig, self._counts, self._written = rig, {}, {}
         self._time, self._prediction = 0.0, NO_MODEL
-        self.node.create_subscription(String, 'simulated_rig/status', self._note, latched())
-
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
-
-    def _note(self, message):
-        self._status = message.data
 
     def _count(self, message):
         """Note how much the recorder says that it has written, and the time of the rig."""
@@ -153,13 +142,9 @@ class _RigChain(Chain):
         self.pass_time(1.0)  # the readers are known; now the writers know them, too
         self.set('simulated_rig', 'running', True)
         with self.timed():
-            if seconds:
-                end = self._time + seconds  # by its own clock: a loaded computer slows it down
-                self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
-            else:
-                self.wait(lambda: self._status == 'finished', 'the end of the motions', LONGEST)
-        if seconds:
-            self.set('simulated_rig', 'running', False)
+            end = self._time + seconds  # by its own clock: a loaded computer slows it down
+            self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
+        self.set('simulated_rig', 'running', False)
         before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
         published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
         self._drain({**published, **({f'/{PREDICTED}': 1} if predicted else {})})

@@ -12,8 +12,8 @@ from ros_inertial_id.errors import ConfigError, RecordingError  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
-                                                       TRUE_TORQUE, TRUE_WRENCH)
+from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE  # noqa: E402
+from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig  # noqa: E402
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']
@@ -27,7 +27,7 @@ CRANK = {'closures': ('point slider_pin rod_end',), 'independent': ('crank',),
 
 def slider_crank(seed=0):
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
-    return LiveSliderCrank(urdf, seed), urdf
+    return SliderCrank(urdf, seed), urdf
 
 
 def later(channel, topic):
@@ -116,9 +116,9 @@ def test_markers_are_not_followed_live():
 
 def test_wrench_of_a_payload_is_predicted():
     urdf = (ROOT / 'urdf' / 'franka.urdf').read_text()
-    rig = LiveWrist(urdf)
+    rig = WristRig(urdf)
     _, options = load_options('', 'rigid_body', {
-        'wrench_frame': LiveWrist.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
+        'wrench_frame': WristRig.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
     robot = rigid_body.build(urdf, options, GRAVITY)
     found = {'wrench_topics': ['/wrench'], 'wrench_of': 'on_body', 'topic': '/joint_states'}
     live = rigid_body.source(robot, options, 0.1, found)
