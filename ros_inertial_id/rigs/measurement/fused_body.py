@@ -32,7 +32,7 @@ class FusedBody:
         """
         Return the BodyState of every stretch, filtered.
 
-        off : (13,) errors of the numbers of Fused under which the motion is wanted
+        off : (19,) errors of the numbers of Fused under which the motion is wanted
         """
         moves = [d + (s @ off if np.ndim(off) else 0.0)
                  for d, s in zip(self.fused.deviation, self.fused.slope)]

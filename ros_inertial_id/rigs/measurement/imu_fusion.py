@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .imu_mounting import as_mounted, EXTRINSICS, Imu, imu_on, LATE, root_of, ROTATION, SHIFT
+from .imu_mounting import as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of, ROTATION, SHIFT
 from .kalman import at_ticks, Readings, smoothed, steady_jerk, vague_start
 from .sources import BodySource
 from ...errors import RecordingError
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
-TRIED = 600  # samples on which they are tried
-ROUNDS = 3    # of linearising: the last changes clocks by microseconds
+TRIED = 300  # samples on which they are tried
+ROUNDS = 4    # of linearising at most ...
+SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
 STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
@@ -61,10 +62,10 @@ class Track:
 @dataclass(frozen=True)
 class Fused:
     """
-    The motion on every Track, and the mounting of n IMUs by p = 13 n numbers of unit variance.
+    The motion on every Track, and the mounting of n IMUs by p = 19 n numbers of unit variance.
 
     deviation : [(N, 3 k), ...] from the nominal; slope : [(N, 3 k, p), ...] with the numbers
-    mounting : (n, 13)
+    mounting : (n, 19)
     errors : (p, r), errors of the numbers by independent ones of unit size; shared : (p, 6 c) by
         an error [rad, m] of extrinsics that were calibrated, the same in all recordings
     """
@@ -99,7 +100,7 @@ def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[T
     imus = tuple(imu_on(recording, source, [x.inner(x.t) for x in tracks],
                         [y[:, i] for y in expected], limit) for i, source in enumerate(sources))
     root, intensity = block_diag(*(imu.root for imu in imus)), None
-    mounting = np.zeros((len(imus), 13))
+    mounting, unit = np.zeros((len(imus), NUMBERS)), np.full(len(root), np.inf)
     for _ in range(ROUNDS):
         readings = [_linearised(x, imus, d, mounting, root) for x, d in zip(tracks, deviation)]
         if intensity is None:
@@ -107,13 +108,15 @@ def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[T
                 tracks[0], readings[0].first(TRIED), i).log_likelihood())
         found = [_smoothed(x, r, intensity) for x, r in zip(tracks, readings)]
         P = np.linalg.inv(sum(x.information for x in found) + np.eye(len(root)))
-        unit = P @ sum(x.pull for x in found)
+        before, unit = unit, P @ sum(x.pull for x in found)
         mounting = (root @ unit).reshape(mounting.shape)
         deviation = [x.x + x.slope @ unit for x in found]
+        if (np.abs(unit - before) < SETTLED * np.sqrt(np.diag(P))).all():
+            break
     own, shared = P, np.zeros((len(root), 0))
     for i, (imu, source) in enumerate(zip(imus, sources)):
         if source.covariance is not None:
-            known = 13 * i + EXTRINSICS
+            known = NUMBERS * i + EXTRINSICS
             _check_extrinsics(imu.topic, mounting[i], unit[known], P[np.ix_(known, known)])
             shared = np.hstack([shared, P[:, known] @ np.linalg.inv(root[np.ix_(known, known)])])
             own = own - P[:, known] @ P[known]
@@ -121,7 +124,7 @@ def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[T
 
 
 def _linearised(track, imus, deviation, mounting, root):
-    """Return the Readings of a Track and its Imus, mounted as (n, 13), near a ``deviation``."""
+    """Return the Readings of a Track and its Imus, mounted as (n, 19), near a ``deviation``."""
     predicted, slope = _with_slope(track.readings, deviation)
     count, k = track.off.shape
     parts = [(np.broadcast_to(np.eye(k, 3 * k), (count, k, 3 * k)),
@@ -133,11 +136,11 @@ def _linearised(track, imus, deviation, mounting, root):
         near = (stamps >= track.t[0]) & (stamps <= track.t[-1])
         residual, variance = at_ticks(track.t, stamps[near], imu.values[near], imu.variance,
                                       expected)
-        H = np.concatenate([turn @ x for x in np.split(slope[:, i], 2, axis=1)], axis=1)
+        H = turn @ slope[:, i]
         # What it would be where neither deviates, as both are small from there.
         residual += (H @ deviation[:, :, None])[:, :, 0] + change @ mounting[i]
         C = np.zeros((count, 6, len(root)))
-        C[:, :, 13 * i:13 * i + 13] = change @ imu.root
+        C[:, :, NUMBERS * i:NUMBERS * (i + 1)] = change @ imu.root
         parts.append((H, C, residual, variance))
     return Readings(*(np.concatenate(x, axis=1) for x in zip(*parts)))
 

@@ -1,8 +1,8 @@
 """
-How an IMU sits on what it moves with, and its clock: thirteen numbers that its readings show.
+How an IMU sits on what it moves with, and its errors: NUMBERS that its readings show.
 
 Rotation vector [rad], biases of gyro and accelerometer [rad/s, m/s^2], shift [m] along the axes it
-is described to have, and how late it is stamped [s].  The first look finds the clock by
+is described to have, errors of the scales of these six axes [-], how late it is stamped [s].  The first look finds the clock by
 correlation and refuses what no small error explains; the rest is estimated with the motion.
 """
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
@@ -25,9 +26,11 @@ MENDED = 0.7   # share of the misfit that another mounting must leave at most
 STRANGE = 0.5  # share of the turning that an IMU on this body cannot miss
 FEWEST = 10    # readings while the motion is seen
 ROTATION, GYRO, FORCE, SHIFT = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)
-LATE = 12
+SCALE, LATE = slice(12, 18), 18
+NUMBERS = 19
 EXTRINSICS = np.r_[ROTATION, SHIFT]  # what belongs to the rig
-PRIOR = np.repeat([0.3, 0.5, 0.1, 0.02], 3)  # standard deviations of all but the clock
+# Standard deviations of all but the clock.
+PRIOR = np.repeat([0.3, 0.5, 0.1, 0.02, 0.01, 0.01], 3)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Imu:
 
     t : (n,) [s]; values : (n, 6) angular velocity [rad/s] and specific force [m/s^2] along the
     axes it is described to have; rotation : (3, 3) IMU to these axes; late : [s] taken off its
-    stamps; variance : (6,) of its noise; root : (13, 13), root @ root.T the covariance of the
+    stamps; variance : (6,) of its noise; root : (19, 19), root @ root.T the covariance of the
     mounting before the motion is looked at
     """
 
@@ -50,7 +53,7 @@ class Imu:
     root: np.ndarray
 
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
-        """Return what a report says of it with the ``mounting`` (13,) that was found."""
+        """Return what a report says of it with the ``mounting`` (19,) that was found."""
         turned = Rotation.from_rotvec(mounting[ROTATION]).as_matrix() @ self.rotation
         return {'topic': self.topic, 'rate': float(1.0 / np.median(np.diff(self.t))),
                 'clock_offset': float(self.late + mounting[LATE]),
@@ -58,7 +61,7 @@ class Imu:
                 'gyro_bias': (turned.T @ mounting[GYRO]).tolist(),
                 'accelerometer_bias': (turned.T @ mounting[FORCE]).tolist(),
                 'turned_degrees': np.degrees(mounting[ROTATION]).tolist(),
-                'shifted': mounting[SHIFT].tolist()}
+                'shifted': mounting[SHIFT].tolist(), 'scale_error': mounting[SCALE].tolist()}
 
 
 def imu_on(recording: Recording, source: BodySource, times: Sequence[np.ndarray],
@@ -106,10 +109,10 @@ def as_mounted(predicted: np.ndarray, mounting: np.ndarray, period: float,
     """
     Return what an IMU reads (N, 6) that is mounted otherwise, and how readings change.
 
-    predicted : (N, 6) readings as described; mounting : (13,); period : [s]
+    predicted : (N, 6) readings as described; mounting : (19,); period : [s]
     kernel : (2 h + 1,) low-pass of the motion, beyond which a change of readings is noise
-    The second is the rotation (3, 3) from the described axes to those it has, the third
-    (N, 6, 13) the change with the mounting.
+    The second (6, 6) turns readings along the described axes to those it has, the third
+    (N, 6, 19) the change with the mounting.
     """
     turn = Rotation.from_rotvec(-mounting[ROTATION]).as_matrix()
     smooth = signals.smooth(predicted, kernel)
@@ -120,13 +123,16 @@ def as_mounted(predicted: np.ndarray, mounting: np.ndarray, period: float,
         return np.hstack([readings[:, :3] @ turn.T, (readings[:, 3:] + arm) @ turn.T])
 
     smooth = turned(smooth)
-    change = np.zeros((len(predicted), 6, 13))
+    change = np.zeros((len(predicted), 6, NUMBERS))
     for k, e in enumerate(np.eye(3)):
         change[:, :3, k], change[:, 3:, k] = (np.cross(x, e) for x in np.split(smooth, 2, axis=1))
         change[:, 3:, SHIFT.start + k] = acceleration_at(omega, alpha, e) @ turn.T
     change[:, :, GYRO.start:FORCE.stop] = np.eye(6)
+    change[:, :, SCALE] = smooth[:, :, None] * np.eye(6)
     change[:, :, LATE] = -signals.differentiate(smooth, period)
-    return turned(predicted) + mounting[GYRO.start:FORCE.stop], turn, change
+    scale = 1.0 + mounting[SCALE]
+    return (turned(predicted) * scale + mounting[GYRO.start:FORCE.stop],
+            scale[:, None] * block_diag(turn, turn), change)
 
 
 def _check_mounting(topic, predicted, measured, rotation):

@@ -107,6 +107,22 @@ def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
     assert (_errors(t, state) < 1.3 * exact).all()
 
 
+@pytest.mark.parametrize('kind, axes', [('angular_velocity', slice(0, 3)),
+                                        ('linear_acceleration', slice(3, 6))])
+def test_scale_that_is_two_percent_too_large_is_found(kind, axes):
+    recording = _recording()
+    imu = recording.channels['/imu']
+    scaled = replace(recording, channels={**recording.channels, '/imu': replace(
+        imu, fields={**imu.fields, kind: 1.02 * imu.fields[kind]})})
+    t, state, _, note = _fuse(scaled, _source())
+    expected = np.zeros(6)
+    expected[axes] = 0.02
+    # The markers know their accelerations to about 0.1 m/s^2 of 10, at 200 independent times.
+    np.testing.assert_allclose(note['scale_error'], expected, atol=2e-3)
+    exact = _errors(t, _fuse(recording, _source())[1])
+    assert (_errors(t, state) < 1.3 * exact).all()
+
+
 def test_with_hardly_any_noise_the_motion_is_exact():
     t, state, _, _ = _fuse(_recording(noise=(1e-6, 1e-5, 1e-4)), _source())
     # What is left are the wobble's overtones beyond the 8 Hz of the filter.
