@@ -82,8 +82,9 @@ class SimulatedRig(Simulator):
                 self._sim_clock.pause()
 
     def _health(self):
-        return 'ok', 'running' if self._running else 'paused', {'time_s': round(self._rig.time, 3), **{
-            f'{topic} published': count for topic, count in self._published.items()}}
+        counts = {f'{topic} published': count for topic, count in self._published.items()}
+        return ('ok', 'running' if self._running else 'paused',
+                {'time_s': round(self._rig.time, 3), **counts})
 
 
 def _public(topic):

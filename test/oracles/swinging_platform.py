@@ -198,7 +198,6 @@ class SwingingPlatform:
         self._count += 1
         return time, places, measured
 
-
     def record(self, duration):
         """Return the Recording of ``duration`` [s] with named markers and the topics of IMUs."""
         samples = [self.step() for _ in range(round(duration * RATE))]

@@ -12,7 +12,6 @@ from swinging_platform import Link, MARKERS, SimulatedImu, Springs
 import yaml
 
 
-
 def _turned(sequence, *degrees):
     # One angle is one rotation: older SciPy makes a stack of one of it.
     return Rotation.from_euler(sequence, degrees, degrees=True).as_matrix().reshape(3, 3)

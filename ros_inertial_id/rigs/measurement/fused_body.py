@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .body_state import acceleration_at, BodyState, on_clock, state_of_pose, white_variance
+from .body_state import acceleration_at, BodyState, state_of_pose, white_variance
 from .imu_fusion import fuse, Fused, Track
-from .sources import BodySource, Series
+from .sources import BodySource
 from ...errors import ConfigError
 from ...measurement import signals
 from ...measurement.recording import Recording
+
+Poses = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,12 @@ class FusedBody:
                 for state, d in zip(self.nominal, moves)]
 
 
-def fuse_body(recording: Recording, source: BodySource, series: Series, times: list[np.ndarray],
-              kernel: np.ndarray, gravity: np.ndarray, limit: float
-              ) -> tuple[FusedBody, Mapping[str, Any]]:
+def fuse_body(recording: Recording, source: BodySource, poses: Poses, kernel: np.ndarray,
+              gravity: np.ndarray, limit: float) -> tuple[FusedBody, Mapping[str, Any]]:
     """
     Return (FusedBody, notes on the IMU) of a body's poses and the IMU on it.
 
-    series : position [m] and quaternion x y z w (n, 7); times : uniform [(N,), ...] [s]
+    poses : [(uniform times (N,) [s], position [m] and quaternion x y z w (N, 7)), ...]
     kernel : (2 h + 1,) low-pass; gravity : (3,) in the world [m/s^2]
     limit : largest time offset of the IMU [s], 0: the same clock
 
@@ -55,8 +56,7 @@ def fuse_body(recording: Recording, source: BodySource, series: Series, times: l
     if source.imu is None:
         raise ConfigError(f'body {source.name}', expected='an IMU', found='none')
     nominal, tracks = [], []
-    for t in times:
-        pose = on_clock(series.t, series.values, t)
+    for t, pose in poses:
         state = state_of_pose(pose[:, :3], pose[:, 3:], kernel, t[1] - t[0], gravity)
         turn = Rotation.from_quat(state.quaternion_xyzw)
         off = np.hstack([pose[:, :3] - state.position,
@@ -67,7 +67,8 @@ def fuse_body(recording: Recording, source: BodySource, series: Series, times: l
                             np.broadcast_to(white_variance(off), off.shape), kernel,
                             partial(_readings, state, source.imu.position, gravity)))
     fused = fuse(recording, [source.imu], tracks, limit)
-    note = {**fused.notes()[fused.imus[0].topic], **_silence(fused.imus[0].t, times)}
+    imu, = fused.imus
+    note = {**fused.notes()[imu.topic], **_silence(imu.t, [t for t, _ in poses])}
     return FusedBody(fused, nominal, kernel, np.asarray(gravity)), note
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .imu_mounting import as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of, ROTATION, SHIFT
+from .imu_mounting import (as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of,
+                           ROTATION, SHIFT)
 from .kalman import at_ticks, Readings, smoothed, steady_jerk, vague_start
 from .sources import BodySource
 from ...errors import RecordingError

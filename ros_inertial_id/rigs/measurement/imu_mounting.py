@@ -2,8 +2,9 @@
 How an IMU sits on what it moves with, and its errors: NUMBERS that its readings show.
 
 Rotation vector [rad], biases of gyro and accelerometer [rad/s, m/s^2], shift [m] along the axes it
-is described to have, errors of the scales of these six axes [-], how late it is stamped [s].  The first look finds the clock by
-correlation and refuses what no small error explains; the rest is estimated with the motion.
+is described to have, errors of the scales of these six axes [-], how late it is stamped [s].  The
+first look finds the clock by correlation and refuses what no small error explains; the rest is
+estimated with the motion.
 """
 
 from dataclasses import dataclass

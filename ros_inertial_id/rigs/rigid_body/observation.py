@@ -131,7 +131,8 @@ def _fused(recording, robot, series, clock, kernel, options):
     for body, source in enumerate(robot.sources):
         if source is None or source.imu is None:
             continue
-        fused, notes[source.name] = fuse_body(recording, source, series[body], stretches, kernel,
+        poses = [(t, on_clock(series[body].t, series[body].values, t)) for t in stretches]
+        fused, notes[source.name] = fuse_body(recording, source, poses, kernel,
                                               robot.gravity_base, options.largest_clock_offset)
         out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
     return out, notes

@@ -51,9 +51,10 @@ class PlatformMotion:
 
         stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
         """
-        self.fused[body], note = fuse_body(
-            recording, self.robot.sources[body], self.series[body], stretches, self.kernel,
-            self.robot.gravity_base, limit)
+        series = self.series[body]
+        poses = [(t, on_clock(series.t, series.values, t)) for t in stretches]
+        self.fused[body], note = fuse_body(recording, self.robot.sources[body], poses,
+                                           self.kernel, self.robot.gravity_base, limit)
         self._keys[body] = [(body, t[0], len(t)) for t in stretches]
         self._states.update(zip(self._keys[body], self.fused[body].states()))
         return note

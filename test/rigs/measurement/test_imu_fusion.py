@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.rigs.measurement.body_state import state_of_pose
+from ros_inertial_id.rigs.measurement.body_state import on_clock, state_of_pose
 from ros_inertial_id.rigs.measurement.fused_body import fuse_body
 from ros_inertial_id.rigs.measurement.sources import BodySource, read_pose
 
@@ -74,7 +74,8 @@ def _fuse(recording, source, limit=0.1):
     series = read_pose(recording, source, recording.origin_ns())
     t = series.t[0] + np.arange(len(series.t)) / 120
     kernel = signals.zero_phase_kernel(1 / 120, 8.0)
-    fused, note = fuse_body(recording, source, series, [t], kernel, GRAVITY, limit)
+    poses = [(t, on_clock(series.t, series.values, t))]
+    fused, note = fuse_body(recording, source, poses, kernel, GRAVITY, limit)
     alone = state_of_pose(series.values[:, :3], series.values[:, 3:], kernel, 1 / 120, GRAVITY)
     return t, fused.states()[0], alone, note
 
