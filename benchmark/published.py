@@ -9,8 +9,8 @@ command line; the seeds are not those of any other benchmark.
 slider-crank : 2 s at 1 kHz, 1e-3 rad, 1e-2 N m, the paper's estimator (least squares), cutoff
     chosen by the data; the seed turns the crank, too.  Errors of I1, m1X1, I2, m2X2 [%]
 quaternion : see quaternion.py; largest error [kg, kg m^2] and [%]
-static friction : 40 s at 250 Hz, torque noise 2, 0.5 and 0.1 N m, delta 8 s/rad, cutoff chosen by the
-    data; the paper's tables are lost, so it is compared with the truth alone
+static friction : 40 s at 250 Hz, torque noise 2, 0.5 and 0.1 N m, delta 8 s/rad, cutoff chosen by
+    the data; the paper's tables are lost, so it is compared with the truth alone
 platform : six recordings of 10 s, 0.3 mm; largest error of first moments over the link's mass [mm]
     and of inertias over the link's largest principal one [%], link 0 and link 1
 --write puts the table into doc/accuracy.md.  A minute a seed.
@@ -108,8 +108,9 @@ def platform(seed):
     return np.array(errors), z
 
 
-FRICTION_HEAD = ('| estimator | rank | fs [N m] | fcs [N m] | fv [N m s/rad] | delta found | z rms |',
-                 '|---|---|---|---|---|---|---|')
+FRICTION_HEAD = (
+    '| estimator | rank | fs [N m] | fcs [N m] | fv [N m s/rad] | delta found | z rms |',
+    '|---|---|---|---|---|---|---|')
 ROWS = {
     ('slider-crank', 'I1, m1X1, I2, m2X2 [%], cycloid'): (
         crank.PAPER_ERRORS, lambda seed: slider_crank(seed, crank.cycloid)),
