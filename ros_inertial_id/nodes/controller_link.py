@@ -32,6 +32,7 @@ BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may p
 PATIENCE = 1.0  # [s] after the end of a trajectory for its result
 TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
 LATEST, TRIES = 0.02, 3  # [s] from the time of a piece until it is sent, and how often it is made
+SPARE = 1.2  # times as long as the last try took is what the next one may take
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
 
 
@@ -259,17 +260,22 @@ class CourseSender:
         """
         Send the piece of a changed clock; return what ``change`` of (clock, now) does.
 
-        One that this process was held up with is made anew, since the arm would leap to it; where
-        none is made in time, the arm comes to rest as it was promised before.
+        One that this process was held up with is made anew, since the arm would leap to it, and
+        for the moment at which it will be ready if that takes as long again: to plan anew takes
+        longer than a piece may be late.  Where none is made in time, the arm comes to rest as it
+        was promised before.
         """
+        takes = 0.0  # [s]
         for _ in range(TRIES):
-            clock, now = copy(self._clock), self.now
+            clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
             message = self._message(clock, now)
-            if self.now - now < LATEST:
+            late = self.now - now
+            if late < LATEST:
                 self._clock = clock
                 self._send(now, message)
                 return bool(changed)
+            takes = SPARE * (takes + late)
         return False
 
     def _message(self, clock, now, past=PAST):
