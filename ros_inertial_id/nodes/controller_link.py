@@ -42,32 +42,40 @@ class TopicLink:
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
         self._publisher = advertise(node, JointTrajectory, name, 10)
-        self._listeners = 0  # when the first trajectory of a motion was sent
+        self._followers: set[str] = set()  # when the first trajectory of a motion was sent
 
     def refuse(self) -> None:
-        """Raise MotionError when nobody listens, or fewer than when the motion began."""
-        listeners = self._count()
+        """Raise MotionError when nobody listens, or whoever did when the motion began has gone."""
+        listeners = self._listeners()
         if not listeners:
             raise MotionError(f'nobody listens to {self._name}', do='start the '
                               'joint_trajectory_controller, or correct controller:')
-        if listeners < self._listeners:  # who is left may be a recorder
-            raise MotionError(f'a listener of {self._name} has gone, perhaps the controller',
-                              expected=self._listeners, found=listeners)
+        if not self._followers <= listeners:  # who is left may be a recorder
+            gone = sorted(self._followers - listeners)
+            raise MotionError(f'{", ".join(gone)} does not listen to {self._name} any more',
+                              do='see whether the controller runs')
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Let the controller follow a ``trajectory`` from now on."""
-        self._listeners = self._listeners or self._count()
+        if not self._followers:
+            listeners = self._listeners()
+            # A controller of ros2_control has a node of its name; who else listens may leave.
+            controller = self._node.resolve_topic_name(self._name).rpartition('/')[0]
+            self._followers = listeners & {controller} or listeners
         self._publisher.publish(trajectory)
 
     def await_result(self, after: float) -> None:
         """Nothing more is sent, the last trajectory ends ``after`` [s]: await nothing."""
-        self._listeners = 0
+        self._followers = set()
 
     def outcome(self) -> str | None:
         """Return None: no result comes."""
 
-    def _count(self):
-        return self._node.count_subscribers(self._node.resolve_topic_name(self._name))
+    def _listeners(self):
+        """Return the names of the nodes that listen."""
+        topic = self._node.resolve_topic_name(self._name)
+        return {f'{end.node_namespace.rstrip("/")}/{end.node_name}'
+                for end in self._node.get_subscriptions_info_by_topic(topic)}
 
 
 class ActionLink:
