@@ -59,9 +59,8 @@ setup(
             f'suspended_platform = {NAME}.rigs.suspended_platform.method:SuspendedPlatform'],
         f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
         f'{NAME}.simulated_rigs': [
-            f'slider_crank = {NAME}.rigs.simulation.live_rigs:LiveSliderCrank',
-            f'suspended_platform = {NAME}.rigs.simulation.live_rigs:LivePlatform',
-            f'wrist_sensor = {NAME}.rigs.simulation.live_rigs:LiveWrist'],
+            f'slider_crank = {NAME}.rigs.simulation.slider_crank:SliderCrank',
+            f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig'],
     },
     zip_safe=True,
 )

@@ -1,5 +1,5 @@
 """
-The chain on a simulated rig: record, identify, predict live where that makes sense, compare.
+The chain on a simulated rig: record, identify, predict another motion, live or not, compare.
 
 The rig stands still between recordings, so what it published and what is in the bags can be
 counted to the last message.
@@ -14,15 +14,12 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from std_msgs.msg import String
 import yaml
 
 from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
-from ..methods import METHODS
-from ..methods.capabilities import Live
-from ..nodes.conversions import latched, STATE
+from ..nodes.conversions import STATE
 from ..plugins import SIMULATED_RIGS
 from ..report import summary
 from ..share import shared_file
@@ -31,7 +28,7 @@ PREDICTED = 'torque_prediction/predicted'
 NO_MODEL = 'no model yet'  # says torque_prediction until it has one
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
 LONGEST = 3600.0  # [s] of wall time for a motion of some seconds
-PERIOD = 0.05  # [s] of prediction: markers are solved in batches, larger ones cost less
+PERIOD = 0.05  # [s] of prediction
 
 
 @dataclass(frozen=True)
@@ -40,18 +37,17 @@ class Plan:
     How a rig is demonstrated.
 
     method : of identification, whose configuration has the rig's name
-    seconds : of the recording to learn from, 0: until the rig has finished
-    predicted_seconds : of the one to predict; true : topic of what is predicted
+    seconds, predicted_seconds : of the recording to learn from, and of the one to predict
+    true : topic of the wrench that is predicted live; empty: nothing is
     """
 
     method: str
     seconds: float
-    predicted_seconds: float = 0.0
+    predicted_seconds: float
     true: str = ''
 
 
-PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torque'),
-         'suspended_platform': Plan('suspended_platform', 0.0),
+PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0),
          'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
 
 
@@ -64,7 +60,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
     if rig not in PLANS:
         raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
     plan = PLANS[rig]
-    live = isinstance(METHODS[plan.method], Live)
+    live = bool(plan.true)
     chain = _RigChain(out, rig)
     try:
         chain.begin(plan, live)
@@ -73,26 +69,25 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
         say('identifying')
         model = chain.identify(recording=out / 'recording')
         print(summary(model), file=sys.stderr)
-        second = None
+        say('predicting')
         if live:
-            say('predicting')
             chain.wait(chain.has_model, 'the model in torque_prediction')
-            second = chain.record('second_recording', seconds or plan.predicted_seconds,
-                                  predicted=True)
-            say('validating with the second')
-            model = chain.identify(validation=out / 'second_recording')
+        second = chain.record('second_recording', seconds or plan.predicted_seconds,
+                              predicted=live)
+        say('validating with the second')
+        model = chain.identify(validation=out / 'second_recording')
     finally:
         chain.stop()
     within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
     result = {**chain.numbers(), 'published': first[0], 'recorded': first[1],
               'base_parameters': sum(b['determined'] for b in model.base),
-              'within_3_standard_errors': within, 'worst_error_percent': worst}
-    if second:
-        result.update(published_second=second[0], recorded_second=second[1],
-                      prediction_relative_percent=_prediction_error(
-                          read_bag(out / 'second_recording'), plan.true, model),
-                      validation_relative_percent=model.statistics['validation'][
-                          'filtered']['relative_percent'])
+              'within_3_standard_errors': within, 'worst_error_percent': worst,
+              'published_second': second[0], 'recorded_second': second[1],
+              'validation_relative_percent': model.statistics['validation'][
+                  'filtered']['relative_percent']}
+    if live:
+        result['prediction_relative_percent'] = _prediction_error(
+            read_bag(out / 'second_recording'), plan.true)
     return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
 
 
@@ -101,14 +96,9 @@ class _RigChain(Chain):
 
     def __init__(self, out, rig):
         super().__init__(out)
-        self._rig, self._counts, self._status, self._written = rig, {}, '', {}
+        self._rig, self._counts, self._written = rig, {}, {}
         self._time, self._prediction = 0.0, NO_MODEL
-        self.node.create_subscription(String, 'simulated_rig/status', self._note, latched())
-
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
-
-    def _note(self, message):
-        self._status = message.data
 
     def _count(self, message):
         """Note how much the recorder says that it has written, and the time of the rig."""
@@ -152,13 +142,9 @@ class _RigChain(Chain):
         self.pass_time(1.0)  # the readers are known; now the writers know them, too
         self.set('simulated_rig', 'running', True)
         with self.timed():
-            if seconds:
-                end = self._time + seconds  # by its own clock: a loaded computer slows it down
-                self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
-            else:
-                self.wait(lambda: self._status == 'finished', 'the end of the motions', LONGEST)
-        if seconds:
-            self.set('simulated_rig', 'running', False)
+            end = self._time + seconds  # by its own clock: a loaded computer slows it down
+            self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
+        self.set('simulated_rig', 'running', False)
         before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
         published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
         self._drain({**published, **({f'/{PREDICTED}': 1} if predicted else {})})
@@ -174,23 +160,19 @@ class _RigChain(Chain):
             self.spin()
 
 
-def _prediction_error(recording, true_topic, model):
-    """Return |predicted - true| / |true| [%] over the live predictions, at their stamps."""
+def _prediction_error(recording, true_topic):
+    """Return |predicted - true| / |true| [%] of a wrench at the stamps of live predictions."""
     predicted, true = (recording.channels[f'/{t}'] for t in (PREDICTED, true_topic))
     if not len(predicted):
         raise RecordingError('nothing was predicted live')
-    # Predictions carry the stamps of the motion, which another clock may have given.
-    late = model.preprocessing[0].get('torque_clock_offset', 0.0)
-    t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9 + late
+    t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9
     at = (true.stamp_ns - true.stamp_ns[0]) * 1e-9
     inside = (t >= at[0]) & (t <= at[-1])
-    values = (true.fields['effort'] if 'effort' in true.fields
-              else np.hstack([true.fields['force'], true.fields['torque']]))
-    # Newton and newton metre are never added: the worst of the two for a wrench.
-    parts = [slice(None)] if 'effort' in true.fields else [slice(0, 3), slice(3, 6)]
     errors = []
-    for part in parts:
-        tau = np.stack([np.interp(t[inside], at, x) for x in values[:, part].T], axis=1)
+    # Newton and newton metre are never added: the worst of the two.
+    for values, part in ((true.fields['force'], slice(0, 3)),
+                         (true.fields['torque'], slice(3, 6))):
+        tau = np.stack([np.interp(t[inside], at, x) for x in values.T], axis=1)
         guess = predicted.fields['effort'][inside][:, part]
         errors.append(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
     return float(max(errors))

@@ -6,7 +6,7 @@ future is known as the filter needs (twice: once for the signals, once for colum
 which are filtered as the torque was), and a JointSpaceState on a uniform clock around them.
 """
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -119,11 +119,6 @@ class LiveMotion:
     def topics(self) -> tuple[str, ...]:
         """Return the topics whose samples are needed."""
         return tuple(self._takers)
-
-    @property
-    def standard_deviation(self) -> Mapping[str, np.ndarray]:
-        """Return nothing: how well the newest state is known is not known."""
-        return {}
 
     def listen(self, topic: str, take: Callable[[Channel], None]) -> None:
         """Hand the Channels of a ``topic`` to ``take``, which calls ``move`` or ``load``."""

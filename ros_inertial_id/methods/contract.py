@@ -106,10 +106,6 @@ class LiveSource(Protocol[LiveStateT]):
     def topics(self) -> tuple[str, ...]:
         """Return the topics that it listens to."""
 
-    @property
-    def standard_deviation(self) -> Mapping[str, np.ndarray]:
-        """Return {joint: (3,) of its newest position, velocity, acceleration}; empty: unknown."""
-
     def add(self, channel: Channel) -> None:
         """Take a Channel ``channel`` of new samples of a topic."""
 

@@ -1,8 +1,8 @@
 """
 Node ``simulated_rig``: a rig to try everything on, moved by MuJoCo, seen by its sensors.
 
-``rig`` is slider_crank (markers, IMU, crank torque, encoder), suspended_platform (markers through
-held postures, then loose links) or wrist_sensor (joint states, wrench and IMU of a payload).
+``rig`` is slider_crank (markers, IMU, crank torque, encoder) or wrist_sensor (joint states, wrench
+and IMU of a payload).
 Owns the time, which it publishes on ``/clock``: run all other nodes with use_sim_time.  Publishes
 every sample and the latched ``robot_description``; what is to be predicted, without noise, goes to
 ``~/true_...``.  While ``running`` is false its time stands still.
@@ -11,9 +11,7 @@ every sample and the latched ``robot_description``; what is to be predicted, wit
 from dataclasses import dataclass, replace
 import json
 
-from std_msgs.msg import String
-
-from .conversions import DEPTH, every, latched, message_class
+from .conversions import DEPTH, every, message_class
 from .parameters import declare_options
 from .running import run
 from .simulator_clock import Simulator, SimulatorOptions, TICK
@@ -40,18 +38,16 @@ class SimulatedRig(Simulator):
         super().__init__('simulated_rig', **node_options)
         own = declare_options(self, SimulatedRigOptions, settable=('running',))
         kind = SIMULATED_RIGS[own.rig]
-        urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf')) if kind.urdf else ''
+        urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf'))
         self._rig = kind(urdf, own.seed)
-        self._running, self._words = own.running, ''
-        self.begin(own, self._rig.description, {
+        self._running = own.running
+        self.begin(own, urdf, {
             'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
         self._senders = {topic: self.create_publisher(
             message_class(kind), _public(topic), DEPTH) for topic, kind in kind.topics.items()}
         self._published = dict.fromkeys(self._senders, 0)
-        self._status = self.create_publisher(String, '~/status', latched())
         self.offer('~/published', self._count)
         self.add_post_set_parameters_callback(self._have_set)
-        self._say('running' if self._running else 'paused')
         every(self, TICK, self._tick)
         self.report(self._health)
         self.get_logger().info(f'simulating {own.rig}')
@@ -63,9 +59,6 @@ class SimulatedRig(Simulator):
         while self._running and rig.time <= goal and not clock.waits(rig.time):
             clock.say(rig.time + rig.step)
             self._publish(rig.advance())
-            if rig.time >= rig.ends:
-                self._running = False
-                self._say('finished')
 
     def _publish(self, channels):
         """Publish all samples of a step in order of time, whatever their topic."""
@@ -78,23 +71,18 @@ class SimulatedRig(Simulator):
         for _, send, message in sorted(due, key=lambda item: item[0]):
             send(message)
 
-    def _say(self, words):
-        self._status.publish(String(data=words))
-        self._words = words
-
     def _count(self):
         return json.dumps({self.resolve_topic_name(_public(topic)): count
                            for topic, count in self._published.items()})
 
     def _have_set(self, parameters):
         for parameter in parameters:
-            if parameter.name == 'running' and self._words != 'finished':
+            if parameter.name == 'running':
                 self._running = parameter.value
                 self._sim_clock.pause()
-                self._say('running' if self._running else 'paused')
 
     def _health(self):
-        return 'ok', self._words, {'time_s': round(self._rig.time, 3), **{
+        return 'ok', 'running' if self._running else 'paused', {'time_s': round(self._rig.time, 3), **{
             f'{topic} published': count for topic, count in self._published.items()}}
 
 

@@ -279,8 +279,6 @@ class TorquePrediction(GuardedNode):
             values.update(as_values(found))
             if found:
                 level, words = 'warn', '; '.join(f.says for f in found)
-            for name, sd in live.standard_deviation.items():
-                values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
             if slow := self._streams.slow():
                 level, words = 'warn', slow
             if live.received == self._received:

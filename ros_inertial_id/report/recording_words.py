@@ -14,8 +14,6 @@ from ..identification.settings import robot_of_model
 LISTED = 20  # recordings not used that are named
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
 TURNED = 3.0  # [deg] an IMU must be turned from its description
-IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',
-            'accelerometer z')
 WHOLE_TURN = 0.99 * 2.0 * np.pi  # [rad] of samples that are not everywhere
 HALF = 0.5  # share of a limit below which a motion is called small
 REACHED = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
@@ -119,9 +117,6 @@ def _of_markers(seen: Any) -> Iterator[str]:
             if gone['longest'] >= LOST:
                 yield (f"Marker {marker} of {source} was lost for {gone['longest']:.2f} s, "
                        f"from {gone['from']:.2f} s on")
-        for a, b, count, first in note.get('markers_swapped') or ():
-            yield (f'Markers {a} and {b} of {source} were exchanged in {count} frames, '
-                   f'first at {first:.2f} s')
     for pair, count in (seen.get('marker_exchanged') or {}).items():
         yield f'Markers {pair} were exchanged in {count} frames'
 
@@ -134,10 +129,6 @@ def _of_imus(seen: Any) -> Iterator[str]:
         if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
             yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                    'this was estimated from the motion and corrected')
-        for axis, error in zip(IMU_AXES, note.get('scale_corrected') or ()):
-            if error is not None:
-                yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '
-                       'this was estimated from the markers and corrected')
 
 
 def _of_sensors(seen: Any) -> Iterator[str]:

@@ -1,61 +1,12 @@
 """Rigs of the suspended platform with known truth: Table 1 of suspended_platform, and a leg."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from swinging_platform import Link, SwingingPlatform
+import two_link_platform as shown
 import yaml
-
-from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.rigs.simulation import two_link_platform as shown
-from ros_inertial_id.rigs.simulation.platform import (channels_of, MARKERS, PlatformRig, RATE,
-                                                      SimulatedLink)
-
-
-@dataclass(frozen=True)
-class Link(SimulatedLink):
-    """
-    One that other joints than the shown ones carry, with viscous friction [N m s/rad].
-
-    kind : fixed, spherical or revolute, about axis (3,) in the link's frame
-    """
-
-    kind: str = 'spherical'
-    friction: float = 0.0
-    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
-
-
-class TrueRig(PlatformRig):
-    """A PlatformRig of Links whose platform touches a stop below a height [m], None: none."""
-
-    def __init__(self, links, springs, posture, held=True, seed=0, stop=None):
-        self._stop = stop
-        super().__init__(links, springs, posture, held, seed)
-        for joint in range(1, self.model.njnt):
-            link = next(k for k in links if k.name == self.model.joint(joint).name)
-            first = self.model.jnt_dofadr[joint]
-            count = 3 if link.kind == 'spherical' else 1
-            self.model.dof_damping[first:first + count] = link.friction
-
-    def _release(self, body, link):
-        if link.kind == 'revolute':
-            body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, name=link.name, axis=link.axis)
-        else:
-            super()._release(body, link)
-
-    def _wrench(self):
-        out = super()._wrench()
-        if self._stop is not None:
-            out[2] += 2e5 * max(0.0, self._stop - self.data.qpos[2])  # a hard rubber stop
-        return out
-
-    def record(self, duration):
-        """Return the Recording of ``duration`` [s] with named markers and the topics of IMUs."""
-        channels = channels_of([self.step() for _ in range(round(duration * RATE))], 1e9)
-        channels[MARKERS] = replace(
-            channels[MARKERS], type='visualization_msgs/msg/MarkerArray',
-            names=tuple(label for link in self.links for label in link.layout))
-        return Recording(channels, '', 'upright', {'path': 'simulated platform'})
 
 
 def turned(axis, degrees):
@@ -70,13 +21,8 @@ def cloud(prefix, places):
 
 def named(link, name, prefix, kind='fixed'):
     """Return a shown link under another name, without an IMU, its markers as prefix0, ..."""
-    return replace(jointed(link, kind), name=name, imu=None,
-                   layout=cloud(prefix, link.layout.values()))
-
-
-def jointed(link, kind):
-    """Return a SimulatedLink as a Link on a joint of a ``kind``."""
-    return Link(**{f.name: getattr(link, f.name) for f in fields(link)}, kind=kind)
+    return replace(link, name=name, imu=None, layout=cloud(prefix, link.layout.values()),
+                   kind=kind)
 
 
 SPRINGS, STIFFNESS = shown.SPRINGS, shown.SPRINGS.stiffness
@@ -101,11 +47,8 @@ LEG = (PLATFORM, LINK0,
 
 
 def ten(link):
-    """Return the ten standard parameters of a SimulatedLink about its frame (Steiner)."""
-    c = link.center
-    inertia = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.concatenate([[link.mass], link.mass * c,
-                           inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+    """Return the ten standard parameters of a Link about its frame."""
+    return link.parameters
 
 
 def description(links, calibrated=True):
@@ -131,7 +74,7 @@ def description(links, calibrated=True):
 
 def record(links, posture, duration, seed, held=True, stop=None):
     """Return a Recording of links (after the first, which is bolted) in a posture."""
-    return TrueRig(links, SPRINGS, [None, *posture], held, seed, stop).record(duration)
+    return SwingingPlatform(links, SPRINGS, [None, *posture], held, seed, stop).record(duration)
 
 
 def loaded(added, duration, seed, platform=PLATFORM, springs=SPRINGS):
@@ -141,7 +84,8 @@ def loaded(added, duration, seed, platform=PLATFORM, springs=SPRINGS):
         weight = Link('weight', added[0], np.array(added[1]), np.diag([0.3, 0.3, 0.5]))
         links.append(weight)
         pi = ten(weight)
-    return TrueRig(links, springs, [None] * (len(links) - 1), True, seed).record(duration), pi
+    rig = SwingingPlatform(links, springs, [None] * (len(links) - 1), True, seed)
+    return rig.record(duration), pi
 
 
 def truth(model, links):

@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist, TRUE_TORQUE,
-                                                       TRUE_WRENCH)
+from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
+from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 
 
 def slider_crank(urdf, duration, seed=0):
     """Return the Recording of a slider-crank that is as its URDF says."""
-    channels = LiveSliderCrank(urdf, seed, mass_change=0.0).advance(duration)
+    channels = SliderCrank(urdf, seed, mass_change=0.0).advance(duration)
     del channels[TRUE_TORQUE]
     return Recording(channels, urdf, 'upright', {'path': 'simulated slider-crank'})
 
 
 def wrist(urdf, duration, gravity=(0.0, 0.0, -9.81)):
     """Return the Recording of the payload at the wrist of an arm; gravity : in its base frame."""
-    rig = LiveWrist(urdf)
+    rig = WristRig(urdf)
     rig.model.opt.gravity[:] = gravity
     channels = rig.advance(duration)
     del channels[TRUE_WRENCH]

@@ -1,9 +1,8 @@
 """
 Calibration of a suspended platform: from recordings with known masses to a description.
 
-The extrinsics of an IMU on it belong to the rig, so they are pooled over all recordings and later
-identifications use them as known; found anew from every recording they would cost as much
-information as the IMU adds.  Errors of springs and extrinsics are correlated, and a later
+The extrinsics of an IMU on it belong to the rig, so those of all recordings are pooled, and later
+identifications begin with them.  Errors of springs and extrinsics are correlated, and a later
 identification rests on both: their covariance is joint.
 """
 
@@ -19,6 +18,7 @@ from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.joints import free_joint, random_bodies
 from ..bodies.observation import BodiesState
 from ..estimation.instrumental import score_covariance, tapered_autocovariances
+from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
@@ -104,9 +104,6 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         observations.append(observe_platform(recording, rig, options))
         if progress:
             progress('observe', number, len(loaded))
-    extrinsics = _pooled_extrinsics(observations)
-    if extrinsics:
-        observations = _with_known_extrinsics(observations, extrinsics)
     rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
                  or observations)
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
@@ -116,9 +113,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
-    if extrinsics:
-        covariance = _with_extrinsics(observations, [added for _, added in loaded], rest, value,
-                                      (covariance, residual, inverse), extrinsics[1])
+    extrinsics, covariance = _with_extrinsics(observations, [added for _, added in loaded], rest,
+                                              value, (covariance, residual, inverse))
     error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
@@ -128,7 +124,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     doubts = [doubt['says'] for o in observations for doubt in o.summary['doubts']
               if doubt['severity'] == 'wrong']
     excess = _excess(observations, [added for _, added in loaded], value, residual)
-    imu = _described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
+    imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
+           if len(extrinsics) else {})
     return _result(value, covariance, rest, text, imu,
                    largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess,
@@ -228,60 +225,45 @@ def _result(value, covariance, rest, text, imu, **notes):
                        text=text, **notes)
 
 
-def _pooled_extrinsics(observations):
-    """Return (rotation vector [rad] and shift [m] (6,), covariance (6, 6)); None without."""
-    motions = [o.motion.fused_motions for o in observations]
-    found = [fused[0].extrinsics() for fused in motions if 0 in fused]
-    if not found:
-        return None
-    weights = [np.linalg.inv(P) for _, P in found]
-    covariance = np.linalg.inv(sum(weights))
-    weighted = sum(w @ extrinsics for w, (extrinsics, _) in zip(weights, found))
-    return covariance @ weighted, covariance
-
-
-def _with_known_extrinsics(observations, extrinsics):
-    """Return the ``observations`` with the IMU where the pooled ``extrinsics`` have it."""
-    return [replace(o, motion=o.motion.with_fused_motion(
-        0, o.motion.fused_motions[0].with_extrinsics(extrinsics[0], np.zeros((6, 6)))))
-            for o in observations]
-
-
-def _with_extrinsics(observations, loads, rest, value, fit, extrinsics):
+def _with_extrinsics(observations, loads, rest, value, fit):
     """
-    Return the covariance (49, 49) of the calibrated numbers, then rotation and shift of the IMU.
+    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one, and
+    the covariance (49, 49) of the calibrated numbers, then of these.
 
     value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
-    group, inverse of Z'W, before the extrinsics, whose covariance (6, 6) is the last
+    group, inverse of Z'W, before the errors of how the IMU sits in each recording
     """
     covariance, rms, inverse = fit
+    found = [o.motion.fused[0].fused.extrinsics() for o in observations if 0 in o.motion.fused]
+    if not found:
+        return np.zeros(0), covariance
     sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    slope = np.zeros((43, 6))
-    for observation, added in zip(observations, loads):
-        for sensitivity in observation.motion.extrinsic_sensitivities():
-            change = -inverse @ _scores(observation, added, rest, value, sensitivity, sd)
-            slope += change @ sensitivity.shared
-            covariance = covariance + change @ sensitivity.own @ (change @ sensitivity.own).T
-    both = slope @ extrinsics
-    return np.block([[covariance + both @ slope.T, both], [both.T, extrinsics]])
+    weights = [np.linalg.inv(errors @ errors.T) for _, errors in found]
+    pooled = np.linalg.inv(sum(weights))
+    covariance = np.pad(covariance, (0, len(EXTRINSICS)))
+    for observation, added, weight, (_, errors) in zip(observations, loads, weights, found):
+        slope = np.vstack([-inverse @ _scores(observation, added, rest, value, sd),
+                           pooled @ weight @ errors])
+        covariance += slope @ slope.T
+    return pooled @ sum(w @ x for w, (x, _) in zip(weights, found)), covariance
 
 
-def _scores(observation, added, rest, value, sensitivity, sd):
-    """Return the change (43, 13) of the sum of Z'r by each number of the extrinsics."""
-    out = np.zeros((43, len(sensitivity.sizes)))
-    others = [replace(observation, motion=m) for m in sensitivity.motions]
+def _scores(observation, added, rest, value, sd):
+    """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
+    out = 0.0
+    others = [replace(observation, motion=m) for m in observation.motion.erring(shared=False)]
     for states in zip(*(o.states(training=True) for o in (observation, *others))):
         quiet = predicted_state(states[0], rest, value, added)
         for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
             for instrument, *groups in zip(z.groups, *(b.groups for b in blocks)):
                 r = np.array([g.W @ value - g.y for g in groups])
                 out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
-    return out / sensitivity.sizes
+    return out
 
 
-def _described_extrinsics(imu, extrinsics):
+def _described_extrinsics(imu, extrinsics, covariance):
     """Return {position [m], rpy [rad], position_error, rpy_error} (3,) of a BodySource."""
-    (rotation, shift), covariance = np.split(extrinsics[0], 2), extrinsics[1]
+    rotation, shift = np.split(extrinsics, 2)
     turned = Rotation.from_rotvec(rotation) * Rotation.from_matrix(imu.rotation)
     rpy, small = turned.as_euler('xyz'), 1e-6
     slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]

@@ -1,14 +1,11 @@
 """
-Where the camera stands, found from the markers together with the motion, and clocks of topics.
+Where the camera stands, found from the markers together with the motion.
 
 Every frame has its own z, all frames the same pose of the camera, so the normal equations are
 block-arrow and z is eliminated frame by frame (Schur complement; Triggs et al. 2000).  Cauchy
 weights as in markers.py.  Where nothing is known of the pose it is first sought among random ones
 by registration.  What the markers leave undetermined is not given a number: with ``camera:`` it
 stays as it says, without it is refused.
-
-A topic with stamps of its own has a clock that is late by a constant: it is where its markers lie
-closest to the motion that the other topics show.
 """
 
 from collections.abc import Sequence
@@ -23,9 +20,7 @@ from .markers import WRONG
 from .registration import registered
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
-from ..measurement.marker_clocks import clock_offset, on_one_clock, own_clocks
 from ..measurement.markers import common_frames, Frames, Marker
-from ...dynamics.body_motion import body_motions, frame_of
 from ...errors import ConfigError, RecordingError
 
 FRAMES = 5000      # at most, spread over the recording; more add no precision
@@ -96,53 +91,18 @@ class FoundPose:
 def view(robot: Mechanism, markers: Sequence[Marker],
          options: Any) -> tuple[Frames, dict[str, Any]]:
     """
-    Return the Frames of all Markers on one clock, in the base link, and what was found.
+    Return the Frames of all Markers in the base link, and what was found of the camera.
 
-    Topics with stamps of their own get a clock offset (``largest_clock_offset``); with
-    ``find_camera`` the pose is estimated from the others.  RecordingError where the data do not
-    determine it.
+    With ``find_camera`` its pose is estimated; RecordingError where the data do not determine it.
     """
-    camera = camera_of(options)
+    camera, seen = camera_of(options), common_frames(markers)
     notes: dict[str, Any] = {}
-    late = own_clocks(markers) if options.largest_clock_offset else []
-    seen = common_frames([m for m in markers if m.topic not in late])
     if options.find_camera:
         pose = _found(robot, seen, options, camera)
         camera = pose.camera
         notes.update(camera=camera.numbers().tolist(), camera_standard_error=_errors(pose),
                      camera_not_determined=_directions(pose))
-    if late:
-        notes['marker_clock_offset'] = offsets = _offsets(
-            robot, camera.placed(_spread(seen, FRAMES)),
-            [m for m in markers if m.topic in late], options, camera)
-        seen = common_frames(on_one_clock(markers, offsets))
     return camera.placed(seen), notes
-
-
-def _offsets(robot, frames, markers, options, camera):
-    """Return {topic: [s] that it is stamped late} of Markers against Frames in the base link."""
-    fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
-    q = fit.search(np.arange(len(frames.t)))[1]
-    good, out = fit.good(q), {}
-    motions, t = body_motions(robot.robot, q[good]), frames.t[good]
-    even = np.arange(t[0], t[-1], float(np.median(np.diff(t))))
-    for marker in markers:
-        if marker.topic in out:
-            continue
-        link = frame_of(robot.robot, marker.link)
-        there = np.stack([np.interp(even, t, x) for x in motions[link.body + 1].at(link).p], 1)
-        stamps, first = np.unique(marker.t, return_index=True)
-        seen = marker.position[first] @ camera.rotation.T + camera.translation
-        for _ in range(2):  # then without what is astray
-            # The motion of all others is interpolated, not the few readings of one marker.
-            offset = -clock_offset(stamps, seen, even, there, options.largest_clock_offset,
-                                   marker.topic)
-            expected = np.stack([np.interp(stamps - offset, even, x) for x in there.T], axis=1)
-            aside = np.linalg.norm(seen - expected, axis=1)
-            near = aside < OUTLIER * max(options.marker_noise, float(np.median(aside)))
-            stamps, seen = stamps[near], seen[near]
-        out[marker.topic] = offset
-    return out
 
 
 def _spread(frames, count):

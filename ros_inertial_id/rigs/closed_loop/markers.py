@@ -96,7 +96,7 @@ def _explain_misfit(fit, q):
             'the markers do not fit one another', expected='most readings within marker_noise '
             f'({fit.noise[0]:g} m) and tag_noise of one motion', found=found,
             do='check links and lengths in the URDF, the noise, and whether all topics are of one '
-               'camera or in one frame')
+               'camera or in one frame, and stamped by one clock')
     rows = np.unique(np.linspace(0, len(q) - 1, 60).astype(int))
     exchanged = {pair: fit.misfit_exchanged(*pair, rows)
                  for pair in combinations(range(len(names)), 2)}
@@ -111,7 +111,8 @@ def _explain_misfit(fit, q):
     raise RecordingError(
         f'marker {names[worst]} does not sit where the configuration says',
         expected=f'about {noise:.2g} m off', found=found,
-        do='check its link, the camera pose, the lengths in the URDF and start: (another branch?)')
+        do='check its link, its clock, the camera pose, the lengths in the URDF and start: '
+           '(another branch?)')
 
 
 def _on_the_way(fit, stamps, z):

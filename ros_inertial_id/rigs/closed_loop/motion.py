@@ -51,7 +51,7 @@ class MotionOptions:
         (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
         'its force; empty: efforts of the joint states')
     largest_clock_offset: float = option(
-        0.05, 'largest clock offset between sensors that is looked for; 0: none', unit='s',
+        0.05, 'largest clock offset of torque or IMU that is looked for; 0: none', unit='s',
         at_least=0.0)
 
 

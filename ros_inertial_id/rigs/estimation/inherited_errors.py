@@ -4,8 +4,8 @@ Errors that an estimate inherits from what was calibrated.
 What was calibrated (springs, platform) enters the rows linearly, W beta + C theta = 0, so an
 error of theta moves the estimate by the same least squares solution: d beta = -(W+ C) d theta.  It
 is the same in all recordings and does not average out, however long they are.  How an IMU sits
-moves the rows too: C are their derivatives, and d theta its errors, those by the recording's own
-noise and those of the calibration.
+moves the rows too: C are their changes under its errors, those of the calibration and those by
+every recording's own noise.
 """
 
 from collections.abc import Sequence
@@ -31,56 +31,50 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
     method = data.method
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
-    sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
+    shared, own = ([o.motion.erring(of) for o in data.observations] for of in (True, False))
     size, known = len(base), len(covariance)
-    roots = [_root(covariance), *(s.own for several in sensitivities for s in several)]
-    factors = RFactors(size + sum(map(len, roots)))
+    factors = RFactors(size + known + sum(map(len, own)))
     if factors.size == size:
         return None
     joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
-    for robot, observation, own in zip(data.robots, data.observations, sensitivities):
-        others = [replace(observation, motion=m) for s in own for m in s.motions]
+    for robot, observation, *motions in zip(data.robots, data.observations, shared, own):
+        others = [replace(observation, motion=m) for several in motions for m in several]
+        columns = np.r_[size + known - len(motions[0]):size + known, place:place + len(motions[1])]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
-            calibrated = method.calibrated_rows(states[0], robot)
-            moved = (method.regress(state, robot, base.parameters) for state in states)
+            calibrated = data.method.calibrated_rows(states[0], robot)
+            moved = (data.method.regress(state, robot, base.parameters) for state in states)
             for other, *blocks in zip(calibrated, *moved):
-                joined.accumulate(other, blocks, own, place)
-        place += len(others)
+                joined.accumulate(other, blocks, columns)
+        place += len(motions[1])
     A = factors.system(estimate.standard_deviation)[0]
-    return pseudo_inverse(A[:, :size], base.prior_sd) @ (-A[:, size:] @ block_diag(*roots))
+    roots = block_diag(_root(covariance), np.eye(factors.size - size - known))
+    return pseudo_inverse(A[:, :size], base.prior_sd) @ (-A[:, size:] @ roots)
 
 
 class _Joined:
-    """Folds rows about base columns, then calibrated numbers, then the mountings of IMUs."""
+    """Folds rows about base columns, then calibrated numbers, then errors of how IMUs sit."""
 
     def __init__(self, base, values, known, factors):
         self.own, self.size, self.values = base.places(), len(base), values
         self.known, self.factors = known, factors
 
     def accumulate(self, calibrated: RegressorBlock, blocks: Sequence[RegressorBlock],
-                   sensitivities: Sequence[Any], place: int) -> None:
+                   columns: np.ndarray) -> None:
         """
         Accumulate rows of one block.
 
-        calibrated : about the calibrated numbers; blocks : of the motion, then of the motions
-        with moved extrinsics; sensitivities : to those; place : of their first column
+        calibrated : about the calibrated numbers; blocks : of the motion, then of it under each
+        error of unit size; columns : of these errors
         """
-        groups, added = [], self.size + np.arange(self.factors.size - self.size)
+        groups, added = [], np.arange(self.size, self.factors.size)
         for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
             seen = self.own[g.columns] >= 0
             # Of one width for all recordings, as RFactors are.
             W = np.zeros((len(added), len(g.y)))
-            theta, at = W[:self.known], place - self.size
-            theta[:len(c.columns)] = c.W.T[:self.known]
+            if self.known:
+                W[:len(c.columns)] = c.W.T
             residual = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
-            change = residual[1:] - residual[0]
-            for sensitivity in sensitivities:
-                slope, change = np.split(change, [len(sensitivity.sizes)])
-                slope = slope / sensitivity.sizes[:, None]
-                W[at:at + len(slope)] = slope
-                at += len(slope)
-                if sensitivity.calibrated and self.known > len(c.columns):
-                    theta[len(c.columns):] += sensitivity.shared.T @ slope
+            W[columns - self.size] += residual[1:] - residual[0]
             groups.append(RowGroup(g.name, g.unit, np.append(self.own[g.columns][seen], added),
                                    np.vstack([g.W.T[seen], W]).T, g.y, g.y_raw))
         self.factors.accumulate(

@@ -35,13 +35,11 @@ class Registration:
     position (N, 3) [m], quaternion_xyzw (N, 4) : of the body's frame, NaN where too few markers
         were seen or those seen are no rigid body
     residual (N, k) : distance of every marker from its place in the layout [m], NaN unseen
-    swapped : ((label, label, samples, first index), ...) pairs that were exchanged
     """
 
     position: np.ndarray
     quaternion_xyzw: np.ndarray
     residual: np.ndarray
-    swapped: tuple = ()
 
     def rms(self) -> np.ndarray:
         """Return the residual of every marker over all samples (k,) [m]."""
@@ -56,8 +54,8 @@ def register_cluster(markers: np.ndarray, layout: np.ndarray, labels: Sequence[s
     Return the Registration of markers onto their layout in the body.
 
     markers : (N, k, 3) [m] in the world, NaN unseen; layout : (k, 3) [m] in the body's frame
-    labels : (k,) names, and topic, for messages.  Samples with exchanged markers become NaN and
-    are listed in ``swapped``.
+    labels : (k,) names, and topic, for messages.  Samples that are no rigid body, as those in
+    which two markers are exchanged, become NaN.
 
     Raises RecordingError for a layout on a line and a cluster exchanged in most samples.
     """
@@ -75,15 +73,12 @@ def register_cluster(markers: np.ndarray, layout: np.ndarray, labels: Sequence[s
         raise RecordingError(f'markers {names} of {topic} are exchanged',
                              found=f'residual {usual * 1e3:.1f} mm, exchanged {best * 1e3:.1f} mm',
                              do='correct the layout or the labels of the camera system')
-    wrong = np.flatnonzero(error > max(WRONG * usual, 1e-6))
-    swapped = _exchanges(markers, layout, labels, error, wrong)
     quaternion = np.full((len(position), 4), np.nan)
+    position[error > max(WRONG * usual, 1e-6)] = np.nan
     good = np.isfinite(position).all(1)
-    good[wrong] = False
-    position[~good] = np.nan
     if good.any():
         quaternion[good] = Rotation.from_matrix(rotation[good]).as_quat()
-    return Registration(position, quaternion, residual, swapped)
+    return Registration(position, quaternion, residual)
 
 
 def _register(markers, layout):
@@ -112,15 +107,6 @@ def _flatness(layout):
     return np.linalg.svd(layout - layout.mean(0), compute_uv=False)[1]
 
 
-def _exchanged(markers, layout, pairs):
-    """Return the residuals (N, P) of all samples with each of P pairs of markers exchanged."""
-    order = np.tile(np.arange(len(layout)), (len(pairs), 1))
-    for row, pair in zip(order, pairs):
-        row[list(pair)] = pair[::-1]
-    residual = _register(markers[:, order].reshape(-1, *layout.shape), layout)[2]
-    return _rms(residual).reshape(len(markers), len(pairs))
-
-
 def _rms(residual):
     """Return the residual of every sample (N,) over the markers it shows, NaN for none."""
     seen = np.isfinite(residual)
@@ -134,29 +120,14 @@ def _best_exchange(markers, layout, error):
     if not finite.size:
         return np.nan, None
     some = finite[np.linspace(0, len(finite) - 1, min(51, len(finite))).astype(int)]
-    usual = np.median(error[some])
-    pairs = list(combinations(range(len(layout)), 2))
-    after = np.nanmedian(_exchanged(markers[some], layout, pairs), axis=0)
-    k = int(np.argmin(after))
-    if usual > 1e-6 and after[k] < MENDED * usual:
-        return after[k], pairs[k]
-    return after[k], None
-
-
-def _exchanges(markers, layout, labels, error, wrong):
-    """Return ((label, label, samples, first index), ...) that explain the wrong samples."""
-    if not wrong.size:
-        return ()
-    pairs = list(combinations(range(len(layout)), 2))
-    after = np.array([_exchanged(markers[wrong], layout, [pair])[:, 0] for pair in pairs])
-    best = after.argmin(0)
-    mended = after.min(0) < MENDED * error[wrong]
-    out = []
-    for k in np.unique(best[mended]):
-        where = wrong[mended & (best == k)]
-        a, b = pairs[k]
-        out.append((labels[a], labels[b], int(len(where)), int(where[0])))
-    return tuple(out)
+    after = {}
+    for pair in combinations(range(len(layout)), 2):
+        order = np.arange(len(layout))
+        order[list(pair)] = pair[::-1]
+        after[pair] = np.nanmedian(_rms(_register(markers[some][:, order], layout)[2]))
+    best, usual = min(after, key=after.__getitem__), np.median(error[some])
+    mended = usual > 1e-6 and after[best] < MENDED * usual
+    return after[best], best if mended else None
 
 
 def off_layout(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],

@@ -16,12 +16,14 @@ from typing import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .body_state import on_clock
 from .sources import channel_of, one_of
 from ...errors import ConfigError, RecordingError
 from ...measurement.recording import Recording
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
-SAME_FRAME = 0.25  # of the frame period: stamps closer than that are one camera frame
+SHARED = 0.5  # of its stamps: a topic that has so many of another's shows the same frames
+GAP = 1.6     # periods: between samples further apart nothing is interpolated
 
 
 @dataclass(frozen=True)
@@ -114,20 +116,49 @@ def _series(channel, label, pose):
 
 
 def common_frames(markers: Sequence[Marker]) -> Frames:
-    """Return the Frames of ``markers`` that are on one clock and in one frame."""
-    longest = max(markers, key=lambda m: len(m.t))
-    if len(longest.t) < 3:
-        raise RecordingError(f'marker {longest.name} was seen {len(longest.t)} times')
-    period = float(np.median(np.diff(longest.t)))
-    stamps = np.sort(np.concatenate([m.t for m in markers]))
-    t = stamps[np.concatenate([[True], np.diff(stamps) > SAME_FRAME * period])]
+    """
+    Return the Frames of ``markers`` in one frame, on the stamps of the topic that is seen most.
+
+    Topics that share its stamps show the same frames.  Others, of detectors that stamp by
+    themselves, are interpolated: their clocks are trusted.
+    """
+    stamps = {m.topic: np.unique(np.concatenate([n.t for n in markers if n.topic == m.topic]))
+              for m in markers}
+    fastest = max(stamps.values(), key=len)
+    if len(fastest) < 3:
+        raise RecordingError('the markers were hardly seen', found=f'{len(fastest)} times')
+    shared = [t for t in stamps.values() if np.isin(t, fastest).mean() > SHARED]
+    t = np.unique(np.concatenate(shared))
     position = np.full((len(t), len(markers), 3), np.nan)
     turned = np.full((len(t), len(markers), 3, 3), np.nan)
     for k, marker in enumerate(markers):
-        frame = np.clip(np.searchsorted(t, marker.t + 1e-12, side='right') - 1, 0, len(t) - 1)
+        if not np.isin(stamps[marker.topic], fastest).mean() > SHARED:
+            marker = _at(marker, t)
+        frame = np.searchsorted(t, marker.t)
         position[frame, k] = marker.position
         if marker.rotation is not None:
             turned[frame, k] = marker.rotation
     return Frames(t, position, turned, tuple(m.name for m in markers),
                   tuple(m.link for m in markers),
                   tuple(m.rotation is not None for m in markers))
+
+
+def _at(marker, t):
+    """
+    Return a Marker at those times of the faster t (M,) that lie next to its samples.
+
+    At no others: a reading would count several times.
+    """
+    if len(marker.t) < 4:
+        raise RecordingError(f'marker {marker.name} was seen {len(marker.t)} times')
+    steps = np.diff(marker.t)
+    after = np.clip(np.searchsorted(marker.t, t), 1, len(steps))
+    ahead, behind = marker.t[after] - t, t - marker.t[after - 1]
+    near = np.minimum(np.abs(ahead), np.abs(behind)) <= 0.501 * np.median(np.diff(t))
+    kept = near & (ahead >= 0) & (behind >= 0) & (steps[after - 1] < GAP * np.median(steps))
+    rotation = marker.rotation
+    if rotation is not None:
+        turned = on_clock(marker.t, rotation.reshape(-1, 9), t[kept])
+        rotation = Rotation.from_matrix(turned.reshape(-1, 3, 3)).as_matrix()  # orthogonal again
+    return replace(marker, t=t[kept], position=on_clock(marker.t, marker.position, t[kept]),
+                   rotation=rotation)

@@ -228,9 +228,7 @@ def _registered(channel, source, origin_ns):
     note = {**({'layout_off': off} if off else {}),
             'markers_rms': dict(zip(labels, found.rms().tolist())),
             'markers_missing': {label: _absence(t, gone)
-                                for label, gone in zip(labels, ~seen.T) if gone.any()},
-            'markers_swapped': [[a, b, count, float(t[first])]
-                                for a, b, count, first in found.swapped]}
+                                for label, gone in zip(labels, ~seen.T) if gone.any()}}
     values = np.concatenate([found.position, found.quaternion_xyzw], axis=1)
     values[:, 3:] = continuous(values[:, 3:], channel.topic)
     return _series(channel, origin_ns, values, note)

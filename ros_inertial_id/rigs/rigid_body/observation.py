@@ -16,7 +16,7 @@ from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filt
                                   marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
-from ..measurement.imu_fusion import fuse_imu, pose_track
+from ..measurement.fused_body import fuse_body
 from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
                                    read_wrench, Series)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
@@ -131,9 +131,8 @@ def _fused(recording, robot, series, clock, kernel, options):
     for body, source in enumerate(robot.sources):
         if source is None or source.imu is None:
             continue
-        track = pose_track(series[body], stretches, kernel, robot.gravity_base)
-        fused, notes[source.name] = fuse_imu(recording, source, track,
-                                             options.largest_clock_offset)
+        fused, notes[source.name] = fuse_body(recording, source, series[body], stretches, kernel,
+                                              robot.gravity_base, options.largest_clock_offset)
         out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
     return out, notes
 

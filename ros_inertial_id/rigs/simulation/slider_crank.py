@@ -7,14 +7,13 @@ same code feeds a node and a test.  The loop is closed here anew, in MuJoCo's ow
 identification that agrees does not agree with itself.
 """
 
-from typing import Any
 import xml.etree.ElementTree as ET
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import (channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, STEP, SYMBOLS,
-                      WRENCH)
+from .sensors import (channels_of, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, Samples, STEP,
+                      SYMBOLS, WRENCH)
 from ...measurement.recording import Channel
 from ...simulation import true_robot
 from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
@@ -26,7 +25,7 @@ RAMP = 0.5                     # [s] from rest to the full motion
 GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
 START = 0.5                    # [rad] crank angle
 CRANK, ROD = 0.08, 0.25        # [m] lengths
-MARKER_RATE, IMU_RATE, TORQUE_RATE = 800.0, 800.0, 1000.0  # [Hz], that of the encoder too
+EVERY = {'camera': 10, 'imu': 10, 'torque': 8}  # ticks: 800, 800 and 1000 Hz
 DROPPED = 0.01                 # share of the camera's frames
 ENCODER_NOISE, TORQUE_NOISE = 1e-3, 1e-2  # [rad], [N m]
 MARKER_NOISE, TAG_NOISE = 1e-4, 2e-3  # [m], [rad]
@@ -34,44 +33,34 @@ GYRO_NOISE, ACCELEROMETER_NOISE = 5e-3, 0.05  # [rad/s], [m/s^2]
 GYRO_BIAS = 0.01               # [rad/s] of every axis
 CAMERA_DELAY, IMU_DELAY = 5e-3, 2e-3  # [s] that stamps are late
 POINT_MARKERS = {'/markers/crank_pin': 'rod_link', '/markers/slider_pin': 'slider_link'}
-TAG = '/markers/rod_tag'
-IMU = '/rod/imu'
-TORQUE = '/crank/torque'
-JOINTS = '/joint_states'
-TRUE_TORQUE = '/true_torque'
-TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), TAG: POSE, IMU: IMU_TYPE, TORQUE: WRENCH,
-          JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
+TAG, IMU, TORQUE = '/markers/rod_tag', '/rod/imu', '/crank/torque'
+JOINTS, TRUE_TORQUE = '/joint_states', '/true_torque'
 
 
-class LiveSliderCrank:
+class SliderCrank:
     """
-    The rig, from rest.
+    The rig, from rest, near what a URDF text ``description`` says.
 
-    description : text of urdf/slider_crank.urdf; seed : of everything random
-    mass_change : largest relative change of a link's mass against the description
-    model, data : MuJoCo's of what it really is; see live_rigs.py
+    seed : of everything random; mass_change : largest relative change of a link's mass
+    model, data : MuJoCo's of what it really is
     """
 
     urdf = 'slider_crank'
     step = STEP
-    ends = np.inf
-    topics = TOPICS
+    topics = {**dict.fromkeys(POINT_MARKERS, POINT), TAG: POSE, IMU: IMU_TYPE, TORQUE: WRENCH,
+              JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
 
     def __init__(self, description, seed=0, mass_change=0.25):
-        self.description = description
         self._rng = np.random.default_rng(seed)
         self._mujoco = _mujoco()
         self.model = self._compile(true_robot.perturbed_urdf(
             true_robot.parse(description), self._rng, mass_change, 0.0, 0.0))
         self.data = self._mujoco.MjData(self.model)
         rod = -START - np.arcsin(CRANK / ROD * np.sin(START))
-        self.data.joint('crank').qpos = START
-        self.data.joint('rod').qpos = rod
-        self.data.joint('slider').qpos = CRANK * np.cos(START) + ROD * np.cos(START + rod)
+        slider = CRANK * np.cos(START) + ROD * np.cos(START + rod)
+        for joint, position in (('crank', START), ('rod', rod), ('slider', slider)):
+            self.data.joint(joint).qpos = position
         self._count = 0
-        rates = {'camera': MARKER_RATE, IMU: IMU_RATE, TORQUE: TORQUE_RATE}
-        self._every = {sensor: 1.0 / rate for sensor, rate in rates.items()}
-        self._next = dict.fromkeys(rates, 0)
 
     def _compile(self, urdf):
         """Return the model of a URDF text with a site of its name on every link, loop closed."""
@@ -111,64 +100,57 @@ class LiveSliderCrank:
 
     def advance(self, duration: float = STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
-        said: dict[str, list[Any]] = {}
+        said: Samples = {}
         for _ in range(int(round(duration / TICK))):
             torque = self._torque()
             self.data.joint('crank').qfrc_applied = torque
             self._mujoco.mj_forward(self.model, self.data)
-            for sensor, period in self._every.items():
-                if self._next[sensor] * period <= self.time + 1e-9:
-                    self._next[sensor] += 1
-                    self._sense(sensor, torque, said)
+            if self._count % EVERY['torque'] == 0:
+                self._sense_crank(torque, said)
+            if self._count % EVERY['imu'] == 0:
+                self._sense_rod(said)
+            if self._count % EVERY['camera'] == 0 and self._rng.random() >= DROPPED:
+                self._see(said)
             self._mujoco.mj_step2(self.model, self.data)
             self._count += 1
-        return {topic: channel(
-            topic, TOPICS[topic], stamps([t for t, _ in samples]),
-            {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]},
-            ('crank',) if TOPICS[topic] == JOINT_STATE else ()) for topic, samples in said.items()}
+        return channels_of(said, self.topics, ('crank',))
 
     def _torque(self):
         z, rate = fast_motion(self.time)
         crank = self.data.joint('crank')
         return float(GAINS[0] * (START + z - crank.qpos[0]) + GAINS[1] * (rate - crank.qvel[0]))
 
-    def _sense(self, sensor, torque, said):
-        noise, t = self._noise, self.time
-
-        def say(topic, delay=0.0, **fields):
-            said.setdefault(topic, []).append((t + delay, fields))
-
-        if sensor == TORQUE:
-            value = torque + noise(TORQUE_NOISE)
-            say(TRUE_TORQUE, effort=[torque])
-            say(TORQUE, force=[0.0, 0.0, 0.0], torque=[0.0, 0.0, value])
-            angle = self.data.joint('crank').qpos[0] + noise(ENCODER_NOISE)
-            say(JOINTS, position=[angle], effort=[value])
-        elif sensor == IMU:
-            rate, acceleration = self._motion('rod_imu')
-            say(IMU, IMU_DELAY, angular_velocity=rate + noise(GYRO_NOISE, 3) + GYRO_BIAS,
-                linear_acceleration=acceleration + noise(ACCELEROMETER_NOISE, 3))
-        elif self._rng.random() >= DROPPED:
-            for topic, link in POINT_MARKERS.items():
-                say(topic, CAMERA_DELAY,
-                    position=self.data.site(link).xpos + noise(MARKER_NOISE, 3))
-            tag = self.data.site('rod_tag')
-            position = tag.xpos + noise(MARKER_NOISE, 3)
-            turn = Rotation.from_rotvec(noise(TAG_NOISE, 3))
-            attitude = turn * Rotation.from_matrix(tag.xmat.reshape(3, 3))
-            say(TAG, CAMERA_DELAY, position=position, orientation_xyzw=attitude.as_quat())
+    def _say(self, said, topic, late=0.0, **fields):
+        said.setdefault(topic, []).append((self.time + late, fields))
 
     def _noise(self, standard_deviation, size=None):
         return standard_deviation * self._rng.standard_normal(size)
 
-    def _motion(self, link):
+    def _sense_crank(self, torque, said):
+        value = torque + self._noise(TORQUE_NOISE)
+        self._say(said, TRUE_TORQUE, effort=[torque])
+        self._say(said, TORQUE, force=[0.0, 0.0, 0.0], torque=[0.0, 0.0, value])
+        angle = self.data.joint('crank').qpos[0] + self._noise(ENCODER_NOISE)
+        self._say(said, JOINTS, position=[angle], effort=[value])
+
+    def _see(self, said):
+        for topic, link in POINT_MARKERS.items():
+            self._say(said, topic, CAMERA_DELAY,
+                      position=self.data.site(link).xpos + self._noise(MARKER_NOISE, 3))
+        tag = self.data.site('rod_tag')
+        attitude = (Rotation.from_rotvec(self._noise(TAG_NOISE, 3))
+                    * Rotation.from_matrix(tag.xmat.reshape(3, 3)))
+        self._say(said, TAG, CAMERA_DELAY, position=tag.xpos + self._noise(MARKER_NOISE, 3),
+                  orientation_xyzw=attitude.as_quat())
+
+    def _sense_rod(self, said):
         """
-        Return angular velocity [rad/s] and acceleration [m/s^2] of ``link``, (3,) in its frame.
+        Say what the IMU reads, of the instant of the positions.
 
         The integration is semi-implicit: velocities belong to half a step before the positions
         and accelerations, so they are moved on by that half.
         """
-        mujoco, index, data = self._mujoco, self.model.site(link).id, self.data
+        mujoco, index, data = self._mujoco, self.model.site('rod_imu').id, self.data
         velocity, acceleration = np.zeros(6), np.zeros(6)
         kind, before = mujoco.mjtObj.mjOBJ_SITE, data.qvel.copy()
         data.qvel += 0.5 * TICK * data.qacc
@@ -177,7 +159,9 @@ class LiveSliderCrank:
         mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)
         mujoco.mj_objectAcceleration(self.model, data, kind, index, acceleration, 1)
         data.qvel[:] = before
-        return velocity[:3], acceleration[3:]
+        self._say(said, IMU, IMU_DELAY,
+                  angular_velocity=velocity[:3] + self._noise(GYRO_NOISE, 3) + GYRO_BIAS,
+                  linear_acceleration=acceleration[3:] + self._noise(ACCELEROMETER_NOISE, 3))
 
 
 def fast_motion(t: float) -> tuple[float, float]:

@@ -7,8 +7,7 @@ sensor has noise and a bias, like the encoders and the IMU on the payload it pub
 
 import numpy as np
 
-from .sensors import (channel, IMU, imu_channel, JOINT_STATE, stamps, STEP, SYMBOLS, WRENCH,
-                      wrench_channel)
+from .sensors import channels_of, IMU, JOINT_STATE, Samples, STEP, SYMBOLS, WRENCH
 from ...measurement.recording import Channel
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
 
@@ -28,31 +27,29 @@ STATES, SENSOR, PAYLOAD_IMU = '/joint_states', '/wrench', '/payload/imu'
 TRUE_WRENCH = '/true_wrench'
 
 
-class LiveWrist:
+class WristRig:
     """
-    The arm of a URDF text with the payload on ``link``, in a periodic motion.
+    The arm of a URDF text ``description`` with the payload on ``link``, in a periodic motion.
 
-    model, data : MuJoCo's; seed : of motion and noise; see live_rigs.py
+    model, data : MuJoCo's; seed : of motion and noise
     """
 
     urdf, link = 'franka', 'fr3_flange'
     step = STEP
-    ends = np.inf
     topics = {STATES: JOINT_STATE, SENSOR: WRENCH, PAYLOAD_IMU: IMU, TRUE_WRENCH: WRENCH}
 
     def __init__(self, description, seed=0):
-        self.description = description
         self._mujoco = _mujoco()
-        self.model = self._compile()
+        self.model = self._compile(description)
         self.data = self._mujoco.MjData(self.model)
         self._dof = np.array([self.model.joint(n).dofadr[0] for n in JOINTS])
         self._rng = np.random.default_rng(seed)
         self._home, self._swing = self._motion()
         self._count = 0
 
-    def _compile(self):
+    def _compile(self, description):
         mujoco = self._mujoco
-        spec = mujoco.MjSpec.from_string(_bodies_only(self.description, JOINTS))
+        spec = mujoco.MjSpec.from_string(_bodies_only(description, JOINTS))
         spec.compiler.fusestatic = False
         body = spec.body(self.link).add_body(
             name='payload', mass=MASS, ipos=CENTER, explicitinertial=True,
@@ -95,18 +92,20 @@ class LiveWrist:
 
     def advance(self, duration: float = STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
-        data, t, q, exact, noisy = self.data, [], [], [], []
+        data, said = self.data, Samples()
         for _ in range(round(duration * RATE)):
-            t.append(self.time)
             data.qpos[self._dof], data.qvel[self._dof], data.qacc[self._dof] = self._reference()
             self._mujoco.mj_inverse(self.model, data)
-            exact.append(data.sensordata.copy())
-            noisy.append(exact[-1] + NOISE * self._rng.standard_normal(12))
-            q.append(data.qpos[self._dof] + ENCODER_NOISE * self._rng.standard_normal(len(JOINTS)))
+            exact = data.sensordata.copy()
+            noisy = exact + NOISE * self._rng.standard_normal(12)
+            q = data.qpos[self._dof] + ENCODER_NOISE * self._rng.standard_normal(len(JOINTS))
+            for topic, fields in (
+                    (STATES, {'position': q}),
+                    (SENSOR, {'force': noisy[:3] + BIAS[:3], 'torque': noisy[3:6] + BIAS[3:]}),
+                    (PAYLOAD_IMU, {'angular_velocity': noisy[6:9],
+                                   'linear_acceleration': noisy[9:]}),
+                    (TRUE_WRENCH, {'force': exact[:3] + BIAS[:3],
+                                   'torque': exact[3:6] + BIAS[3:]})):
+                said.setdefault(topic, []).append((self.time, fields))
             self._count += 1
-        when, true, seen = stamps(t), np.array(exact), np.array(noisy)
-        made = (channel(STATES, JOINT_STATE, when, {'position': np.array(q)}, JOINTS),
-                wrench_channel(SENSOR, when, seen[:, :6] + BIAS, self.link),
-                imu_channel(PAYLOAD_IMU, when, seen[:, 6:], self.link),
-                wrench_channel(TRUE_WRENCH, when, true[:, :6] + BIAS, self.link))
-        return {c.topic: c for c in made}
+        return channels_of(said, self.topics, JOINTS, self.link)

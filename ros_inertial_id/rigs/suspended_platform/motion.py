@@ -7,8 +7,7 @@ from its markers and its place from the joint.
 """
 
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -16,29 +15,12 @@ from scipy.spatial.transform import Rotation
 from .rig import PlatformRig
 from ..bodies.joints import Joint
 from ..measurement.body_state import acceleration_at, BodyState, on_clock, state_of_pose
-from ..measurement.fused_motion import FusedMotion
-from ..measurement.imu_fusion import fuse_imu, pose_track
+from ..measurement.fused_body import fuse_body, FusedBody
 from ..measurement.sources import half_width, noise_again
 from ...measurement import signals
 from ...measurement.recording import Recording
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
-
-
-@dataclass(frozen=True)
-class ExtrinsicSensitivity:
-    """
-    Errors of how an IMU sits, and the motions that would be if it sat otherwise.
-
-    own, shared : see FusedMotion; calibrated : whether it is the IMU that step zero calibrates
-    motions : as if one number of the mounting was off by its size (13,)
-    """
-
-    own: np.ndarray
-    shared: np.ndarray
-    calibrated: bool
-    sizes: np.ndarray
-    motions: list
 
 
 class PlatformMotion:
@@ -47,9 +29,9 @@ class PlatformMotion:
     def __init__(self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray,
                  period: float) -> None:
         self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
-        self.fused_motions: dict[int, FusedMotion] = {}
-        self._fused: dict[tuple, BodyState] = {}  # by body, start and length of a stretch
-        self._places: dict[int, list[tuple]] = {}
+        self.fused: dict[int, FusedBody] = {}
+        self._keys: dict[int, list[tuple]] = {}  # body, start and length of each stretch
+        self._states: dict[tuple, BodyState] = {}
         self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}
 
     def filtered(self, kernel: np.ndarray) -> 'PlatformMotion':
@@ -69,35 +51,27 @@ class PlatformMotion:
 
         stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
         """
-        track = pose_track(self.series[body], stretches, self.kernel, self.robot.gravity_base)
-        fused, note = fuse_imu(recording, self.robot.sources[body], track, limit)
-        self._places[body] = [(body, t[0], len(t)) for t in stretches]
-        self._use(body, fused)
+        self.fused[body], note = fuse_body(
+            recording, self.robot.sources[body], self.series[body], stretches, self.kernel,
+            self.robot.gravity_base, limit)
+        self._keys[body] = [(body, t[0], len(t)) for t in stretches]
+        self._states.update(zip(self._keys[body], self.fused[body].states()))
         return note
 
-    def _use(self, body, fused, off=None):
-        self.fused_motions[body] = fused
-        self._fused.update(zip(self._places[body], fused.states(off)))
-
-    def with_fused_motion(self, body: int, fused: FusedMotion,
-                          off: np.ndarray | None = None) -> 'PlatformMotion':
+    def erring(self, shared: bool) -> list['PlatformMotion']:
         """
-        Return the motion with another FusedMotion ``fused`` of a ``body``.
+        Return the motion under each independent error of unit size of how IMUs are mounted.
 
-        off : (13,) by which its mounting is taken to be wrong, None: by nothing
+        shared : those of the calibration, which are the same in all recordings, or the others
         """
-        out = copy(self)
-        out.fused_motions, out._fused = dict(self.fused_motions), dict(self._fused)
-        out._use(body, fused, off)
+        out = []
+        for body, fused in self.fused.items():
+            errors = fused.fused.shared if shared else fused.fused.errors
+            for off in errors.T:
+                other = copy(self)
+                other._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
+                out.append(other)
         return out
-
-    def extrinsic_sensitivities(self) -> Iterator[ExtrinsicSensitivity]:
-        """Yield the ExtrinsicSensitivity of every IMU."""
-        for body, fused in self.fused_motions.items():
-            sizes = np.linalg.norm(fused.own, axis=1) + 1e-12
-            yield ExtrinsicSensitivity(
-                fused.own, fused.shared, body == 0, sizes,
-                [self.with_fused_motion(body, fused, off) for off in np.diag(sizes)])
 
     def own(self, body: int, t: np.ndarray) -> BodyState:
         """
@@ -105,9 +79,9 @@ class PlatformMotion:
 
         body : its index, 0: the platform; t : (N,) uniform times [s]
         """
-        fused = self._fused.get((body, t[0], len(t)))
-        if fused is not None:
-            return fused
+        state = self._states.get((body, t[0], len(t)))
+        if state is not None:
+            return state
         pose = on_clock(self.series[body].t, self.series[body].values, t)
         return state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period,
                              self.robot.gravity_base)

@@ -16,9 +16,8 @@ from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 import platform_truth as truth  # noqa: E402
-
-from ros_inertial_id.rigs.simulation import two_link_platform as rig  # noqa: E402
-from ros_inertial_id.rigs.simulation.platform import SimulatedImu  # noqa: E402
+from swinging_platform import SimulatedImu, SwingingPlatform  # noqa: E402
+import two_link_platform as rig  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
@@ -27,12 +26,12 @@ LIMB_IMU = SimulatedImu('/limb/imu', np.array([0.05, 0.02, -0.25]), np.eye(3))
 
 
 def _record(links, posture, held, seed, stop=None, seconds=6.0):
-    return truth.TrueRig(links, rig.SPRINGS, posture, held, seed, stop).record(seconds)
+    return SwingingPlatform(links, rig.SPRINGS, posture, held, seed, stop).record(seconds)
 
 
 @pytest.fixture(scope='module')
 def recordings():
-    limb = replace(truth.jointed(rig.LIMB, 'spherical'), imu=LIMB_IMU)
+    limb = replace(rig.LIMB, imu=LIMB_IMU)
     links = (rig.PLATFORM, rig.TRUNK, limb)
     return ([_record(links, p, True, 20 + k) for k, p in enumerate(rig.HELD)]
             + [_record(links, p, False, 30 + k) for k, p in enumerate(rig.LOOSE)])
@@ -148,7 +147,7 @@ def test_imu_that_falls_silent_is_said_in_words(recordings):
 
 
 def test_a_stop_that_is_touched_is_said_in_words():
-    twin = truth.TrueRig(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, 2)
+    twin = SwingingPlatform(rig.LINKS, rig.SPRINGS, rig.HELD[2], True, 2)
     heights = []
     for _ in range(240):
         heights.append(float(twin.data.qpos[2]))

@@ -3,19 +3,17 @@ A platform on springs with a chain of links on it, simulated by MuJoCo and seen 
 
 The springs put ``preload - K x - D dx`` on the platform (x: displacement and rotation vector from
 the rest pose, about the platform's origin, along the world's axes); the first link is bolted to
-it.  Other links are held in a posture, or released to swing in ball joints under gravity.
+it.  Other links are held in a posture, or released to swing in their joints under gravity.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import channel, imu_channel, POSES, stamps
-from ...measurement.recording import Channel
-from ...simulation.rigid_bodies import _mujoco, ten_parameters
+from ros_inertial_id.measurement.recording import Channel, Recording
 
 RATE = 120.0  # [Hz] of the camera
 MARKER_NOISE = 3e-4  # [m]
@@ -37,12 +35,13 @@ class SimulatedImu:
 
 
 @dataclass(frozen=True)
-class SimulatedLink:
+class Link:
     """
     One link: mass [kg], center (3,) [m], inertia (3, 3) about the centre, in the link's frame.
 
     position : (3,) of its frame, at the joint, in the parent's; layout : marker -> (3,); imu : on
-    it, or None
+    it, or None; kind : fixed, spherical or revolute, about axis (3,) in its frame
+    friction : viscous [N m s/rad]
     """
 
     name: str
@@ -52,11 +51,17 @@ class SimulatedLink:
     position: np.ndarray = field(default_factory=lambda: np.zeros(3))
     layout: Mapping[str, np.ndarray] = field(default_factory=dict)
     imu: SimulatedImu | None = None
+    kind: str = 'spherical'
+    friction: float = 0.0
+    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
 
     @property
-    def parameters(self) -> np.ndarray:
-        """Return its ten standard parameters, (10,), about the frame's origin."""
-        return ten_parameters(self.mass, self.center, self.inertia)
+    def parameters(self):
+        """Return its ten standard parameters, (10,), about the frame's origin (Steiner)."""
+        c = self.center
+        inertia = self.inertia + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        return np.concatenate([[self.mass], self.mass * c,
+                               inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
 
 
 @dataclass(frozen=True)
@@ -68,21 +73,21 @@ class Springs:
     preload: np.ndarray
 
 
-class PlatformRig:
+class SwingingPlatform:
     """
     Links of which the first is the platform; each is carried by the one before.
 
     posture : rotation (3, 3) of every further link in its parent, None of one that is bolted
     held : whether the joints are locked there; else they start from there at rest
-    seed : of the push and all noise; model, data : MuJoCo's
+    seed : of the push and all noise; stop : height [m] below which something is in the way
+    model, data : MuJoCo's
     """
 
-    def __init__(self, links, springs, posture, held=True, seed=0):
-        self.links, self.springs = tuple(links), springs
-        self._mujoco = _mujoco()
+    def __init__(self, links, springs, posture, held=True, seed=0, stop=None):
+        self.links, self.springs, self._stop = tuple(links), springs, stop
         self._rng = np.random.default_rng(seed)
         self.model = self._compile(posture, held)
-        self.data = self._mujoco.MjData(self.model)
+        self.data = mujoco.MjData(self.model)
         self._state, self._torque, self._back = (np.zeros(k) for k in (12, 3, 4))
         self._pull = np.hstack([springs.stiffness, springs.damping])
         self._settle()
@@ -92,7 +97,7 @@ class PlatformRig:
         self._count = 0
 
     def _compile(self, posture, held):
-        spec = self._mujoco.MjSpec()
+        spec = mujoco.MjSpec()
         body = spec.worldbody
         for link, turn in zip(self.links, (None, *posture)):
             body = body.add_body(
@@ -107,25 +112,27 @@ class PlatformRig:
                 self._add_imu(spec, body, link)
         model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
-        model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_RK4
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
         model.opt.timestep = 1.0 / (SUBSTEPS * RATE)
         return model
 
     def _release(self, body, link):
         """Let a link swing in its joint."""
-        body.add_joint(type=self._mujoco.mjtJoint.mjJNT_BALL, name=link.name)
+        kind = mujoco.mjtJoint.mjJNT_HINGE if link.kind == 'revolute' else (
+            mujoco.mjtJoint.mjJNT_BALL)
+        body.add_joint(type=kind, name=link.name, axis=link.axis, damping=[link.friction, 0, 0])
 
     def _add_imu(self, spec, body, link):
         body.add_site(name=link.name, pos=link.imu.position, quat=_wxyz(link.imu.rotation))
         for kind in IMU:
-            spec.add_sensor(type=getattr(self._mujoco.mjtSensor, f'mjSENS_{kind}'),
+            spec.add_sensor(type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
                             name=f'{kind} {link.name}', objname=link.name,
-                            objtype=self._mujoco.mjtObj.mjOBJ_SITE)
+                            objtype=mujoco.mjtObj.mjOBJ_SITE)
 
     def _settle(self):
         """Put the platform where springs and weight balance, as the links now are."""
         for _ in range(50):
-            self._mujoco.mj_forward(self.model, self.data)
+            mujoco.mj_forward(self.model, self.data)
             load = self.data.qfrc_bias[:6].copy()
             load[3:] = _matrix(self.data.qpos[3:7]) @ load[3:]  # of a free joint: along its axes
             x = np.linalg.solve(self.springs.stiffness, self._wrench() - load)
@@ -142,15 +149,18 @@ class PlatformRig:
         q, v = self.data.qpos, self.data.qvel
         x, turn = self._state, q[3:7]
         x[:3], x[6:9] = q[:3], v[:3]
-        self._mujoco.mju_quat2Vel(x[3:6], turn, 1.0)
-        self._mujoco.mju_rotVecQuat(x[9:], v[3:6], turn)
-        return self.springs.preload - self._pull @ x
+        mujoco.mju_quat2Vel(x[3:6], turn, 1.0)
+        mujoco.mju_rotVecQuat(x[9:], v[3:6], turn)
+        out = self.springs.preload - self._pull @ x
+        if self._stop is not None:
+            out[2] += 2e5 * max(0.0, self._stop - q[2])  # a hard rubber stop
+        return out
 
     def _push(self, _, data):
         """Add the springs' wrench to what is passive, torques along the platform's axes."""
         wrench, force = self._wrench(), data.qfrc_passive
-        self._mujoco.mju_negQuat(self._back, data.qpos[3:7])
-        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
+        mujoco.mju_negQuat(self._back, data.qpos[3:7])
+        mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
         force[:3] += wrench[:3]
         force[3:6] += self._torque
 
@@ -160,13 +170,13 @@ class PlatformRig:
                 + np.concatenate([self.data.sensor(f'{kind} {link.name}').data for kind in IMU])
                 for link in self.links if link.imu}
 
-    def step(self) -> tuple[float, np.ndarray, dict[str, list[Any]]]:
+    def step(self):
         """
         Return (time [s], markers (m, 3) as seen, IMU samples) of this instant and move on.
 
         IMU samples : {topic: [(stamp [s], (6,)), ...]} from here to the next instant
         """
-        self._mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_kinematics(self.model, self.data)
         seen = []
         for link in self.links:
             if link.layout:
@@ -175,13 +185,13 @@ class PlatformRig:
         places = np.concatenate(seen)
         places += MARKER_NOISE * self._rng.standard_normal(places.shape)
         time = self._count / RATE
-        measured: dict[str, list[Any]] = {}
+        measured = {}
         for k in range(SUBSTEPS):
-            self._mujoco.set_mjcb_passive(self._push)
+            mujoco.set_mjcb_passive(self._push)
             try:
-                self._mujoco.mj_step(self.model, self.data)
+                mujoco.mj_step(self.model, self.data)
             finally:
-                self._mujoco.set_mjcb_passive(None)
+                mujoco.set_mjcb_passive(None)
             for topic, values in self._measure().items():  # as it was before the step
                 stamp = time + k * self.model.opt.timestep + IMU_DELAY
                 measured.setdefault(topic, []).append((stamp, values))
@@ -189,21 +199,26 @@ class PlatformRig:
         return time, places, measured
 
 
-def channels_of(samples: Sequence[Any], begun: float) -> dict[str, Channel]:
-    """
-    Return {topic: Channel} of simulated samples.
+    def record(self, duration):
+        """Return the Recording of ``duration`` [s] with named markers and the topics of IMUs."""
+        samples = [self.step() for _ in range(round(duration * RATE))]
+        position = np.array([places for _, places, _ in samples])
+        quaternion = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
+        channels = {MARKERS: _channel(
+            MARKERS, 'visualization_msgs/msg/MarkerArray', [t for t, *_ in samples],
+            {'position': position, 'orientation_xyzw': quaternion},
+            tuple(label for link in self.links for label in link.layout))}
+        for topic in samples[0][2]:
+            t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
+            readings = np.array(values)
+            channels[topic] = _channel(topic, 'sensor_msgs/msg/Imu', t, {
+                'angular_velocity': readings[:, :3], 'linear_acceleration': readings[:, 3:]})
+        return Recording(channels, '', 'upright', {'path': 'simulated platform'})
 
-    samples : what PlatformRig.step returned, one after the other
-    begun : [s] from which their time counts
-    """
-    position = np.array([places for _, places, _ in samples])
-    orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
-    out = {MARKERS: channel(MARKERS, POSES, stamps([t for t, *_ in samples], begun),
-                            {'position': position, 'orientation_xyzw': orientation})}
-    for topic in samples[0][2]:
-        t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
-        out[topic] = imu_channel(topic, stamps(t, begun), np.array(values))
-    return out
+
+def _channel(topic, kind, t, fields, names=()):
+    stamps = 10 ** 18 + np.round(np.asarray(t) * 1e9).astype(np.int64)
+    return Channel(topic, kind, stamps, stamps.copy(), fields, names)
 
 
 def _matrix(wxyz):

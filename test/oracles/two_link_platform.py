@@ -8,12 +8,9 @@ millimetres and half a degree from where its user believes it to be.
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from swinging_platform import Link, MARKERS, SimulatedImu, Springs
 import yaml
 
-from .platform import (channels_of, MARKERS, PlatformRig, RATE, SimulatedImu, SimulatedLink,
-                       Springs)
-from .sensors import IMU as IMU_TYPE, POSES, STEP, SYMBOLS
-from ...measurement.recording import Channel
 
 
 def _turned(sequence, *degrees):
@@ -36,17 +33,17 @@ IMU = SimulatedImu('/platform/imu', np.array([0.201, -0.1515, 0.0305]),
                    _turned('xyz', 0.3, -0.3, 90.3))
 SPRINGS = Springs(_stiffness(), np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
                   np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]))
-PLATFORM = SimulatedLink(
+PLATFORM = Link(
     'platform', 25.0, np.array([0.01, -0.005, -0.02]), np.diag([1.6, 1.5, 2.9]),
     layout=_numbered(0, [[0.5, 0, 0], [0.35, 0.35, 0.03], [0, 0.5, 0], [-0.35, 0.35, 0.03],
                          [-0.5, 0, 0], [-0.35, -0.35, 0.03], [0, -0.5, 0], [0.35, -0.35, 0.03],
                          [0.2, 0.1, 0.6], [-0.25, -0.1, 0.55], [0.1, -0.3, 0.5],
                          [-0.1, 0.2, 0.62]]), imu=IMU)
-TRUNK = SimulatedLink(
+TRUNK = Link(
     'trunk', 65.921, np.array([0.0, -0.3072, -0.1152]),
     np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659],
               [-0.0024, -0.1659, 1.4157]]), position=np.array([0.0, 0.25, 0.25]))
-LIMB = SimulatedLink(
+LIMB = Link(
     'limb', 14.896, np.array([0.0, 0.0217, -0.1747]),
     np.array([[0.0774, 0, 0], [0, 0.1020, 0.0041], [0, 0.0041, 0.0458]]),
     layout=_numbered(12, [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.05], [0.1, -0.1, -0.05],
@@ -55,12 +52,10 @@ LIMB = SimulatedLink(
 LINKS = (PLATFORM, TRUNK, LIMB)
 HELD = tuple([None, turn] for turn in (np.eye(3), _turned('x', -35), _turned('y', -90),
                                        _turned('xz', 30, 90)))
-HELD_SECONDS, LOOSE_SECONDS = 12.0, 8.0  # of vibration in every posture, of every motion
-PAUSE = 1.0  # [s] between two of them, without the camera
 LOOSE = tuple([None, turn] for turn in (_turned('x', 50), _turned('y', 50)))
 
 
-def description() -> str:
+def description():
     """Return the YAML description of the rig as its user knows it."""
     def places(link):
         return {'markers': MARKERS, 'layout': {k: v.tolist() for k, v in link.layout.items()}}
@@ -77,44 +72,3 @@ def description() -> str:
                   'limb': {'parent': 'trunk', 'joint': 'spherical',
                            'position': LIMB.position.tolist(), **places(LIMB)}},
         'mass': TRUNK.mass + LIMB.mass}, sort_keys=False)
-
-
-class LivePlatform:
-    """The suspended platform: four held postures, then two motions of the loose limb."""
-
-    urdf = ''
-    step = STEP
-    topics = {MARKERS: POSES, IMU.topic: IMU_TYPE}
-
-    def __init__(self, urdf='', seed=0):
-        self.description, self._seed = urdf or description(), seed
-        self._parts = [(posture, True, HELD_SECONDS) for posture in HELD]
-        self._parts += [(posture, False, LOOSE_SECONDS) for posture in LOOSE]
-        self.ends = sum(seconds + PAUSE for *_, seconds in self._parts)
-        self.time, self._begun, self._left = 0.0, 0.0, 0
-
-    @property
-    def truth(self) -> dict[str, float]:
-        """Return the ten parameters of every link."""
-        return {f'{s}{k}': float(x) for k, link in enumerate(LINKS[1:])
-                for s, x in zip(SYMBOLS, link.parameters)}
-
-    def advance(self) -> dict[str, Channel]:
-        """Move on by one camera frame; return {topic: Channel} of what was measured."""
-        if not self._left:
-            if not self._parts:
-                self.time += STEP
-                return {}
-            self._next()
-        sample = self._rig.step()
-        self._left -= 1
-        self.time = self._begun + sample[0] + 1.0 / RATE
-        if not self._left:
-            self.time += PAUSE
-        return channels_of([sample], self._begun)
-
-    def _next(self):
-        posture, held, seconds = self._parts.pop(0)
-        self._rig = PlatformRig(LINKS, SPRINGS, posture, held, self._seed)
-        self._seed += 1  # another push every time
-        self._begun, self._left = self.time, round(seconds * RATE)
