@@ -78,14 +78,15 @@ class MarkerFit:
         kept : (M, m) markers that count, each as much as its noise says; None: Cauchy weights
         """
         residual, slope = self.residuals(rows, q, R)
-        seen = np.isfinite(residual)
-        residual = np.nan_to_num(residual)
-        if kept is not None:
-            weight = seen * kept[:, :, None]
-        else:
-            weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / OUTLIER ** 2)
+        weight = (self.weights(residual) if kept is None
+                  else np.isfinite(residual) * kept[:, :, None])
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
+        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, np.nan_to_num(residual))
+
+    def weights(self, residual: np.ndarray) -> np.ndarray:
+        """Return Cauchy weights of residuals (M, m, 6), 0 of what was not seen."""
+        square = np.nan_to_num(residual ** 2).mean(-1, keepdims=True)
+        return np.isfinite(residual) / (1.0 + square / OUTLIER ** 2)
 
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
