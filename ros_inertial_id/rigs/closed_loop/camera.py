@@ -44,7 +44,7 @@ class Camera:
                                Rotation.from_matrix(self.rotation).as_euler('xyz')])
 
     def moved(self, change: np.ndarray) -> 'Camera':
-        """Return it turned where it stands, then shifted, by ``change`` (6,) [rad, m] in the base."""
+        """Return it turned where it stands and shifted by a ``change`` (6,) [rad, m]."""
         turn = Rotation.from_rotvec(change[:3]).as_matrix()
         return Camera(turn @ self.rotation, self.translation + change[3:])
 

@@ -11,6 +11,7 @@ import slider_crank_lagrangian as crank
 
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.prepare.mounting import mounting_parameters, structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
@@ -166,3 +167,16 @@ def test_a_motor_of_any_ratio_is_followed_however_far_it_turns(independent, rati
     # What decides of parameters has to see it move, whatever its coordinate is.
     reached = closed_loop.random_state(robot, 100, np.random.default_rng(0))
     assert np.ptp(reached.q[:, robot.joint_names.index('crank')]) > 1.0
+
+
+def test_a_sum_that_only_another_mounting_shows_is_told_from_one_of_its_name():
+    """A rotor on a level slide is as a mass without weight: mcxR1 holds it, as nothing tells."""
+    own = options_class('closed_loop')(
+        closures=(*crank.CLOSURES, 'coupling screw slider 100'), independent=('crank',),
+        start=crank.START, actuated=('screw',), friction=('screw armature',))
+    closed_loop, urdf = METHODS['closed_loop'], mujoco_mechanism.description('slider_crank')
+    robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
+    base = structural_base(closed_loop, [robot], closed_loop.parameters(robot, own))
+    assert 'mcxR1' in base.names()
+    missing = mounting_parameters(closed_loop, urdf, own, base)['missing']
+    assert 'mcxR1 = mcx1 + 0.08 m2 + 0.08 m3' in missing and 'mcxR1' not in missing
