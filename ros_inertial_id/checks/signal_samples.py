@@ -241,11 +241,12 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
         for mask, joints in alike.items():
             bad, names = np.frombuffer(mask, dtype=bool), ', '.join(joints)
             ends = not bad[ENDS:-ENDS].any()
-            yield Finding(f'{name} spikes', f'the {name} of {names} is broken where the recording '
+            yield Finding(f'{name} spikes', f'the {name} of {names} jumps where the recording '
                           'begins or ends' if ends else f'spikes in the {name} of {names}',
                           'samples that a jump parts from their neighbours', float(bad.sum()),
-                          'samples', tuple(joints), MASKED, 'look for broken messages or cables',
-                          x.windows(runs(bad)))
+                          'samples', tuple(joints), MASKED, 'look for broken messages or cables'
+                          + (', unless friction sets in there' if ends and name == 'effort'
+                             else ''), x.windows(runs(bad)))
 
 
 def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.ndarray:
@@ -274,7 +275,7 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
     """
     column = x.values[:, j]
     low, high = np.quantile(column, (0.005, 0.995))
-    out = _broken_ends(column, VISIBLE * (high - low))
+    out = np.zeros(len(column), dtype=bool)
     for width in (1, 2):
         before = column[width:-width] - column[:-2 * width]
         after = column[width:-width] - column[2 * width:]
@@ -282,14 +283,20 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
         if high > low and away.max() > VISIBLE * (high - low):
             noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
             out[width:-width] |= away > np.maximum(ISOLATED * noise, VISIBLE * (high - low))
-    return out
+    return out | _broken_ends(column, VISIBLE * (high - low), out)
 
 
-def _broken_ends(column: np.ndarray, visible: float) -> np.ndarray:
-    """Return (N,) the first and last samples of a ``column`` (N,) beyond a ``visible`` jump."""
+def _broken_ends(column: np.ndarray, visible: float, spikes: np.ndarray) -> np.ndarray:
+    """
+    Return (N,) the first and last samples of a ``column`` (N,) beyond a ``visible`` jump.
+
+    spikes : (N,) of it; as far as it steps elsewhere and stays, as at a reversal, it may here
+    """
     out = np.zeros(len(column), dtype=bool)
     steps = np.abs(np.diff(column))
-    jumps = np.flatnonzero(steps > max(JUMP * np.quantile(steps, 0.99), visible, 1e-12))
+    stays = np.where(spikes[1:] | spikes[:-1], 0.0, steps)[ENDS:-ENDS].max(initial=0.0)
+    jumps = np.flatnonzero(steps > max(JUMP * np.quantile(steps, 0.99), visible, 1.5 * stays,
+                                       1e-12))
     out[:max(jumps[jumps < ENDS], default=-1) + 1] = True
     out[min(jumps[jumps >= len(steps) - ENDS], default=len(column)) + 1:] = True
     return out

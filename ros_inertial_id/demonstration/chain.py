@@ -29,16 +29,16 @@ class Chain:
     """
     Nodes of this package, each in a process of its own.
 
-    out : folder of their logs
+    out : folder of their logs; namespace : of all nodes
     interrupted : set by a signal, whose exit may be lost in a destructor that Python runs
     """
 
     interrupted = False
 
-    def __init__(self, out: Path) -> None:
-        self.out = out
+    def __init__(self, out: Path, namespace: str = '/') -> None:
+        self.out, self._namespace = out, namespace
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.node = Node('demo')
+        self.node = Node('demo', namespace=namespace)
         self._began = time.monotonic()
         self._clock = 0  # [ns] of the simulator
         self._spans: list[tuple[float, float]] = []  # of simulated and of wall time [s]
@@ -62,7 +62,7 @@ class Chain:
 
     def start(self, name: str, **parameters: Any) -> None:
         """Start the node ``name`` with ROS ``parameters`` in a process of its own."""
-        arguments = []
+        arguments = ['-r', f'__ns:={self._namespace}']
         for key, value in parameters.items():
             arguments += ['-p', f'{key}:={value}']
         with open(self.out / f'{name}.log', 'w') as log:

@@ -1,6 +1,8 @@
 """
 demo: the whole chain on a simulated arm or rig, over DDS, in separate processes.
 
+In a ROS domain of its own on this computer, whatever the environment says: see nodes/isolation.py.
+
 Simulated time, which waits where the computer has none: a slow one takes longer.
 
 Design two motions, play and record the first, identify from the bag, then predict live during
@@ -12,9 +14,7 @@ processes end with this one, also after Ctrl-C.
 import argparse
 from collections.abc import Mapping, Sequence
 import json
-import os
 import pathlib
-import random
 import signal
 import sys
 from typing import Any
@@ -38,6 +38,7 @@ from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
+from ..nodes.isolation import isolate, NAMESPACE
 from ..nodes.running import SIGNALS, without_type_lookup
 from ..report import summary
 from ..report.design_files import write_design
@@ -57,7 +58,7 @@ class Demo(Chain):
     """The Chain with a player of motions."""
 
     def __init__(self, out: pathlib.Path) -> None:
-        super().__init__(out)
+        super().__init__(out, NAMESPACE)
         self._statuses: list[str] = []
         self.node.create_subscription(String, 'excitation/status', self._note, latched())
 
@@ -73,8 +74,9 @@ class Demo(Chain):
         """
         self.set('excitation', 'motion_file', motion)
         self.set('recorder', 'name', name)
-        self.wait(lambda: self.node.count_subscribers('joint_states') >= READERS
-                  and all(map(self.node.count_subscribers, RECORDED)), 'all readers')
+        self.wait(lambda: self.node.count_subscribers(in_bag('joint_states')) >= READERS
+                  and all(self.node.count_subscribers(in_bag(topic)) for topic in RECORDED),
+                  'all readers')
         self.call_when_ready('excitation/check')
         self.call('simulated_robot/largest_acceleration')
         self._statuses.clear()
@@ -141,9 +143,14 @@ def _design(robot, folder, seed):
     return write_design(result, folder)[0]
 
 
+def in_bag(topic: str) -> str:
+    """Return the full name of a ``topic`` of the demonstration."""
+    return f'{NAMESPACE}/{topic}'
+
+
 def _counted(recording, rate):
     """Return how many joint states were published from first to last, and are in the bag."""
-    stamps = recording.channels['/joint_states'].stamp_ns
+    stamps = recording.channels[in_bag('joint_states')].stamp_ns
     return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
 
 
@@ -160,7 +167,7 @@ def _true_parameters(truth, model):
 
 def _torque_error(recording):
     """Return |predicted - true| / |true| [%] over the live predictions, by equal stamps."""
-    predicted, true = recording.channels['/' + PREDICTED], recording.channels['/' + TRUTH]
+    predicted, true = (recording.channels[in_bag(topic)] for topic in (PREDICTED, TRUTH))
     _, rows, columns = np.intersect1d(predicted.stamp_ns, true.stamp_ns, return_indices=True)
     if not len(rows):
         raise RecordingError('no live prediction at the stamp of a joint state')
@@ -219,16 +226,15 @@ def main(args: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if args is None else args
     options = parser.parse_args(rclpy.utilities.remove_ros_args(words))
     out = pathlib.Path(options.out).resolve()
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
     without_type_lookup()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     for number in SIGNALS:
         signal.signal(number, _leave)
     try:
         if options.seconds and not options.rig:
             raise ConfigError('--seconds', expected='with --rig; a motion of an arm has its own')
         _fresh(out)
+        say(f'to look at it with ros2, put {isolate()} before the command')
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         result = (demonstrate_rig(out, options.rig, options.seconds) if options.rig
                   else demonstrate(out, options.robot))
     except InertialIdError as error:

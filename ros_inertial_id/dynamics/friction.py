@@ -217,9 +217,8 @@ PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 # go from mixed to full lubrication at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
 COULOMB_WIDTHS = (0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
-# Half an octave apart: what lies between two of them is no other torque within the noise.
-STRIBECK_DELTAS = tuple(2.0 ** (k / 2) for k in range(13))
-STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 2) for k in range(12))
+STRIBECK_DELTAS = tuple(2.0 ** (k / 4) for k in range(25))
+STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 4) for k in range(23))
 
 FADED = 1e-6  # of a column: a law that has died out at a speed says nothing there
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched

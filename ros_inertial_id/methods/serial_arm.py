@@ -230,7 +230,8 @@ def _friction(state, joint, pairs, load):
                          for parameter, row in (pairs[k] for k in sharp)], axis=1)
 
     out = np.empty((len(pairs), len(state.t)))
-    sharp = [k for k, (p, _) in enumerate(pairs) if p.nonlinear is not None]
+    sharp = [k for k, (p, _) in enumerate(pairs)
+             if p.nonlinear is not None or LAWS[p.law].dry]
     for k, pair in enumerate(pairs):
         if k not in sharp:
             out[k] = column(state.q, state.v, state.a, *pair)

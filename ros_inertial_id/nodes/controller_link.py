@@ -32,6 +32,7 @@ BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may p
 PATIENCE = 1.0  # [s] after the end of a trajectory for its result
 TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
 LATEST, TRIES = 0.02, 3  # [s] from the time of a piece until it is sent, and how often it is made
+SPARE = 1.2  # times as long as the last try took is what the next one may take
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
 
 
@@ -41,32 +42,40 @@ class TopicLink:
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
         self._publisher = advertise(node, JointTrajectory, name, 10)
-        self._listeners = 0  # when the first trajectory of a motion was sent
+        self._followers: set[str] = set()  # when the first trajectory of a motion was sent
 
     def refuse(self) -> None:
-        """Raise MotionError when nobody listens, or fewer than when the motion began."""
-        listeners = self._count()
+        """Raise MotionError when nobody listens, or whoever did when the motion began has gone."""
+        listeners = self._listeners()
         if not listeners:
             raise MotionError(f'nobody listens to {self._name}', do='start the '
                               'joint_trajectory_controller, or correct controller:')
-        if listeners < self._listeners:  # who is left may be a recorder
-            raise MotionError(f'a listener of {self._name} has gone, perhaps the controller',
-                              expected=self._listeners, found=listeners)
+        if not self._followers <= listeners:  # who is left may be a recorder
+            gone = sorted(self._followers - listeners)
+            raise MotionError(f'{", ".join(gone)} does not listen to {self._name} any more',
+                              do='see whether the controller runs')
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Let the controller follow a ``trajectory`` from now on."""
-        self._listeners = self._listeners or self._count()
+        if not self._followers:
+            listeners = self._listeners()
+            # A controller of ros2_control has a node of its name; who else listens may leave.
+            controller = self._node.resolve_topic_name(self._name).rpartition('/')[0]
+            self._followers = listeners & {controller} or listeners
         self._publisher.publish(trajectory)
 
     def await_result(self, after: float) -> None:
         """Nothing more is sent, the last trajectory ends ``after`` [s]: await nothing."""
-        self._listeners = 0
+        self._followers = set()
 
     def outcome(self) -> str | None:
         """Return None: no result comes."""
 
-    def _count(self):
-        return self._node.count_subscribers(self._node.resolve_topic_name(self._name))
+    def _listeners(self):
+        """Return the names of the nodes that listen."""
+        topic = self._node.resolve_topic_name(self._name)
+        return {f'{end.node_namespace.rstrip("/")}/{end.node_name}'
+                for end in self._node.get_subscriptions_info_by_topic(topic)}
 
 
 class ActionLink:
@@ -259,17 +268,22 @@ class CourseSender:
         """
         Send the piece of a changed clock; return what ``change`` of (clock, now) does.
 
-        One that this process was held up with is made anew, since the arm would leap to it; where
-        none is made in time, the arm comes to rest as it was promised before.
+        One that this process was held up with is made anew, since the arm would leap to it, and
+        for the moment at which it will be ready if that takes as long again: to plan anew takes
+        longer than a piece may be late.  Where none is made in time, the arm comes to rest as it
+        was promised before.
         """
+        takes = 0.0  # [s]
         for _ in range(TRIES):
-            clock, now = copy(self._clock), self.now
+            clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
             message = self._message(clock, now)
-            if self.now - now < LATEST:
+            late = self.now - now
+            if late < LATEST:
                 self._clock = clock
                 self._send(now, message)
                 return bool(changed)
+            takes = SPARE * (takes + late)
         return False
 
     def _message(self, clock, now, past=PAST):

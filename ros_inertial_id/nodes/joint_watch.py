@@ -53,7 +53,7 @@ class JointWatch:
         self._driver = DriverWatch(node, scaling_topic, slowed)
         self._robot: RobotModel | None = None
         self._received_at, self._looked_at, self._resumed_at = 0.0, 0.0, 0.0  # wall time [s]
-        self._received_ns, self._resumed_ns = 0, 0  # the same by the node's clock
+        self._received_ns = self._looked_ns = self._resumed_ns = 0  # by the node's clock
         self._held_up = 0.0  # [s] of wall time, before it resumed for the last time
         self._complaint = ''
         self._newest = 0  # stamp [ns]
@@ -71,12 +71,12 @@ class JointWatch:
 
     def read(self) -> None:
         """Take all joint states since the last time."""
-        now = time.monotonic()
+        now, clock = time.monotonic(), self._clock_ns()
         if now - self._looked_at > HELD_UP:
-            self._resumed_at, self._resumed_ns = now, self._clock_ns()  # more may be on its way
+            self._resumed_at, self._resumed_ns = now, clock  # more may be on its way
             self._held_up = now - self._looked_at
+        self._looked_at, self._looked_ns = now, clock
         self.streams.hand_to(self._take)
-        self._looked_at = time.monotonic()
 
     def catches_up(self, after: float) -> bool:
         """Return whether a simulated clock may leap: more than ``after`` [s] nothing was read."""
@@ -91,12 +91,12 @@ class JointWatch:
 
     @property
     def silence(self) -> float:
-        """Return how long ago the last joint states came, by the robot's time [s]."""
-        silent = time.monotonic() - max(self._received_at, self._resumed_at)
+        """Return how long none had come at the last look, by the robot's time [s]."""
+        silent = self._looked_at - max(self._received_at, self._resumed_at)
         if self._simulated and silent < ON_ITS_WAY:
             return 0.0  # the clock may have leapt while this process was held up
         if self._simulated and silent < STANDS:
-            return (self._clock_ns() - max(self._received_ns, self._resumed_ns)) * 1e-9
+            return (self._looked_ns - max(self._received_ns, self._resumed_ns)) * 1e-9
         return silent
 
     def _clock_ns(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from .isolation import isolate, NAMESPACE
 from ..errors import ConfigError
 from ..identification.settings import DriverOptions
 from ..methods import DEFAULT_METHOD, METHODS
@@ -106,7 +107,8 @@ PLANS = {
     'robot': Plan(('excitation', 'recorder', 'identification', 'torque_prediction'), CHAIN, {}),
     'demo': Plan(('simulated_robot', 'excitation', 'recorder', 'identification',
                   'torque_prediction'), CHAIN,
-                 {'speed': '1.0', 'out': 'demo', 'use_sim_time': 'true'}),
+                 {'speed': '1.0', 'out': 'demo', 'use_sim_time': 'true',
+                  'namespace': NAMESPACE}),
     'rig': Plan(('simulated_rig',), {}, {}),
     'watch': Plan(('watch',), {}, {}),
 }
@@ -157,6 +159,11 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
     return out
 
 
+def simulated(plan: Plan) -> bool:
+    """Return whether nodes of a ``plan`` stand for a robot: no real one may hear them."""
+    return any(node.startswith('simulated') for node in plan.nodes)
+
+
 def launch_description(name: str) -> Any:
     """Return the LaunchDescription of the launch file ``name``."""
     from launch import LaunchDescription  # type: ignore[attr-defined]
@@ -167,6 +174,8 @@ def launch_description(name: str) -> Any:
     declared = arguments(plan)
 
     def nodes(context: Any) -> list[Any]:
+        if simulated(plan):  # before the nodes, which take over the environment of this process
+            print(f'to look at it with ros2, put {isolate()} before the command', flush=True)
         settings = node_settings(plan, {key: context.launch_configurations[key]
                                         for key in declared})
         for node in settings:  # a text that looks like a number stays a text

@@ -33,6 +33,7 @@ from ..options import option
 STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
+WHOLE = 0.9  # [s] by which messages are counted at least
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
@@ -76,7 +77,7 @@ class Recorder(GuardedNode):
         self._last_counts, self._counted, self._received = {}, {}, {}
         # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
         self._stamps, self._newest, self._clocks = {}, {}, {}
-        self._diagnosed = 0.0
+        self._rates, self._counted_at = {}, 0.0  # [Hz], [s]
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
@@ -172,6 +173,7 @@ class Recorder(GuardedNode):
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
         self._stamps, self._newest, self._clocks = {}, {}, {}
+        self._rates, self._counted, self._counted_at = {}, {}, self._began
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -250,11 +252,12 @@ class Recorder(GuardedNode):
         """Return (level, words, {key: value}) for diagnostics."""
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
-        before, self._counted = self._counted, dict(counts)
-        passed, self._diagnosed = seconds(self) - self._diagnosed, seconds(self)
-        span = max(passed, 0.5) if simulated_time(self) else 1.0  # of the robot's time
-        rates = {topic: round(max(0, count - before.get(topic, 0)) / span)
-                 for topic, count in counts.items()}
+        passed = seconds(self) - self._counted_at
+        if not 0.0 <= passed < WHOLE:  # of the robot's time, however slowly it passes
+            self._rates = {topic: round(max(0, count - self._counted.get(topic, 0)) / passed)
+                           for topic, count in counts.items() if passed > 0.0}
+            self._counted, self._counted_at = dict(counts), seconds(self)
+        rates = {topic: self._rates.get(topic, 0) for topic in counts}
         self._look_at_stamps()
         level, words = self._state(rates)
         values = {'lost': self._inputs.lost - self._lost_before}

@@ -105,7 +105,7 @@ def _friction(identification: Identification, drawings: Drawings) -> Section:
     note = ('Line: friction of the model with two standard errors. Dots: measured torque minus '
             'that of all other parameters, in training.') if drawn else ''
     return Section('Friction', f'{len(drawn)} curves over speed with two standard errors',
-                   tables=[tables.friction_table(evaluate(model))], opened=False,
+                   tables=[tables.friction_table(model)], opened=False,
                    charts=[drawings.friction(curve) for curve in drawn], note=note)
 
 

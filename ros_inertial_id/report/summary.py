@@ -3,7 +3,7 @@
 from textwrap import wrap
 from typing import Any
 
-from .knowledge import evaluate, ratio
+from .knowledge import ratio
 from .links import links_of
 from .recording_words import gravity_used
 from .tables import friction_table, uses_table
@@ -21,7 +21,7 @@ def summary(model: IdentifiedModel) -> str:
     """Return a ``model`` as short text: uses per joint, friction, and how well it predicts."""
     uses = uses_of(model)
     lines = [*_head(model), '', *uses_table(uses.joints).lines()]
-    friction = friction_table(evaluate(model))
+    friction = friction_table(model)
     lines += ['', *friction.lines()] if friction.rows else []
     for title, texts in {'Uses': uses.sentences(), **chapters(model, LISTED)}.items():
         if title != 'Parameters' and texts:  # which the report lists

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 import re
 from typing import Any
 
-from .knowledge import CORRELATED, fits, Knowledge, NOT, percent, significant, typeset, with_error
+from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, percent, significant, typeset,
+                        with_error)
 from .links import Link, UNITS as LINK_UNITS
 from .recording_words import gravity_used, unit_of
 from .sheet import Cell, Table
@@ -116,8 +117,9 @@ def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
         + COV_TYPES.get(cov_type, '')))
 
 
-def friction_table(known: Sequence[Knowledge]) -> Table:
+def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
+    known, constants = evaluate(model), model.statistics.get('nonlinear_parameters', {})
     laws: dict[str, dict[str, None]] = {}  # units, of turning and of sliding joints
     inside: dict[str, dict[str, None]] = {}
     for item in known:
@@ -140,12 +142,26 @@ def friction_table(known: Sequence[Knowledge]) -> Table:
         return Cell(text + ' !' * item.negative, None, 'flag' * item.negative)
 
     rows = [(joint, *(cell(own.get(law)) for law in laws), *(
-        f'{own[law].lead.nonlinear:.3g}' if law in own and own[law].entry['determined']
-        and own[law].lead.nonlinear is not None else '' for law in inside))
+        _constant(own[law], constants) if law in own else '' for law in inside))
         for joint, own in by_joint.items()]
     return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
         f'nonlinear parameter of {law} [{" or ".join(units)}]'
         for law, units in inside.items())), rows)
+
+
+def _constant(item, constants):
+    """Return the constant inside a friction law, and the least and greatest that are possible."""
+    value = item.lead.nonlinear
+    if value is None or not item.entry['determined']:
+        return ''
+    known = constants.get(item.name, {})
+    if 'least' not in known or known['least'] == known['greatest'] == value:
+        return f'{value:.3g}'
+    least, greatest = known['least'], known['greatest']
+    if least is None or greatest is None:  # one of those tried, as far as they go
+        return ('not determined' if least is greatest else f'at least {least:.3g}'
+                if greatest is None else f'at most {greatest:.3g}')
+    return f'{value:.3g} ({least:.3g} to {greatest:.3g})'
 
 
 def decisions(model: IdentifiedModel) -> Table:

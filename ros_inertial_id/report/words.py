@@ -180,8 +180,19 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
                 + (f", but not for {', '.join(lost)}" if lost else ''))
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
-    return (f'{ratio:.1f} times worse than in training: the model overfits one motion, or '
-            'the validation moves outside the validity range')
+    return f'{ratio:.1f} times worse than in training: {_cause(model.statistics, training)}'
+
+
+def _cause(statistics: Mapping[str, Any], training: float) -> str:
+    """Return why other data fit so much worse than training, by where they do."""
+    beyond = statistics.get('validation', {}).get('outside') or {}
+    inside = beyond.get('relative_percent_inside')
+    if beyond and (inside is None or inside <= MUCH_WORSE * training):
+        return 'the validation moves outside the validity range'
+    left_out = statistics.get('cross_validation') or {}
+    if left_out.get('relative_percent', 0.0) > MUCH_WORSE * training:
+        return 'the model overfits one motion'
+    return 'the motion shows what the model lacks, or the robot has changed in between'
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:

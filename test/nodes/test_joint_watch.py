@@ -1,5 +1,7 @@
 """What the player believes of joint states: stamps, of its own clock."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from arm_recordings import ARM  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Header  # noqa: E402
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import MotionError  # noqa: E402
@@ -60,6 +63,29 @@ def test_a_stamp_of_0_is_believed_once_and_where_the_clock_begins(graph):
     assert 'carry no stamps' in simulated.doubts[0]
     simulated.close()
     real.close()
+
+
+def test_a_hold_up_while_states_are_read_is_no_silence(graph, monkeypatch):
+    watching = Watching(graph, 'held_up')
+    joints, states = watching.joints, graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.until(lambda: (watching.read(), states.get_subscription_count())[1], 'the subscription')
+    now = graph.node.get_clock().now().to_msg()
+    states.publish(JointState(header=Header(stamp=now), name=['joint1', 'joint2'],
+                              position=[0.0, 0.0]))
+    graph.until(watching.read, 'the joint states')
+    joints.read()
+    hand_to = joints.streams.hand_to
+    monkeypatch.setattr(joints.streams, 'hand_to', lambda take: (hand_to(take), time.sleep(0.5)))
+    before = joints.silence
+    joints.read()
+    assert joints.silence < before + 0.4
+    monkeypatch.undo()
+    end = time.monotonic() + 60.0  # on a machine that has no time for it, it begins anew
+    while joints.silence < 0.15 and time.monotonic() < end:
+        joints.read()
+        time.sleep(0.01)
+    assert joints.silence >= 0.15
+    watching.close()
 
 
 @pytest.mark.parametrize('ahead, words', [

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -20,13 +21,22 @@ PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 
 
 def demonstration(graph, folder, rig, seconds):
-    """Return the numbers of ``demo --rig`` in the domain of a graph."""
+    """Return the numbers of ``demo --rig``, of which nobody in the domain of a graph hears."""
     command = [sys.executable, DEMO, '--rig', rig, '--seconds', str(seconds), '--out', str(folder),
                '--json']
-    done = subprocess.run(command, cwd=ROOT, env=graph.environment, capture_output=True,
-                          text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    log, end = folder.parent / 'demo.log', time.monotonic() + PATIENCE
+    with log.open('w') as errors, subprocess.Popen(
+            command, cwd=ROOT, env=graph.environment, stdout=subprocess.PIPE, stderr=errors,
+            text=True) as demo:
+        heard = set()
+        while demo.poll() is None:
+            assert time.monotonic() < end, log.read_text()[-3000:]
+            heard |= {name for name, _ in graph.node.get_node_names_and_namespaces()}
+            graph.spin(0.2)
+        told = demo.stdout.read()
+    assert demo.returncode == 0, log.read_text()[-3000:]
+    assert heard == {'observer'}
+    return json.loads(told)
 
 
 def nodes_of(folder):

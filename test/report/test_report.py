@@ -218,6 +218,27 @@ def test_verdict_compares_other_data_with_training(good):
     assert '5.0 times worse than in training' in told(5.0)
 
 
+def test_verdict_names_a_cause_of_bad_validation_only_where_that_shows(good):
+    s = good.model.statistics
+    training = s['training']['filtered']['relative_percent']
+
+    def told(inside, crossed=training):
+        found = dict(s['validation'], filtered=dict(
+            s['validation']['filtered'], relative_percent=5.0 * training))
+        found['outside'] = inside and {
+            'joints': {}, 'samples_percent': 10.0, 'relative_percent_inside': inside * training,
+            'relative_percent_outside': 4.0 * training}
+        statistics = dict(s, validation=found, cross_validation=dict(
+            s['cross_validation'] or {}, relative_percent=crossed))
+        return next(x for x in verdict(replace(good.model, statistics=statistics))
+                    if x.startswith('Validation'))
+    assert told(1.2).endswith('moves outside the validity range.')
+    # Worse inside of the range than outside: neither the range nor one motion is to blame.
+    for inside in (6.0, None):
+        assert told(inside).endswith('what the model lacks, or the robot has changed in between.')
+        assert told(inside, 5.0 * training).endswith('the model overfits one motion.')
+
+
 def test_verdict_sees_residuals_that_are_not_noise(good):
     first = good.model.preprocessing[0]
     noise = 0.5 / first['cutoff'] * first['rate'] / first['decimate']  # samples behind the filter

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..choose.choice import Choice, GRAVITY, log_ratio, predicts_consistently
+from .model_errors import choice_errors, constant_profiles
+from ..choose.choice import Choice, GRAVITY, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import across_gravity, turned
 from ..reduce.structure import at_constants, structure_of
@@ -167,41 +168,18 @@ def _solution(data, choice, system, estimates, given):
         problem = replace(problem, base=base, factors=problem.factors.select(np.arange(count)))
         stretches = [s.select(np.arange(count)) for s in stretches]
         free, estimate = free.first(count), estimate.first(count)
-    errors = choice_errors(choice, base)
+    profiles = constant_profiles(choice) if choice.joint_by_joint else {}
+    errors = np.hstack([choice_errors(choice, base),
+                        *(profile.errors(choice, base) for profile in profiles.values())])
     estimate = estimate.widened(errors @ errors.T)
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
     return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, {name: {'value': p.nonlinear}
-                                             for name, p in choice.best.constants.items()
-                                             if name in {q.name for q in base.parameters}})
-
-
-def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
-    """
-    Return H (b, k): errors of the base parameters, of unit size, by k models that were not chosen.
-
-    A candidate that predicts worse by z standard errors counts exp(-z^2 / 2) times as much as
-    the chosen one: which of them is true is not known (Buckland, Burnham and Augustin 1997).
-    """
-    moves, weights = [np.zeros(len(base))], [1.0]
-    best = _base_values(choice, choice.best.params, choice.best.constants, base)
-    for other in choice.candidates:
-        if other is not choice.best:
-            worse, error = log_ratio(other.errors, choice.best.errors)
-            moves.append(_base_values(choice, other.params, other.constants, base) - best)
-            weights.append(float(np.exp(-0.5 * max(worse / max(error, 1e-12), 0.0) ** 2)))
-    return np.sqrt(np.array(weights) / sum(weights)) * np.array(moves).T
-
-
-def _base_values(choice, params, constants, base):
-    """Return the base parameters (b,) that a Candidate has of those of another structure."""
-    general, parameters = choice.systems.wide.structure.base, choice.systems.parameters
-    values = dict(zip((p.name for p in general.parameters),
-                      general.standard(params[:len(general)])))
-    values.update({p.name: params[k] for k, p in enumerate(parameters)
-                   if constants.get(p.name) == p})
-    return base.reduce([values[p.name] for p in base.parameters])
+                    links, inherited, tilt, {
+                        name: {'value': p.nonlinear,
+                               **(profiles[name].limits() if name in profiles else {})}
+                        for name, p in choice.best.constants.items()
+                        if name in {q.name for q in base.parameters}})
 
 
 def with_angles(base: BaseParameters) -> BaseParameters:

@@ -219,12 +219,18 @@ def unknown(known: BaseParameters, wanted: BaseParameters) -> np.ndarray:
 
 def mounting_parameters(method: Method, urdf: str, options: Any,
                         base: BaseParameters) -> dict[str, list[str]]:
-    """Return names of generalized parameters, {known, missing: [...]} where rows show ``base``."""
+    """
+    Return names of generalized parameters, {known, missing: [...]} where rows show ``base``.
+
+    A missing one whose name stands for another sum in ``base`` comes with its own: the weight of a
+    slide tells it from the rotor that drives it only where it hangs.
+    """
     general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
     lacking = set(unknown(base, general).tolist())
-    names = general.names()
-    return {'known': [n for k, n in enumerate(names) if k not in lacking],
-            'missing': [n for k, n in enumerate(names) if k in lacking]}
+    names, shown = general.names(), set(base.names())
+    missing = [f'{n} = {words}' if n in shown else n
+               for k, (n, words) in enumerate(zip(names, general.expressions())) if k in lacking]
+    return {'known': [n for k, n in enumerate(names) if k not in lacking], 'missing': missing}
 
 
 def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: Any) -> None:

@@ -1,39 +1,34 @@
 """
-Where the camera stands, found from the markers together with the motion.
+Where the camera stands, given or found from the markers together with the motion.
 
-Every frame has its own z, all frames the same pose of the camera, so the normal equations are
-block-arrow and z is eliminated frame by frame (Schur complement; Triggs et al. 2000).  Cauchy
-weights as in markers.py.  Where nothing is known of the pose it is first sought among random ones
-by registration.  What the markers leave undetermined is not given a number: with ``camera:`` it
-stays as it says, without it is refused.
+Every frame has its own z, all frames the same pose of the camera.  In turn z is fitted frame by
+frame (marker_fit.py) and the pose moved by Gauss-Newton, with what z can follow taken off its
+columns (variable projection, Golub and Pereyra 1973).  As long as the pose is coarse, all markers
+are as noisy as they are off.  Where nothing is known of it, it is first sought by registration.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .marker_fit import MarkerFit, OUTLIER
-from .markers import WRONG
+from .marker_fit import MarkerFit
 from .registration import registered
-from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, Frames, Marker
 from ...errors import ConfigError, RecordingError
 
-FRAMES = 5000      # at most, spread over the recording; more add no precision
-FEW = 120          # enough to find the way by
-ROUNDS = 25        # Gauss-Newton steps
+FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
+ROUNDS = 25
 SETTLED = 1e-3     # standard errors: a smaller step does not matter
-STALLED = 1e-3     # relative loss: by so much worse than before it goes nowhere
 STEP = 1e-6        # [rad, m] of differences; residuals are nearly linear
 SURE = 0.05        # standard error of a direction, share of the reach: above it is not determined
-BAD = OUTLIER ** 2 * np.log1p((WRONG / OUTLIER) ** 2)  # loss of markers that are WRONG
+WRONG = 4.0        # standard deviations: the median of a marker that fits nowhere
 ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
-OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it moves is open, too
-TURNED, MOVED = 0.2, 0.1  # [rad], share of the reach: poses that differ more are two
+TURNED = 0.2       # [rad] between poses that are two
+NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
 
 
 @dataclass(frozen=True)
@@ -48,11 +43,10 @@ class Camera:
         return np.concatenate([self.translation,
                                Rotation.from_matrix(self.rotation).as_euler('xyz')])
 
-    def moved(self, change: np.ndarray, centre: np.ndarray) -> 'Camera':
-        """Return it turned by ``change`` (6,) [rad, m] about a ``centre`` (3,), then shifted."""
+    def moved(self, change: np.ndarray) -> 'Camera':
+        """Return it turned where it stands and shifted by a ``change`` (6,) [rad, m]."""
         turn = Rotation.from_rotvec(change[:3]).as_matrix()
-        return Camera(turn @ self.rotation,
-                      turn @ (self.translation - centre) + centre + change[3:])
+        return Camera(turn @ self.rotation, self.translation + change[3:])
 
     def placed(self, frames: Frames) -> Frames:
         """Return Frames ``frames`` that it saw in the base link."""
@@ -70,22 +64,20 @@ def camera_of(options: Any) -> Camera:
 
 
 @dataclass(frozen=True)
-class FoundPose:
+class FoundCamera:
     """
-    A Camera that fits, and how well it is known.
+    A Camera that fits.
 
-    errors : (6, d) of rotation [rad] about ``centre`` (3,) and shift [m], by d independent ones of
-        unit size; loose : (6, 6 - d) directions that the markers do not determine
-    cost : mean loss (Cauchy), about the mean squared residual in standard deviations
-    typical : largest median loss of a marker: what outliers and exchanges do not change
+    standard_error : (6,) of shift [m] and turn [rad] along and about the base's axes
+    loose : the NUMBERS that markers leave open; loss : mean loss of a frame (Cauchy)
+    misfit : largest median of a marker [standard deviations]
     """
 
     camera: Camera
-    errors: np.ndarray = field(repr=False)
-    loose: np.ndarray = field(repr=False)
-    centre: np.ndarray
-    cost: float
-    typical: float
+    standard_error: np.ndarray
+    loose: tuple[str, ...]
+    loss: float
+    misfit: float
 
 
 def view(robot: Mechanism, markers: Sequence[Marker],
@@ -96,13 +88,18 @@ def view(robot: Mechanism, markers: Sequence[Marker],
     With ``find_camera`` its pose is estimated; RecordingError where the data do not determine it.
     """
     camera, seen = camera_of(options), common_frames(markers)
-    notes: dict[str, Any] = {}
-    if options.find_camera:
-        pose = _found(robot, seen, options, camera)
-        camera = pose.camera
-        notes.update(camera=camera.numbers().tolist(), camera_standard_error=_errors(pose),
-                     camera_not_determined=_directions(pose))
-    return camera.placed(seen), notes
+    if not options.find_camera:
+        return camera.placed(seen), {}
+    few, many = (MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
+                 for count in (FEW, MANY))
+    starts = [camera] if options.camera else [Camera(R, p) for R, p in registered(
+        robot, few.library, few.frames, options.marker_noise / options.tag_noise)]
+    first, *others = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
+    _check(first, others)
+    found = _found(many, first.camera)
+    return found.camera.placed(seen), {
+        'camera': found.camera.numbers().tolist(),
+        'camera_standard_error': found.standard_error.tolist()}
 
 
 def _spread(frames, count):
@@ -111,163 +108,65 @@ def _spread(frames, count):
     return frames.rows(rows)
 
 
-def _found(robot, seen, options, camera):
-    """Return the FoundPose of Frames ``seen`` by the camera; start there, or anywhere."""
-    found = _candidates(robot, seen, options, camera)
-    if found[0].typical > BAD:
+def _found(fit, camera):
+    """Return the FoundCamera near a ``camera`` that saw the frames of a MarkerFit."""
+    seen, rows, noise = fit.frames, np.arange(len(fit.frames.t)), fit.noise
+    fit.frames, scale = camera.placed(seen), 1.0
+    q = fit.search(rows)[1]
+    for _ in range(ROUNDS):
+        off = float(np.nanmedian(np.abs(fit.residuals(rows, q)))) * scale / 0.6745
+        scale = max(1.0, off)
+        fit.noise = noise[0] * scale, noise[1] * scale
+        q = fit.refine(rows, q)[1]
+        change, error, loose = _step(fit, rows, q, camera, seen)
+        camera = camera.moved(change)
+        fit.frames = camera.placed(seen)
+        if scale == 1.0 and (np.abs(change) <= SETTLED * error).all():
+            break
+    fit.noise = noise
+    misfit = float(np.nanmax(np.nanmedian(fit.misfit(q), axis=0)))
+    found = FoundCamera(camera, np.roll(error, 3), loose, float(fit.loss(rows, q).mean()), misfit)
+    fit.frames = seen
+    return found
+
+
+def _step(fit, rows, q, camera, seen):
+    """Return the change (6,) [rad, m] of a camera, its standard error (6,), and what is open."""
+    residual, slope = fit.residuals(rows, q, fit.robot.transformation(q)[0])
+    weight = fit.weights(residual)
+    columns = []
+    for one in STEP * np.eye(6):
+        fit.frames = camera.moved(one).placed(seen)
+        columns.append((residual - fit.residuals(rows, q)) / STEP)
+    P = np.nan_to_num(np.stack(columns, axis=-1))
+    A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
+    B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
+    S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
+         - np.einsum('bkg,bkl,blh->gh', B, np.linalg.pinv(A, hermitian=True), B))
+    right = np.einsum('bmig,bmi,bmi->g', P, weight, np.nan_to_num(residual))
+    reach = fit.robot.reach()
+    scaled = np.repeat([1.0 / reach, 1.0], 3)  # a turn in metres
+    values, vectors = np.linalg.eigh(S * np.outer(scaled, scaled))
+    sure = values * (SURE * reach) ** 2 > 1.0
+    half = (scaled[:, None] * vectors)[:, sure] / np.sqrt(values[sure])
+    open_ = np.abs(vectors[:, ~sure]).max(1, initial=0.0) > 0.1
+    return (half @ (half.T @ right), np.linalg.norm(half, axis=1),
+            tuple(name for name, o in zip(NUMBERS, open_) if o))
+
+
+def _check(first, others):
+    """Raise RecordingError where the best FoundCamera fits nowhere, or is not the only one."""
+    if first.misfit > WRONG:
         raise RecordingError(
             'the markers fit the mechanism from no place of the camera', do='check their links '
             '(two exchanged?), the lengths in the URDF and start: (another branch?), and that all '
-            'are of one camera, or of several in one frame')
-    if not options.camera or len(found) > 1:
-        _refuse_others(found, robot.reach())
-    adjustment = PoseAdjustment(robot, _spread(seen, FRAMES), options)
-    return adjustment.adjust(found[0].camera)
-
-
-def _candidates(robot, seen, options, camera):
-    """Return FoundPoses near ``camera`` or, if need be, anywhere, the best first."""
-    few = PoseAdjustment(robot, _spread(seen, FEW), options)
-    found = [few.adjust(camera)] if options.camera else []
-    if not found or found[0].typical > BAD:
-        found = [few.adjust(Camera(R, p)) for R, p in registered(
-            robot, few.fit.library, few.seen, options.marker_noise / options.tag_noise)]
-    return sorted(found, key=lambda pose: pose.cost)
-
-
-class PoseAdjustment:
-    """Frames ``seen`` by a camera on a Mechanism: its pose and the motion together."""
-
-    def __init__(self, robot, seen, options):
-        self._robot, self.seen = robot, seen
-        self.fit = MarkerFit(robot, seen, options.marker_noise, options.tag_noise)
-        self._scale = np.repeat([1.0 / robot.reach(), 1.0], 3)  # a turn in metres
-
-    def adjust(self, camera: Camera) -> FoundPose:
-        """Return the FoundPose near ``camera``, from the configurations nearest to its frames."""
-        robot, index = self._robot, list(self._robot.independent)
-        self.fit.frames = camera.placed(self.seen)
-        q, before = self.fit.search(np.arange(len(self.seen.t)))[1], np.inf
-        for _ in range(ROUNDS):
-            residual, slope, P, centre = self._equations(camera, q)
-            weight, cost, typical = _weights(residual)
-            residual, P = np.nan_to_num(residual), np.nan_to_num(P)
-            inverse, B = _eliminated(slope, weight, P)
-            own = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
-            S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
-                 - np.einsum('bkg,bkl,blh->gh', B, inverse, B))
-            right = (np.einsum('bkg,bkl,bl->g', B, inverse, own)
-                     - np.einsum('bmig,bmi,bmi->g', P, weight, residual))
-            noise = _variance(residual, weight, own.size + len(S))
-            change, errors, loose = self._solve(S, right, noise)
-            dz = np.einsum('bkl,bl->bk', inverse, own + B @ change)
-            camera = camera.moved(change, centre)
-            goal = q[:, index] + np.clip(dz, -self.fit.step, self.fit.step)
-            nearby, closed = newton(robot, q, robot.transformation(q)[0], goal, goal)
-            q = np.where(closed[:, None], nearby, q)
-            error = np.maximum(np.linalg.norm(errors, axis=1), 1e-150)
-            if (np.abs(change) <= SETTLED * error).all() or before < cost < (1 + STALLED) * before:
-                break
-            before = cost
-        return FoundPose(camera, errors, loose, centre, cost, typical)
-
-    def _equations(self, camera, q):
-        """Return residuals (M, m, 6), slopes by z and by the pose, and the centre (3,)."""
-        rows = np.arange(len(q))
-        frames = self.fit.frames = camera.placed(self.seen)
-        residual, slope = self.fit.residuals(rows, q, self._robot.transformation(q)[0])
-        centre = np.nanmean(frames.position.reshape(-1, 3), axis=0)
-        columns = []
-        for change in STEP * np.eye(6):
-            self.fit.frames = camera.moved(change, centre).placed(self.seen)
-            columns.append((self.fit.residuals(rows, q) - residual) / STEP)
-        return residual, slope, np.stack(columns, axis=-1), centre
-
-    def _solve(self, S, right, noise):
-        """Return the change (6,), its errors (6, d), and directions (6, 6 - d) left open."""
-        values, vectors = np.linalg.eigh(S * np.outer(self._scale, self._scale))
-        sure = noise < values * (SURE * self._robot.reach()) ** 2
-        inverse = np.where(sure, 1.0 / np.where(sure, values, 1.0), 0.0)
-        half = self._scale[:, None] * vectors
-        change = half @ (inverse * (half.T @ right))
-        return change, (half * np.sqrt(noise * inverse))[:, sure], half[:, ~sure]
-
-
-def _eliminated(slope, weight, P):
-    """Return the inverse of what frames say of z (M, k, k), and what of z and pose (M, k, 6)."""
-    A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-    B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
-    return np.linalg.pinv(A, hermitian=True), B
-
-
-def _weights(residual):
-    """
-    Return Cauchy weights of residuals (M, m, 6), the mean loss, and the typical one.
-
-    NaN is what was not seen; typical is the largest median of a marker.  While most of them are
-    large, on the way, an outlier is what is large among them.
-    """
-    seen = np.isfinite(residual)
-    square = np.nan_to_num(residual ** 2).sum(-1) / np.maximum(seen.sum(-1), 1)
-    looked = seen.any(-1)
-    width = OUTLIER ** 2 * max(1.0, float(np.median(square[looked])))
-    loss = OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2)
-    each = np.nanmedian(np.where(looked, loss, np.nan)[:, looked.any(0)], axis=0)
-    weight = seen / (1.0 + square / width)[:, :, None]
-    return weight, float(loss[looked].mean()), float(each.max())
-
-
-def _variance(residual, weight, unknowns):
-    """Return the variance of residuals in squared standard deviations."""
-    return float((weight * residual ** 2).sum() / max(1.0, weight.sum() - unknowns))
-
-
-def _refuse_others(found, reach):
-    """Raise RecordingError where markers alone do not determine the pose of the camera."""
-    result, first = found[0], found[0].camera
-    if result.loose.shape[1]:
+            'are of one camera; leave camera: empty where it is not even roughly known')
+    if first.loose:
         raise RecordingError(
-            'the markers do not determine the pose of the camera', found='; '.join(
-                f'{words} is open' for words in _directions(result)),
-            do='give camera: as far as it is known, or see more markers or a tag (pose)')
-    for other in found[1:]:
-        turned = Rotation.from_matrix(first.rotation @ other.camera.rotation.T).magnitude()
-        moved = np.linalg.norm(first.translation - other.camera.translation)
-        if other.cost < ALIKE * result.cost and (turned > TURNED or moved > MOVED * reach):
-            raise RecordingError(
-                'the markers fit two places of the camera alike', found=' and '.join(
-                    _listed(camera.numbers()) for camera in (first, other.camera)),
-                do='give camera: roughly, or the orientation of a tag (pose)')
-
-
-def _errors(pose):
-    """Return errors of X Y Z ROLL PITCH YAW [m, rad] of a FoundPose, None where not determined."""
-    slope = np.zeros((6, 6))
-    for k, step in enumerate(STEP * np.eye(6)):
-        change = pose.camera.moved(step, pose.centre).numbers() - pose.camera.numbers()
-        change[3:] = (change[3:] + np.pi) % (2 * np.pi) - np.pi
-        slope[:, k] = change / STEP
-    open_ = np.abs(slope @ pose.loose).max(1, initial=0.0) > OPEN
-    return [None if o else float(e)
-            for e, o in zip(np.linalg.norm(slope @ pose.errors, axis=1), open_)]
-
-
-def _directions(pose):
-    """Return words for the directions of a FoundPose that the markers leave open."""
-    out = []
-    for turn, move in zip(pose.loose[:3].T, pose.loose[3:].T):
-        angle, length = np.linalg.norm(turn), np.linalg.norm(move)
-        if max(angle, length) < OPEN:
-            continue
-        if angle > OPEN * length:
-            axis = turn / angle
-            # The point of the axis nearest to the centre stays where it is.
-            place = pose.centre + np.cross(axis, move) / angle
-            out.append(f'a turn about the axis {_listed(axis)} through {_listed(place)}')
-        else:
-            out.append(f'a shift along {_listed(move / length)}')
-    return out
-
-
-def _listed(x):
-    return '[' + ', '.join(f'{v:.3f}' for v in np.asarray(x) + 0.0) + ']'
+            'the markers do not determine the pose of the camera', found=', '.join(first.loose)
+            + ' open', do='see more markers or a tag (pose), or give camera: without find_camera')
+    for other in others:
+        turn = Rotation.from_matrix(first.camera.rotation @ other.camera.rotation.T)
+        if other.loss < ALIKE * first.loss and turn.magnitude() > TURNED:
+            raise RecordingError('the markers fit two places of the camera alike',
+                                 do='give camera: roughly, or the orientation of a tag (pose)')

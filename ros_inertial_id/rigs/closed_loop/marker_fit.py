@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.continuation import random_walk
-from ..dynamics.mechanism import coupled, NEARLY
+from ..dynamics.couplings import followers
+from ..dynamics.mechanism import NEARLY
 from ...dynamics.body_motion import body_motions, frame_of, twists
 
 LIBRARY = 400      # random configurations per independent coordinate
@@ -26,15 +27,20 @@ LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 
 
 class MarkerFit:
-    """The residuals of one set of Frames on a Mechanism, and Gauss-Newton on them."""
+    """
+    The residuals of one set of Frames on a Mechanism, and Gauss-Newton on them.
+
+    turning : which independent coordinates (k,) look the same after a turn
+    """
 
     def __init__(self, robot, frames, marker_noise, tag_noise):
         self.robot, self.frames = robot, frames
         self._links = [frame_of(robot.robot, link) for link in frames.links]
         self.noise = marker_noise, tag_noise
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
-        self.step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
-        self._whole = np.where(slide | coupled(robot), 0.0, 2.0 * np.pi)
+        self.step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0) * robot.gearing
+        _, counted = followers(robot, robot.closures, robot.dependent)
+        self.turning = ~slide & (not counted)
         self.library = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
         motions = body_motions(robot.robot, self.library)
         self._points = np.stack([motions[f.body + 1].at(f).p.T for f in self._links], axis=1)
@@ -78,14 +84,15 @@ class MarkerFit:
         kept : (M, m) markers that count, each as much as its noise says; None: Cauchy weights
         """
         residual, slope = self.residuals(rows, q, R)
-        seen = np.isfinite(residual)
-        residual = np.nan_to_num(residual)
-        if kept is not None:
-            weight = seen * kept[:, :, None]
-        else:
-            weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / OUTLIER ** 2)
+        weight = (self.weights(residual) if kept is None
+                  else np.isfinite(residual) * kept[:, :, None])
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
+        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, np.nan_to_num(residual))
+
+    def weights(self, residual: np.ndarray) -> np.ndarray:
+        """Return Cauchy weights of each ``residual`` (M, m, 6), 0 of what was not seen."""
+        square = np.nan_to_num(residual ** 2).mean(-1, keepdims=True)
+        return np.isfinite(residual) / (1.0 + square / OUTLIER ** 2)
 
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
@@ -177,8 +184,8 @@ class MarkerFit:
 
     def turned(self, change: np.ndarray) -> np.ndarray:
         """Return a change of z (..., k) within half a turn, unless couplings count the turns."""
-        whole = self._whole
-        return change - np.where(whole > 0, whole * np.round(change / np.maximum(whole, 1e-9)), 0)
+        whole = 2.0 * np.pi * self.turning
+        return change - whole * np.round(change / (2.0 * np.pi))
 
     def refine(self, rows: np.ndarray, q: np.ndarray, kept: np.ndarray | None = None
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

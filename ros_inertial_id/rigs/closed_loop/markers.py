@@ -58,8 +58,7 @@ def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
     rows = np.flatnonzero(good)
     exchanged = fit.exchanged(q, kept)
     z, q, covariance = fit.refine(rows, q[rows], kept[rows])
-    turning = ~np.asarray(robot.prismatic)[list(robot.independent)]
-    z[:, turning] = np.unwrap(z[:, turning], axis=0)
+    z[:, fit.turning] = np.unwrap(z[:, fit.turning], axis=0)
     q[:, list(robot.independent)] = z
     notes = {**fit.notes(q, rows, kept), 'marker_exchanged': exchanged}
     return MarkerMotion(frames.t[rows], z, covariance, q, notes)

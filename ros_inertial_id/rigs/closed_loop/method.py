@@ -163,7 +163,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         q = random_walk(robot, samples, rng)
         size = (samples, len(robot))
         R, _ = robot.transformation(q)
-        v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
+        v, a = robot.motion(q, R, *(most * robot.gearing * rng.uniform(-1.0, 1.0, size)
+                                    for most in (3.0, 10.0)))
         none = np.zeros((samples, len(robot.actuated)))
         return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
 

@@ -10,6 +10,7 @@ from scipy.optimize import least_squares
 from .closure import (constraint, Coupling, FULL_RANK, moment_arms, parse_closure, separate_loops,
                       turned_welds)
 from .continuation import random_walk
+from .couplings import gearing, guessed, members
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
@@ -39,8 +40,9 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     guess, given = _start(robot, options.start)
+    guess, known = guessed(robot, closures, guess, given)
     wanted = _indices(robot, options.independent, 'independent')
-    q = _assemble(robot, closures, guess, sorted(set(wanted) & set(given)))
+    q = _assemble(robot, closures, guess, sorted(set(wanted) & known))
     lengths, row_lengths, size = moment_arms(robot, closures, q)
     rank = _rank(constraint(robot, closures, q[None])[1][0] / lengths)
     independent = wanted or _choose(robot, closures, q, lengths, rank)
@@ -53,7 +55,10 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     dependent = tuple(i for i in range(len(robot)) if i not in independent)
     q.setflags(write=False)
     mechanism = Mechanism(robot, closures, tuple(independent), dependent, q, lengths,
-                          row_lengths, size)
+                          row_lengths, size, np.ones(len(independent)))
+    gears = gearing(robot, closures, independent, mechanism.transformation(q[None])[0][0], size)
+    lengths[list(independent)] /= gears
+    mechanism = replace(mechanism, gearing=gears)
     if dependent:
         A = mechanism.scaled(mechanism.constraint(q[None])[1])[0]
         mechanism = _with_best(replace(mechanism, loops=separate_loops(closures, A)))
@@ -141,10 +146,10 @@ def _closest(robot, closures, guess, free):
 
     result = least_squares(lambda x: gaps(x[None])[0], guess[free], slopes, xtol=1e-15,
                            ftol=1e-15, gtol=1e-15, max_nfev=200)
-    turning = ~np.asarray(robot.prismatic)[free]
-    if not any(isinstance(c, Coupling) for c in closures):  # which counts the turns
-        turns = np.round((result.x - guess[free]) / (2 * np.pi))
-        result.x[turning] -= 2 * np.pi * turns[turning]
+    counted = [j for c in closures if isinstance(c, Coupling) for j in members(c)]
+    turning = ~np.asarray(robot.prismatic)[free] & ~np.isin(free, counted)
+    turns = np.round((result.x - guess[free]) / (2 * np.pi))
+    result.x[turning] -= 2 * np.pi * turns[turning]
     q = guess.copy()
     q[free] = result.x
     return q, result.fun

@@ -13,7 +13,8 @@ back, the independent coordinates alone do not say which.  Errors say where and 
 
 import numpy as np
 
-from .mechanism import coupled, describe, Mechanism, NEARLY, SINGULAR
+from .couplings import followers
+from .mechanism import describe, Mechanism, NEARLY, SINGULAR
 from ...errors import RobotModelError
 
 STEP = 0.2      # cell size: [rad], or this share of the loops' size [m]
@@ -38,9 +39,12 @@ class Continuation:
         self._mechanism = mechanism
         robot, index = mechanism.robot, list(mechanism.independent)
         slide = np.asarray(robot.prismatic)[index]
-        self._size = STEP * np.where(slide, mechanism.size, 1.0)
+        self._size = STEP * np.where(slide, mechanism.size, 1.0) * mechanism.gearing
+        self._followers, counted = followers(robot, mechanism.closures, mechanism.dependent)
         # A turn of the crank brings back the same figure, unless a coupling counts the turns.
-        self._turn = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
+        self._turn = np.where(slide | bool(counted), np.inf, 2 * np.pi)
+        self._turning = [j for j in mechanism.dependent
+                         if not robot.prismatic[j] and j not in counted]
         self._cells = {}
         start = np.array(mechanism.start)[None]
         R, dexterity = mechanism.transformation(start)
@@ -159,10 +163,10 @@ class Continuation:
 
     def _unwind(self, q):
         """Return q with dependent angles continued from the last sample, no jumps by turns."""
-        robot = self._mechanism.robot
-        turning = [j for j in self._mechanism.dependent if not robot.prismatic[j]]
         whole = np.vstack([self._last[1], q])
-        whole[:, turning] = np.unwrap(whole[:, turning], axis=0)
+        whole[:, self._turning] = np.unwrap(whole[:, self._turning], axis=0)
+        for follower in self._followers:  # as far as they turn
+            whole[:, follower.joint] = follower.at(whole)
         return whole[1:]
 
 
@@ -251,7 +255,8 @@ def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
         return mechanism.start + rng.uniform(-half, half, (samples, len(slide)))
     walkers = -(-samples // SHARED)
     q, stride, out = np.tile(mechanism.start, (walkers, 1)), np.ones((walkers, 1)), []
-    size = np.where(slide[list(mechanism.independent)], STEP * mechanism.size, 4.0 * STEP)
+    size = STEP * np.where(slide[list(mechanism.independent)], mechanism.size,
+                           4.0) * mechanism.gearing
     R, _ = mechanism.transformation(q)
     for _ in range(steps + SHARED - 1):
         change = stride * rng.uniform(-size, size, (walkers, len(mechanism)))

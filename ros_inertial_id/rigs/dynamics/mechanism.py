@@ -47,7 +47,7 @@ class Mechanism:
 
     robot : RobotModel of the opened tree
     independent (k,), dependent (n - k,) : joint indices; start : (n,) assembled configuration
-    lengths (n,), row_lengths (m,), size : see ``moment_arms``
+    lengths (n,), row_lengths (m,), size : see ``moment_arms``; gearing (k,) : see ``gearing``
     forces : of force_elements.py; actuated : indices of measured motors
     known : parameter name -> value that is not estimated
     tied : name of a known one -> {name: coefficient} of others that are taken off its value
@@ -61,6 +61,7 @@ class Mechanism:
     lengths: np.ndarray = field(repr=False)
     row_lengths: np.ndarray = field(repr=False)
     size: float
+    gearing: np.ndarray = field(repr=False)
     loops: tuple[Loop, ...] = ()
     forces: tuple[Any, ...] = ()
     actuated: tuple[int, ...] = ()

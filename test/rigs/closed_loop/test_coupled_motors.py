@@ -3,12 +3,15 @@
 from dataclasses import replace
 import re
 
+import mujoco_mechanism
 import numpy as np
 import pinocchio as pin
 import pytest
+import slider_crank_lagrangian as crank
 
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.prepare.mounting import mounting_parameters, structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
@@ -29,6 +32,8 @@ CLOSURES = ('coupling left shoulder 1 elbow 1', 'coupling right shoulder 2 elbow
 VISCOUS, COULOMB = np.array([0.4, 0.7]), np.array([1.2, 0.8])  # of the motors
 ROTORS = np.array([0.02, 0.03])  # [kg m^2]
 NAMES = 'shoulder', 'elbow'
+TRUE = {'mcx1': 7.2e-3, 'Izz1': 3.84e-4, 'm2': 0.22, 'mcx2': 0.0275, 'Izz2': 0.22 * 0.0625 / 3,
+        'm3': 0.25}  # of the slider-crank
 
 
 def recording(turns=0.0, seed=1):
@@ -121,3 +126,57 @@ def test_range_of_a_crank_that_turns_is_within_a_turn_unless_a_coupling_counts_i
         name = mechanism.coordinates[0]
         spread = np.ptp(closed_loop.validity_range(state, mechanism)[name]['q'])
         assert spread == pytest.approx(widest, abs=0.05)
+
+
+@pytest.mark.parametrize('ratio', [1.0, 100.0, 6283.0])
+@pytest.mark.parametrize('independent', ['slider', 'screw', 'crank', 'motor'])
+def test_a_motor_of_any_ratio_is_followed_however_far_it_turns(independent, ratio):
+    """A screw at the slide, one of 1 mm lead among them, or a gear at the crank; by the oracle."""
+    t = np.arange(0.0, 4.0, 5e-3)
+    at_slide, w = independent in ('slider', 'screw'), 2.0 * np.pi * np.array([0.4, 1.3])
+    z, rate, second = ((1.5 + np.sin(np.outer(t, w)) @ [0.6, 0.2], np.cos(np.outer(t, w)) @ (
+        [0.6, 0.2] * w), -np.sin(np.outer(t, w)) @ ([0.6, 0.2] * w ** 2))
+        if at_slide else crank.lively(t))  # the one stays between dead centres, the other turns
+
+    def place(z):
+        """Return what the motor is coupled to."""
+        return 0.08 * np.cos(z) + np.sqrt(0.25 ** 2 - (0.08 * np.sin(z)) ** 2) if at_slide else z
+
+    name, joint = ('screw', 'slider') if at_slide else ('motor', 'crank')
+    before, by_hand, after = (place(z + k * 1e-5) for k in (-1, 0, 1))
+    slope, bend = (after - before) / 2e-5, (after - 2 * by_hand + before) / 1e-10
+    gear = ratio if independent == name else 1.0
+    motion = [gear * x[:, None] for x in (by_hand, slope * rate,
+                                          slope * second + bend * rate ** 2)]
+    urdf = mujoco_mechanism.description('slider_crank')
+    start = (f'crank {z[0]:.3f}', f'rod {-z[0] - np.arcsin(0.32 * np.sin(z[0])):.3f}',
+             f'slider {0.08 * np.cos(z[0]) + 0.25 * np.sqrt(1 - (0.32 * np.sin(z[0])) ** 2):.3f}')
+    closed_loop = METHODS['closed_loop']
+    own = options_class('closed_loop')(
+        closures=(*crank.CLOSURES, f'coupling {name} {joint} {ratio}'), start=start,
+        independent=(independent,), actuated=(name,))
+    robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
+    state = closed_loop.state_of(robot, *motion, t)
+    np.testing.assert_allclose(state.q[:, robot.joint_names.index(name)], ratio * by_hand,
+                               atol=1e-6 * ratio)
+    columns = closed_loop.parameters(robot, own)
+    force = np.concatenate([b.groups[0].W @ [TRUE.get(p.name, 0.0) for p in columns]
+                            for b in closed_loop.regress(state, robot, columns)])
+    true = crank.torque(z, rate, second) / slope / gear
+    np.testing.assert_allclose(force, true, atol=2e-4 * np.abs(true).max())
+    # What decides of parameters has to see it move, whatever its coordinate is.
+    reached = closed_loop.random_state(robot, 100, np.random.default_rng(0))
+    assert np.ptp(reached.q[:, robot.joint_names.index('crank')]) > 1.0
+
+
+def test_a_sum_that_only_another_mounting_shows_is_told_from_one_of_its_name():
+    """A rotor on a level slide is as a mass without weight: mcxR1 holds it, as nothing tells."""
+    own = options_class('closed_loop')(
+        closures=(*crank.CLOSURES, 'coupling screw slider 100'), independent=('crank',),
+        start=crank.START, actuated=('screw',), friction=('screw armature',))
+    closed_loop, urdf = METHODS['closed_loop'], mujoco_mechanism.description('slider_crank')
+    robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
+    base = structural_base(closed_loop, [robot], closed_loop.parameters(robot, own))
+    assert 'mcxR1' in base.names()
+    missing = mounting_parameters(closed_loop, urdf, own, base)['missing']
+    assert 'mcxR1 = mcx1 + 0.08 m2 + 0.08 m3' in missing and 'mcxR1' not in missing

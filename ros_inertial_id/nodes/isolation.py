@@ -1,0 +1,66 @@
+"""
+Isolation of a demonstration: a ROS domain and a namespace in which nobody else is.
+
+A simulated arm has the topics and joint names of a real one, and a real controller that hears its
+motion moves.  So a demonstration never works where the environment says, but in a domain of its
+own on this computer, in which it has listened before.
+"""
+
+from collections.abc import Iterator
+import os
+import random
+import time
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+
+from ..errors import ConfigError
+
+NAMESPACE = '/inertial_id_demo'
+DOMAINS = range(1, 102)  # above, the ports of DDS are those that Linux gives to other programs
+TRIED = 5        # domains, at random
+LISTENS = 2.0    # [s] in each: nodes of one computer find one another in less
+REMOTE = ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_LOCALHOST_ONLY')
+
+
+def isolate() -> str:
+    """
+    Let this process and its children use a free domain of this computer alone.
+
+    Returns what to put before a command of ros2 that shall see it.
+    ConfigError where somebody is in every domain that was tried.
+    """
+    for name in REMOTE:
+        os.environ.pop(name, None)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    heard = []
+    for domain in random.sample(DOMAINS, TRIED):
+        others = sorted(set(_others(domain)))
+        if not others:
+            os.environ['ROS_DOMAIN_ID'] = str(domain)
+            return f'ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'
+        heard.append(f'{", ".join(others[:3])} in domain {domain}')
+    raise ConfigError('no ROS domain is free for the demonstration',
+                      expected='one of those tried without any node', found='; '.join(heard),
+                      do='end nodes on this computer that are not needed, and try again')
+
+
+def _others(domain: int) -> Iterator[str]:
+    """Yield the nodes that are heard in a ``domain``."""
+    context = Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = Node('listener', context=context, namespace=NAMESPACE, enable_rosout=False,
+                start_parameter_services=False, use_global_arguments=False)
+    own = node.get_fully_qualified_name()
+    try:
+        end = time.monotonic() + LISTENS
+        while time.monotonic() < end:
+            for name, space in node.get_node_names_and_namespaces():
+                full = f'{space.rstrip("/")}/{name}'
+                if full != own:
+                    yield full
+            time.sleep(0.1)
+    finally:
+        node.destroy_node()
+        context.try_shutdown()

@@ -1,0 +1,114 @@
+"""
+What linear couplings determine by themselves: motors, winches and screws without any loop.
+
+Such a joint follows from the others by one line, however far it turns between two samples, and
+turns as often as it likes.  Where it is the independent coordinate, the mechanism moves little
+with a radian of it: a screw of 1 mm lead makes 6283 of them to the metre.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .closure import Coupling, FrameClosure
+from ...dynamics.robot_model import RobotModel
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A joint at offset + ratios (n,) q, the ratio of itself being 0."""
+
+    joint: int
+    ratios: np.ndarray
+    offset: float
+
+    def at(self, q: np.ndarray) -> np.ndarray:
+        """Return its position (B,) where the others are at q (B, n)."""
+        return self.offset + q @ self.ratios
+
+
+def solved(coupling: Coupling, joint: int, count: int) -> Follower:
+    """Return a ``joint`` of a Coupling among ``count`` joints, by the others of it."""
+    row = np.zeros(count)
+    row[coupling.joint] = 1.0
+    row[list(coupling.others)] -= coupling.ratios
+    own, row[joint] = row[joint], 0.0
+    return Follower(joint, -row / own, coupling.offset / own)
+
+
+def members(coupling: Coupling) -> tuple[int, ...]:
+    """Return the joints of a Coupling."""
+    return (coupling.joint, *coupling.others)
+
+
+def in_loops(robot: RobotModel, closures: Sequence[FrameClosure | Coupling]) -> np.ndarray:
+    """Return which joints (n,) lie between the frames of a closure."""
+    out = np.zeros(len(robot), dtype=bool)
+    for closure in closures:
+        if isinstance(closure, FrameClosure):
+            for joint in range(len(robot)):
+                below = robot.subtree(joint)
+                out[joint] |= (closure.first.body in below) != (closure.second.body in below)
+    return out
+
+
+def followers(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
+              dependent: Sequence[int]) -> tuple[tuple[Follower, ...], list[int]]:
+    """
+    Return the Followers among ``dependent`` joints in order, and joints of other couplings.
+
+    A Follower is in no loop and in no coupling but those that are solved after its own.
+    """
+    looped, out = in_loops(robot, closures), []
+    left = [c for c in closures if isinstance(c, Coupling)]
+    found = True
+    while found:
+        found = False
+        for coupling in left:
+            others = [j for c in left if c is not coupling for j in members(c)]
+            free = [j for j in members(coupling) if j in dependent and not looped[j]
+                    and j not in others]
+            if free:
+                out.append(solved(coupling, free[0], len(robot)))
+                left.remove(coupling)
+                found = True
+                break
+    return tuple(out[::-1]), [j for c in left for j in members(c)]
+
+
+def guessed(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray,
+            given: Sequence[int]) -> tuple[np.ndarray, set[int]]:
+    """Return q (n,), joints that couplings determine by those ``given`` too, and all of these."""
+    q, known = q.copy(), set(given)
+    left = [c for c in closures if isinstance(c, Coupling) and known]
+    for _ in left:
+        for coupling in left:
+            open_ = [j for j in members(coupling) if j not in known]
+            if len(open_) == 1:
+                q[open_[0]] = solved(coupling, open_[0], len(robot)).at(q)
+                known.add(open_[0])
+    return q, known
+
+
+def gearing(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
+            independent: Sequence[int], R: np.ndarray, size: float) -> np.ndarray:
+    """
+    Return how many times further (k,) independent coordinates go than what they move by couplings.
+
+    1 of all but those that are in a coupling and in no loop.  R (n, k) : rates of all joints by
+    theirs; size : [m] of the loops, that a slide goes where a joint turns by a radian
+    """
+    looped, out = in_loops(robot, closures), np.ones(len(independent))
+    coupled = np.zeros(len(robot), dtype=bool)
+    for closure in closures:
+        if isinstance(closure, Coupling):
+            coupled[list(members(closure))] = True
+    unit = np.where(robot.prismatic, size, 1.0)
+    for k, i in enumerate(independent):
+        moved = coupled & (np.abs(R[:, k]) > 0.0)
+        moved[i] = False
+        if coupled[i] and not looped[i] and moved.any():
+            moved = moved & looped if (moved & looped).any() else moved
+            out[k] = max(1.0, np.min(unit[moved] / np.abs(R[moved, k])) / unit[i])
+    return out

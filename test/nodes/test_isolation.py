@@ -1,0 +1,46 @@
+"""Demonstrations touch nobody: their domain, and that what the launch file starts can play."""
+
+import pytest
+import yaml
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from live_graph import LATCHED  # noqa: E402
+from stage import small_motion, write_motion  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+
+from ros_inertial_id.errors import ConfigError  # noqa: E402
+from ros_inertial_id.nodes import isolation  # noqa: E402
+from ros_inertial_id.nodes.launching import arguments, node_settings, PLANS  # noqa: E402
+
+
+def test_a_domain_with_somebody_in_it_is_not_taken(graph, monkeypatch):
+    for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_STATIC_PEERS'):
+        monkeypatch.setenv(name, '0')  # and put back at the end
+    monkeypatch.setattr(isolation, 'DOMAINS', (graph.domain,))
+    monkeypatch.setattr(isolation, 'TRIED', 1)
+    with pytest.raises(ConfigError, match=f'/observer in domain {graph.domain}'):
+        isolation.isolate()
+
+
+def test_what_the_launch_file_of_the_demonstration_starts_plays_a_motion(graph, tmp_path):
+    values = {name: a.default for name, a in arguments(PLANS['demo']).items()}
+    values.update(arm='arm2', out=str(tmp_path),
+                  motion=write_motion(tmp_path / 'motion.yaml', small_motion()))
+    space = values['namespace']
+    for node in node_settings(PLANS['demo'], values):
+        words = ['--ros-args', '-r', f"__ns:={node['namespace']}"]
+        for name, value in node['parameters'][0].items():
+            words += ['-p', f'{name}:={yaml.safe_dump(value, default_flow_style=True)}'
+                      .removesuffix('...\n').strip()]
+        graph.start(node['executable'], *words)
+    said = graph.listen(String, f'{space}/excitation/status', LATCHED)
+    graph.until(lambda: graph.call(f'{space}/excitation/check').success, 'the robot')
+    answer = graph.call(f'{space}/excitation/play')
+    assert answer.success, answer.message
+    graph.until(lambda: any(m.data.startswith(('finished', 'stopped')) for m in said), 'the end')
+    assert any(m.data.startswith('finished') for m in said), said[-1].data
+    names = {topic for topic, _ in graph.node.get_topic_names_and_types()}
+    assert all(topic.startswith((f'{space}/', '/observer')) or topic in (
+        '/clock', '/diagnostics', '/rosout', '/parameter_events') for topic in names), names
