@@ -125,7 +125,7 @@ def _of_imus(seen: Any) -> Iterator[str]:
     for body, note in (seen.get('imus') or {}).items():
         if note.get('silent', 0.0) >= LOST:
             yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
-                   f"{note['silent_from']:.2f} s on; the poses were used alone")
+                   f"{note['silent_from']:.2f} s on; markers were used alone")
         if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
             yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                    'this was estimated from the motion and corrected')

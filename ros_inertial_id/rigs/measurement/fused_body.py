@@ -67,8 +67,7 @@ def fuse_body(recording: Recording, source: BodySource, poses: Poses, kernel: np
                             np.broadcast_to(white_variance(off), off.shape), kernel,
                             partial(_readings, state, source.imu.position, gravity)))
     fused = fuse(recording, [source.imu], tracks, limit)
-    imu, = fused.imus
-    note = {**fused.notes()[imu.topic], **_silence(imu.t, [t for t, _ in poses])}
+    note, = fused.notes().values()
     return FusedBody(fused, nominal, kernel, np.asarray(gravity)), note
 
 
@@ -77,16 +76,6 @@ def _readings(nominal, arm, gravity, deviation):
     state = moved(nominal, deviation, gravity)
     force = state.acc + acceleration_at(state.omega, state.alpha, arm)
     return np.hstack([state.omega, force])[:, None]
-
-
-def _silence(t, times):
-    """Return the longest time that an IMU stamped at t (n,) left out of stretches ``times``."""
-    gaps = []
-    for x in times:
-        received = np.concatenate([[x[0]], t[(t > x[0]) & (t < x[-1])], [x[-1]]])
-        k = int(np.argmax(np.diff(received)))
-        gaps.append((float(received[k + 1] - received[k]), float(received[k])))
-    return dict(zip(('silent', 'silent_from'), max(gaps)))
 
 
 def moved(state: BodyState, deviation: np.ndarray, gravity: np.ndarray) -> BodyState:

@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 
 from .imu_mounting import (as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of,
                            ROTATION, SHIFT)
-from .kalman import at_ticks, Readings, smoothed, steady_jerk, vague_start
+from .kalman import at_ticks, Readings, smoothed, steady_jerk
 from .sources import BodySource
 from ...errors import RecordingError
 from ...measurement.recording import Recording
@@ -26,6 +26,7 @@ INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tri
 TRIED = 300  # samples on which they are tried
 ROUNDS = 4    # of linearising at most ...
 SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
+VAGUE = 10.0, 300.0, 1e4  # noises of a reading by which the first sample may deviate, /s, /s^2
 STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
@@ -157,10 +158,10 @@ def _with_slope(readings, deviation):
 def _smoothed(track, readings, intensity):
     """Return the Smoothed deviations of a Track for jerk noise of an ``intensity``."""
     jerk = (np.gradient(track.acceleration, track.period, axis=0) ** 2).mean(0)
-    start = vague_start(np.nanmedian(track.variance, axis=0))
+    start = np.outer(VAGUE, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
-    return smoothed(*steady_jerk(track.period, intensity * jerk), readings, start)
+    return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start ** 2))
 
 
 def _check_extrinsics(topic, mounting, unit, P):

@@ -41,7 +41,8 @@ class Imu:
 
     t : (n,) [s]; values : (n, 6) angular velocity [rad/s] and specific force [m/s^2] along the
     axes it is described to have; rotation : (3, 3) IMU to these axes; late : [s] taken off its
-    stamps; variance : (6,) of its noise; root : (19, 19), root @ root.T the covariance of the
+    stamps; variance : (6,) of its noise; silent : longest time without readings, and from when
+    [s]; root : (19, 19), root @ root.T the covariance of the
     mounting before the motion is looked at
     """
 
@@ -51,6 +52,7 @@ class Imu:
     rotation: np.ndarray
     late: float
     variance: np.ndarray
+    silent: tuple[float, float]
     root: np.ndarray
 
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
@@ -62,6 +64,7 @@ class Imu:
                 'gyro_bias': (turned.T @ mounting[GYRO]).tolist(),
                 'accelerometer_bias': (turned.T @ mounting[FORCE]).tolist(),
                 'turned_degrees': np.degrees(mounting[ROTATION]).tolist(),
+                'silent': self.silent[0], 'silent_from': self.silent[1],
                 'shifted': mounting[SHIFT].tolist(), 'scale_error': mounting[SCALE].tolist()}
 
 
@@ -96,13 +99,23 @@ def imu_on(recording: Recording, source: BodySource, times: Sequence[np.ndarray]
     if source.covariance is not None:
         root[np.ix_(EXTRINSICS, EXTRINSICS)] = root_of(source.covariance)
     variance = white_variance(read - expected).reshape(2, 3).mean(1).repeat(3)
-    return Imu(imu.topic, t, values, rotation, late, variance, root)
+    return Imu(imu.topic, t, values, rotation, late, variance, _silence(t, times), root)
 
 
 def root_of(covariance: np.ndarray) -> np.ndarray:
     """Return L (k, k) with L L' a ``covariance`` (k, k) that may be singular but for rounding."""
     w, V = np.linalg.eigh(covariance)
     return V * np.sqrt(np.maximum(w, 0.0))
+
+
+def _silence(t, times):
+    """Return (duration, start) of the longest time that an IMU at t (n,) left out of ``times``."""
+    gaps = []
+    for x in times:
+        received = np.concatenate([[x[0]], t[(t > x[0]) & (t < x[-1])], [x[-1]]])
+        k = int(np.argmax(np.diff(received)))
+        gaps.append((float(received[k + 1] - received[k]), float(received[k])))
+    return max(gaps)
 
 
 def as_mounted(predicted: np.ndarray, mounting: np.ndarray, period: float,

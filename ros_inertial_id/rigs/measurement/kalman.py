@@ -72,16 +72,6 @@ def steady_jerk(period: float, intensity: np.ndarray) -> tuple[np.ndarray, np.nd
             np.kron(np.outer(w, w) / h, np.diag(intensity)))
 
 
-def vague_start(variance: np.ndarray) -> np.ndarray:
-    """
-    Return a covariance (3 k, 3 k) of the first deviation, wide enough to say nothing.
-
-    variance : (k,) of one reading of each displacement
-    """
-    wide = 100 * np.repeat([1.0, 30.0, 1000.0], len(variance)) ** 2
-    return np.diag(wide * np.tile(variance, 3))
-
-
 def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray) -> Smoothed:
     """
     Return the Smoothed states of deviations that follow F (s, s) with noise Q (s, s).
@@ -125,9 +115,7 @@ def at_ticks(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: 
     """
     tick = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
     residual = readings - at_times(stamps, t, predicted)
-    variance = np.broadcast_to(variance, residual.shape)
-    weight = np.where(variance > 0.0, 1.0, 0.0)  # none: not determined
-    np.divide(weight, variance, out=weight, where=weight > 0.0)
+    weight = 1.0 / np.broadcast_to(variance, residual.shape)
     total, factors = np.zeros(predicted.shape), np.zeros(predicted.shape)
     np.add.at(total, tick, weight * residual)
     np.add.at(factors, tick, weight)
