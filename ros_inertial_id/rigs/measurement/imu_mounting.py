@@ -31,7 +31,7 @@ SCALE, LATE = slice(12, 18), 18
 NUMBERS = 19
 EXTRINSICS = np.r_[ROTATION, SHIFT]  # what belongs to the rig
 # Standard deviations of all but the clock.
-PRIOR = np.repeat([0.3, 0.5, 0.1, 0.02, 0.01, 0.01], 3)
+PRIOR = np.repeat([0.3, 0.5, 0.3, 0.02, 0.01, 0.01], 3)
 
 
 @dataclass(frozen=True)

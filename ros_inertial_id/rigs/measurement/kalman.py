@@ -82,14 +82,15 @@ def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray
     count, size, columns = b.shape
     P, x, eye = start, np.zeros((size, columns)), np.eye(size)
     states, covariance = np.empty((count, size, columns)), np.empty((count, size, size))
-    before, before_P, gained = states.copy(), covariance.copy(), covariance.copy()
+    before, before_P, pivots = states.copy(), covariance.copy(), np.empty((count, size))
     for k, (A_k, b_k) in enumerate(zip(A, b)):
         # Of small matrices dot takes half the time of @; NumPy's own solve checks for longer.
         if k:
             x, P = F.dot(x), F.dot(P).dot(F.T) + Q
         gain = eye + P.dot(A_k)
-        before[k], before_P[k], gained[k] = x, P, gain
-        _, _, P, _ = dgesv(gain, P)
+        before[k], before_P[k] = x, P
+        factors, _, P, _ = dgesv(gain, P)
+        pivots[k] = factors.diagonal()
         P = 0.5 * (P + P.T)
         x = x + P.dot(b_k - A_k.dot(x))
         states[k], covariance[k] = x, P
@@ -99,7 +100,7 @@ def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray
     gains = np.swapaxes(np.linalg.solve(before_P[1:], F @ covariance[:-1]), 1, 2)
     for k in range(count - 2, -1, -1):
         states[k] += gains[k].dot(states[k + 1] - before[k + 1])
-    constant -= 0.5 * (square[0, 0] + np.linalg.slogdet(gained)[1].sum())
+    constant -= 0.5 * (square[0, 0] + np.log(np.abs(pivots)).sum())
     return Smoothed(states[:, :, 0], -states[:, :, 1:], square[1:, 1:], square[1:, 0], constant)
 
 
