@@ -14,12 +14,13 @@ from xml.etree import ElementTree as xml
 
 import numpy as np
 
-from .closure import constraint, Coupling, dexterity, FrameClosure, Loop
+from .closure import constraint, Coupling, FrameClosure
 from ...dynamics.robot_model import link_placements, RobotModel, RobotOptions
 from ...options import option
 
 NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
 SINGULAR = 0.02        # dexterity below it: a dead centre
+LOOSE = 0.2            # share of the largest rate at a dead centre that is worth a name
 CLOSE = 1e-6           # [m] between the axes of one joint of several degrees of freedom
 SHAPES = ('visual', 'collision')
 
@@ -48,6 +49,7 @@ class Mechanism:
     robot : RobotModel of the opened tree
     independent (k,), dependent (n - k,) : joint indices; start : (n,) assembled configuration
     lengths (n,), row_lengths (m,), size : see ``moment_arms``
+    best : largest of the smallest singular values of dependent Jacobians that were reached
     forces : of force_elements.py; actuated : indices of measured motors
     known : parameter name -> value that is not estimated
     tied : name of a known one -> {name: coefficient} of others that are taken off its value
@@ -61,7 +63,7 @@ class Mechanism:
     lengths: np.ndarray = field(repr=False)
     row_lengths: np.ndarray = field(repr=False)
     size: float
-    loops: tuple[Loop, ...] = ()
+    best: float = 1.0
     forces: tuple[Any, ...] = ()
     actuated: tuple[int, ...] = ()
     known: dict[str, float] = field(default_factory=dict)
@@ -93,10 +95,16 @@ class Mechanism:
         return constraint(self.robot, self.closures, q, v)
 
     def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
+        """
+        Return R (B, n, k) with v = R zdot, and dexterity (B,), at closed configurations q (B, n).
+
+        Dexterity is 1 in the best posture that was reached, 0 at a dead centre: the smallest
+        singular value means nothing by itself, that of regular postures of machines differs by a
+        hundred (Gosselin and Angeles 1990).
+        """
         _, J, _ = self.constraint(q)
         R = self._with_dependent(-self.solve_dependent(J, J[:, :, list(self.independent)]))
-        return R, dexterity(self.loops, self.scaled(J))
+        return R, self.smallest(J) / self.best
 
     def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
@@ -136,6 +144,20 @@ class Mechanism:
         """Return the dependent columns (B, m, n - k) of Jacobians J (B, m, n), comparable."""
         return J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)] * (
             self.row_lengths[:, None])
+
+    def smallest(self, J: np.ndarray) -> np.ndarray:
+        """Return the smallest singular values (B,) of the dependent columns of J (B, m, n)."""
+        if not self.dependent:
+            return np.ones(len(J))
+        A = self.scaled(J)
+        return np.sqrt(np.clip(np.linalg.eigvalsh(np.swapaxes(A, 1, 2) @ A)[:, 0], 0.0, None))
+
+    def loose(self, q: np.ndarray) -> str:
+        """Return the names of the joints that may go either way at a dead centre q (n,)."""
+        A = self.scaled(self.constraint(q[None])[1])[0]
+        share = np.abs(np.linalg.svd(A)[2][-1])
+        return ', '.join(self.robot.joint_names[self.dependent[k]]
+                         for k in np.flatnonzero(share > LOOSE * share.max()))
 
     def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n)."""
