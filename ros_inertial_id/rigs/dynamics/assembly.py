@@ -41,7 +41,10 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     given = _start(robot, options.start)
-    wanted = _indices(robot, options.independent, 'independent')
+    for name in options.independent:
+        if name not in robot.joint_names:
+            raise ConfigError('option independent', found=repr(name), exists=robot.joint_names)
+    wanted = tuple(map(robot.joint_names.index, options.independent))
     solver = _Assembler(robot, closures, given)
     guess = np.array([given.get(i, 0.0) for i in range(len(robot))])
     q = solver.beside(guess, sorted(set(wanted) & set(given))) if given else solver.nearest()
@@ -65,8 +68,8 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
                           row_lengths, size)
     if not dependent:
         return mechanism
-    if not given:
-        _refuse_several(mechanism, solver)
+    if not given and solver.apart(q, solver.drawing) > ANOTHER:
+        _refuse_several(mechanism)
     return _with_best(mechanism, postures)
 
 
@@ -99,14 +102,13 @@ def _lines(robot, q):
                             if abs(x) > 5e-4])
 
 
-def _refuse_several(mechanism, solver):
-    """Raise ConfigError where nobody gave the assembly, it is not as drawn, and has another."""
-    q, robot = mechanism.start, mechanism.robot
-    if solver.drawing(q):
-        return
+def _refuse_several(mechanism):
+    """Raise ConfigError where the same independent coordinates have another assembly."""
+    q, robot, z = mechanism.start, mechanism.robot, mechanism.independent
+    solver = _Assembler(robot, mechanism.closures, z)
     tries = solver.random()
-    tries[:, list(mechanism.independent)] = q[list(mechanism.independent)]
-    others = solver.closed(tries, mechanism.independent)
+    tries[:, list(z)] = q[list(z)]
+    others = solver.closed(tries, z)
     others = others[solver.allowed(others) & (solver.apart(others, q) > ANOTHER)]
     if len(others):
         raise ConfigError('the mechanism can be assembled in several ways', found=' or '.join(
@@ -118,17 +120,20 @@ class _Assembler:
     """
     Closes the tree ``robot`` from guesses, all at once.
 
-    given : joints that ``start`` gives
-    A joint that a coupling expresses by others follows them, so the motor of a winch needs no
-    start, and does not pull at a slide with its ratio of a hundred.
+    given : joints that follow no others
+    low, high : limits (n,), of a turn where there are none
+    drawing : (n,) zero, or the limit next to it
+    drawn : (n,) whether no coupling expresses a joint by others, which it follows
+    So the motor of a winch needs no start, and does not pull at its slide with a ratio of 100.
     """
 
     def __init__(self, robot, closures, given):
         self._robot, self._closures = robot, closures
         limited = robot.lower < robot.upper
-        self.low, self.high = (np.where(limited, x, y) for x, y in (
-            (robot.lower, -np.pi), (robot.upper, np.pi)))  # a turn where there are no limits
+        self.low, self.high = (np.where(limited, x, turn) for x, turn in (
+            (robot.lower, -np.pi), (robot.upper, np.pi)))
         self._limited, self._turning = limited, ~np.asarray(robot.prismatic)
+        self.drawing = np.clip(0.0, self.low, self.high)
         self._counted = any(isinstance(c, Coupling) for c in closures)  # turns
         self._map, self._offset = np.eye(len(robot)), np.zeros(len(robot))
         self.drawn, led = np.ones(len(robot), dtype=bool), set(given)
@@ -171,25 +176,21 @@ class _Assembler:
                               + describe(self._robot, q),
                               do='give start: with positions near assembled')
 
-    def drawing(self, q):
-        """Return whether q (n,) is how it is drawn: all joints at zero, or at the limit there."""
-        return self.apart(q, np.clip(0.0, self.low, self.high)) < ANOTHER
-
     def nearest(self):
         """
         Return the closed configuration (n,) nearest to the drawing, where nobody gave one.
 
         Of those within the limits that are next to it or to random ones, and of the largest rank.
         """
-        drawn = np.clip(0.0, self.low, self.high)
-        beside, found = self.closed(drawn[None]), self.closed(self.random())
-        if len(beside) and self.drawing(beside[0]):
+        beside = self.closed(self.drawing[None])
+        if len(beside) and self.apart(beside[0], self.drawing) < ANOTHER:
             return beside[0]
-        found = np.vstack([beside, found[np.argsort(self.apart(found, drawn))]])
+        found = self.closed(self.random())
+        found = np.vstack([beside, found[np.argsort(self.apart(found, self.drawing))]])
         inside = found[self.allowed(found)]
         found = inside if len(inside) else found
         if not len(found):
-            return self.beside(drawn, ())  # which says what is left
+            return self.beside(self.drawing, ())  # which says what is left
         J = constraint(self._robot, self._closures, found)[1]
         return found[np.argmax([_rank(part, REGULAR) for part in J])]
 
@@ -239,13 +240,6 @@ def _start(robot, lines):
             raise ConfigError('option start', expected='"JOINT POSITION"', found=repr(line),
                               exists=robot.joint_names) from None
     return out
-
-
-def _indices(robot, names, what):
-    for name in names:
-        if name not in robot.joint_names:
-            raise ConfigError(f'option {what}', found=repr(name), exists=robot.joint_names)
-    return tuple(robot.joint_names.index(name) for name in names)
 
 
 def _rank(J, least=FULL_RANK):

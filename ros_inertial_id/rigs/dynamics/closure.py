@@ -174,34 +174,17 @@ def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
     slide = np.asarray(robot.prismatic)
     rng = np.random.default_rng(0)
     postures = np.where(slide, q, rng.uniform(-np.pi, np.pi, (POSTURES, len(q))))
-    J = constraint(robot, closures, postures)[1]
-    arms, turns, row = np.zeros(len(q)), np.zeros(len(q)), 0
-    for closure in closures:
-        if isinstance(closure, FrameClosure):
-            places = len(POSITION_ROWS[closure.kind])
-            part = _norms(J[:, row:row + places])
-            arms = np.maximum(arms, part)
-            turns = np.maximum(turns, _norms(J[:, row + places:row + closure.rows()]))
-        row += closure.rows()
+    squares = (constraint(robot, closures, postures)[1] ** 2).mean(0)
+    owners = [(c, k) for c in closures for k in range(c.rows())]
+    frames = np.array([isinstance(c, FrameClosure) for c, _ in owners], dtype=bool)
+    metres = np.array([isinstance(c, FrameClosure) and k < len(POSITION_ROWS[c.kind])
+                       for c, k in owners], dtype=bool)
+    arms, turns = (np.sqrt(squares[rows].sum(0)) for rows in (metres, frames & ~metres))
     seen = ~slide & (arms > FULL_RANK * max(arms.max(initial=0.0), 1e-300))
     size = float(np.median(arms[seen])) if seen.any() else robot.reach()
     lengths = np.hypot(arms, size * turns)
     idle = lengths <= FULL_RANK * size
     lengths[idle] = np.where(slide[idle], 1.0, size)  # in no loop, or in couplings alone
-    return lengths, _row_lengths(closures, lengths, size), size
-
-
-def _norms(J):
-    return np.sqrt((J ** 2).sum(1).mean(0))
-
-
-def _row_lengths(closures, lengths, size):
-    """Return what makes metres of every row (m,) of the closures, of angles too."""
-    out: list[float] = []
-    for closure in closures:
-        if isinstance(closure, Coupling):
-            out.append(lengths[closure.joint])
-        else:
-            places = len(POSITION_ROWS[closure.kind])
-            out += [1.0] * places + [size] * (closure.rows() - places)
-    return np.array(out)
+    rows = np.array([lengths[c.joint] if isinstance(c, Coupling) else 1.0 if metre else size
+                     for (c, _), metre in zip(owners, metres)])
+    return lengths, rows, size
