@@ -15,11 +15,11 @@ from ...errors import ConfigError, RobotModelError
 
 WALKERS, STEPS = 48, 6  # of the walk that looks for the best posture
 CLOSED = 1e-8           # largest gap [m, -] of an assembled mechanism
-EXACT, STUCK = 1e-12, 1e6  # gap at which steps end; damping at which none is left
-ROUNDS = 100            # steps at most
-TRIES = 64              # random postures from which other assemblies are looked for
-NEARBY, NEAR = 0.3, 3   # [rad], share of the loops' size: how far postures are compared; how many
-REGULAR = 1e-3          # relative singular values of those that count
+EXACT = 1e-12           # gap at which steps end
+STUCK = 1e6             # damping at which they end
+TRIES = 64              # random postures from which assemblies are looked for
+NEARBY = 0.3            # [rad], share of the loops' size: how far postures are compared
+CLEAR = 1e-3            # relative singular values there that count
 ANOTHER = 0.1           # [rad, m]: assemblies further apart are two
 
 
@@ -49,11 +49,11 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     guess = np.array([given.get(i, 0.0) for i in range(len(robot))])
     q = solver.beside(guess, sorted(set(wanted) & set(given))) if given else solver.nearest()
     lengths, row_lengths, size = moment_arms(robot, closures, q)
-    nearby = q + np.random.default_rng(0).uniform(-NEARBY, NEARBY, (NEAR, len(q))) * np.where(
+    nearby = q + np.random.default_rng(0).uniform(-NEARBY, NEARBY, (3, len(q))) * np.where(
         robot.prismatic, size, 1.0)
     postures = np.vstack([q, solver.closed(nearby)])
     J = constraint(robot, closures, postures)[1] / lengths
-    ranks = [_rank(part, REGULAR if k else FULL_RANK) for k, part in enumerate(J)]
+    ranks = [_rank(part, CLEAR if k else FULL_RANK) for k, part in enumerate(J)]
     rank, regular = max(ranks), int(np.argmax(ranks))
     independent = wanted or _choose(J[regular], rank)
     if len(independent) != len(robot) - rank:
@@ -89,7 +89,7 @@ def _with_best(mechanism, postures):
     if values[0] < SINGULAR * values.max():
         raise RobotModelError(
             f'the mechanism is assembled at a dead centre: {mechanism.loose(q)} may go either way '
-            f'while {names} does not move', found=describe(mechanism.robot, q),
+            f'with {names} at rest', found=describe(mechanism.robot, q),
             do='give start: off it, as the robot stands, such as ' + _lines(
                 mechanism.robot, postures[int(values[:len(postures)].argmax())])
             + ', or other independent: joints')
@@ -192,7 +192,7 @@ class _Assembler:
         if not len(found):
             return self.beside(self.drawing, ())  # which says what is left
         J = constraint(self._robot, self._closures, found)[1]
-        return found[np.argmax([_rank(part, REGULAR) for part in J])]
+        return found[np.argmax([_rank(part, CLEAR) for part in J])]
 
     def closed(self, guesses, standing=()):
         """Return those of ``closest`` that close, in the turn of the limits."""
@@ -211,7 +211,7 @@ class _Assembler:
         q = (guesses * self.drawn) @ self._map.T + self._offset
         C, J, _ = constraint(self._robot, self._closures, q)
         cost, damping = (C ** 2).sum(1), np.full(len(q), 1e-3)
-        for _ in range(ROUNDS):
+        for _ in range(100):
             A = J @ ways
             transposed = np.swapaxes(A, 1, 2)
             normal = transposed @ A + damping[:, None, None] * np.eye(len(free))

@@ -97,10 +97,10 @@ class Continuation:
         before = self._key(self._last[0])
         for key, goal, when in zip(keys, z, t):
             if key not in self._cells:
-                here, *known = (x[None] for x in self._cells[before])
-                goal = self._near(goal[None], here)
-                self._cells[key] = tuple(x[0] for x in (
-                    goal, *self._walk(*known, here, goal, np.array([when]))))
+                here, q, R, dexterity = (x[None] for x in self._cells[before])
+                target = self._near(goal[None], here)
+                solved = self._walk(q, R, dexterity, here, target, np.array([when]))
+                self._cells[key] = (target[0], *(x[0] for x in solved))
             before = key
 
     def _walk(self, q, R, dexterity, here, target, t):
@@ -143,17 +143,15 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
 
     q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q
     """
-    independent, dependent = list(mechanism.independent), list(mechanism.dependent)
+    independent = list(mechanism.independent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
     q[:, independent] = z
     active = np.arange(len(q))
     settled = np.zeros(len(q), dtype=bool)
     for _ in range(rounds):
-        C, J, _ = mechanism.constraint(q[active])
-        step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        good = np.abs(C).max(1, initial=0.0) < NEARLY
-        # The last step of a good one brings full precision.
-        q[np.ix_(active, np.array(dependent, dtype=int))] -= step
+        _, gap, step = mechanism.closing(q[active])
+        good = gap < NEARLY
+        q[active] += step  # the last one of a good one brings full precision
         settled[active[good]] = True
         active = active[~good & np.isfinite(step).all(1)]
         if not active.size:

@@ -132,9 +132,9 @@ def force_elements(robot: RobotModel, options: ForceOptions,
             if robot.prismatic[joint]:
                 columns = [_of_slide(p, size, given) for p in columns]
             out += [JointForce(p, joint) for p in columns]
-    names = [(e.parameter.name, e.parameter.nonlinear) for e in out]
-    for element, name in zip(out, names):
-        if names.count(name) > 1:
+    named = [(e.parameter.name, e.parameter.nonlinear) for e in out]
+    for element, one in zip(out, named):
+        if named.count(one) > 1:
             p = element.parameter
             raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
     for number, line in enumerate(options.springs, 1):

@@ -198,18 +198,13 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
         return ()
     shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
              if any(link.find(kind) is not None for kind in SHAPES)}
-    members: dict[int, list[tuple[str, np.ndarray]]] = {}
-    for name, (body, placement) in link_placements(robot).items():
-        members.setdefault(body, []).append((name, placement[:3, 3]))
-    return tuple(name for body, name in enumerate(robot.link_names)
-                 if robot.inertias[body, 0] == 0.0
-                 and not any(link in shown for link, _ in members.get(body, ()))
-                 and _only_joins(robot, body, [place for _, place in members.get(body, ())]))
-
-
-def _only_joins(robot, body, places):
-    """Return whether all that hangs on a body starts at its origin, or somewhere on a slide."""
-    children = [k for k, parent in enumerate(robot.parents) if parent == body]
-    slide = robot.prismatic[body]
-    there = [robot.translations[k] for k in children if not (slide or robot.prismatic[k])]
-    return max((np.linalg.norm(x) for x in [*there, *places]), default=0.0) < CLOSE
+    placements, out = link_placements(robot), []
+    for body, name in enumerate(robot.link_names):
+        links = {link: place[:3, 3] for link, (owner, place) in placements.items()
+                 if owner == body}
+        begins = [robot.translations[k] for k, parent in enumerate(robot.parents) if parent == body
+                  and not (robot.prismatic[body] or robot.prismatic[k])]  # or along the slide
+        far = max((np.linalg.norm(x) for x in [*begins, *links.values()]), default=0.0)
+        if robot.inertias[body, 0] == 0.0 and far < CLOSE and not shown & set(links):
+            out.append(name)
+    return tuple(out)
