@@ -143,6 +143,8 @@ def design(robot: RobotModel, options: DesignOptions,
     refuse_loops(described_blocks(robot.urdf))
     model = (IdentifiedModel.from_yaml(read_text(options.model), options.model)
              if options.model else None)
+    if model:
+        refuse_loops({model.method: model.options})
     known = information_of(model, design_parameters(robot, options)) if model else None
     found = _searched(robot, options, progress, stop, known)
     if not model:
