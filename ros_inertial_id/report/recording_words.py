@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.finding import Finding
-from ..dynamics.robot_model import RobotModel
+from ..dynamics.robot_model import RIGHT_ANGLE, RobotModel, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -90,6 +90,11 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
         yield f'Recording not used: {path}: {why}'
     if len(unused) > LISTED:
         yield f'{len(unused) - LISTED} more recordings not used, see provenance of the model file.'
+    given = model.options.get('mounting')
+    for words in dict.fromkeys([given] if given else model.mounting['text']):
+        if rounded_mounting(words):
+            yield (f'The mounting "{words}" is read as {rounded_mounting(words)}: an angle within '
+                   f'{RIGHT_ANGLE:g} rad of a right one is that.')
     several = len(model.preprocessing) > 1
     for entry in model.statistics.get('checks') or ():
         finding = Finding(**entry)
