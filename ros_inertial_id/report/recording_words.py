@@ -30,14 +30,6 @@ def force_unit(robot: Any) -> str:
     return 'N m' if turning else 'N m or N'
 
 
-def gravity_used(model: IdentifiedModel) -> list[list[float]]:
-    """Return gravity (3,) [m/s^2] in the base: as each recording showed it, else as given."""
-    given = model.mounting['gravity_base']
-    found = [seen['gravity']['direction'] for seen in model.preprocessing if seen.get('gravity')]
-    return [[float(np.linalg.norm(given[0])) * x for x in direction]
-            for direction in found] or given
-
-
 def unit_of(robot: Any, name: str) -> str:
     """Return the unit of a quantity of the validity range of a ``robot`` by its ``name``."""
     unit = UNITS.get(name, '')

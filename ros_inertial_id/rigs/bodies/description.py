@@ -76,6 +76,14 @@ def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
     return value
 
 
+def axes_of(entry: Mapping[str, Any], what: str) -> str:
+    """Return along whose ``axes`` an entry's vectors are; ConfigError calls it ``what``."""
+    axes = str(entry.get('axes', 'body'))
+    if axes not in ('body', 'world'):
+        raise ConfigError(f'axes of {what}', found=repr(axes), exists=('body', 'world'))
+    return axes
+
+
 def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
     """Return the nominal standard parameters (10,) of a body's entry, zeros without any."""
     return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)

@@ -42,8 +42,6 @@ class RigidBodyOptions(BodiesOptions):
                             'reaction, or decide by the sign of the mass',
                             choices=('auto', 'on_body', 'by_body'))
     sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
-    gravity: str = option('given', 'direction of gravity: by mounting, or identified',
-                          choices=('given', 'identified'))
     joint_states_topic: str = option('', 'topic of the joint states; empty: the one that '
                                      'carries the joints')
     unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
@@ -116,11 +114,15 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                  or summary['sources'][summary['wrench_topics'][0]]['frame_id'])
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
+    def heaviest(self, options: RigidBodyOptions) -> float:
+        """Return the mass [kg] that a body may have by the ``options``."""
+        return options.mass
+
     def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
         """Return the errors of clocks and of gravity that a BodyRig may have."""
         out = [Hypothesis('wrench late', _slope, np.array([LATE]), _late_words,
                           'stamp both by one clock, or shift the stamps of the wrench')]
-        if options.gravity == 'given' and not any(s and s.kind == 'imu' for s in robot.sources):
+        if not any(s and s.kind == 'imu' for s in robot.sources):
             g = np.asarray(robot.gravity_base)
             across = null_space(g[None])  # (3, 2)
             parameters = self.parameters(robot, options)
@@ -142,7 +144,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                         f'show gravity {listed}')
 
             out.append(Hypothesis('gravity tilted', tilted, np.full(2, TILT * np.linalg.norm(g)),
-                                  words, 'give this mounting:, or on an arm gravity: identified'))
+                                  words, 'give this mounting:'))
         return out
 
     def regress(self, state: BodiesState, robot: BodyRig, parameters: Sequence[Parameter],

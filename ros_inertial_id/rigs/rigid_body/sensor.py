@@ -1,16 +1,15 @@
 """
-What the wrench on one body shows of its sensor: its side, turn and drift; and gravity's direction.
+What the wrench on one body shows of its sensor: its side, turn and drift.
 
 Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in all of it, h the weight's
-vector in the world; its length is confounded with m, its direction is not.  A turn theta of the
-sensor adds theta x force, and both differ as soon as the body turns.  Gauges creep as they warm
-up, so a slow polynomial of the time is fitted besides.  Filtered samples are correlated: how a
-result changes without one stretch of the recording says how well it is known (jackknife).
+vector in the world, so that a mounting tilted otherwise than described is no turn of the sensor.
+A turn theta adds theta x force.  Gauges creep as they warm up, so a slow polynomial of the time is
+fitted besides.  Filtered samples are correlated: how a result changes without one stretch of the
+recording says how well it is known (jackknife).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -20,7 +19,6 @@ from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import own_rows
 from ..measurement.body_state import acceleration_at
 from ..measurement.sources import Series
-from ...errors import EstimationError
 from ...estimation.least_squares import deviations, left_out, solved_sums, standard_errors
 
 Columns = Callable[[BodiesState], np.ndarray]
@@ -54,34 +52,6 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
     return 1.0 if _fit(observation, columns, _force).x[0] >= 0.0 else -1.0
-
-
-def gravity_of_force(observation: BodiesObservation, wrench: Wrench, gravity: np.ndarray,
-                     sign: float | None) -> tuple[np.ndarray, float, dict[str, Any]]:
-    """
-    Return (gravity (3,), sign, what was found) from the forces alone.
-
-    observation : of one body behind one sensor, its accelerations without gravity
-    gravity : (3,) [m/s^2], whose length counts; sign : see BodiesState, None: found, too
-    Raises EstimationError where the mass is not known well enough to say the sign.
-    """
-    fit = _fit(observation, lambda state: _force_columns(state, wrench), _force)
-    evidence = fit.x[0] / np.sqrt(fit.covariance[0, 0])
-    if sign is None:
-        if abs(evidence) < SURE:
-            raise EstimationError('the sign of gravity is not determined',
-                                  expected=f'a mass known to {SURE:g} standard errors by its '
-                                  'acceleration', found=f'{abs(evidence):.1f}',
-                                  do='give wrench_of:, or move faster')
-        sign = float(np.sign(evidence))
-    h = sign * fit.x[4:7]
-    length = np.linalg.norm(h)
-    direction = h / length
-    across = (np.eye(3) - np.outer(direction, direction)) / length
-    error = np.sqrt(np.trace(across @ fit.covariance[4:7, 4:7] @ across))
-    return np.linalg.norm(gravity) * direction, sign, {
-        'direction': direction.tolist(), 'standard_error_deg': float(np.degrees(error)),
-        'sign_evidence': float(sign * evidence)}
 
 
 def sensor_turn(observation: BodiesObservation,
