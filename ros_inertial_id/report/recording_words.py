@@ -143,6 +143,3 @@ def _of_sensors(seen: Any) -> Iterator[str]:
     for entry in seen.get('not_still') or ():
         yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms)")
-    for start, end in seen.get('impacts') or ():
-        yield (f'Impact from {start:.2f} to {end:.2f} s: the residual jumps as in no free '
-               'vibration (a stop, a hand, a slipping bolt)')

@@ -17,7 +17,7 @@ from ..identification.settings import options_class
 # Units of what an observation says of its signals.
 UNITS = {
     **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
-    **dict.fromkeys(('duration', 'gaps_at', 'impacts', 'time_offset', 'time_offset_found',
+    **dict.fromkeys(('duration', 'gaps_at', 'time_offset', 'time_offset_found',
                      'time_offset_error', 'torque_clock_offset',
                      'torque_clock_offset_error'), 's'),
     'marker_rms': 'm', 'marker_deviation': 'rad or m',

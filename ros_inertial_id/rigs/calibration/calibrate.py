@@ -16,17 +16,13 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..bodies.joints import free_joint, random_bodies
-from ..bodies.observation import BodiesState
 from ..estimation.instrumental import score_covariance, tapered_autocovariances
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
-from ...estimation.base_parameters import find_base_parameters
-from ...estimation.estimators import ESTIMATORS, Problem
-from ...estimation.r_factors import RFactors
+from ...estimation.least_squares import solved_sums
 from ...estimation.residuals import Residuals
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
@@ -112,7 +108,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
               zip(observations, loaded) for state in o.states(training=True)]
     columns = calibration_parameters()
-    value = _draft(states, rest, columns, rig.gravity_base)
+    value = _least_squares(states, rest, columns)
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
@@ -130,20 +126,20 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = _described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu,
-                   largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess,
                    doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 
 
-def _draft(states, rest, columns, gravity):
-    """Return the weighted least squares estimate (43,): biased by noise, good for a start."""
-    base = _structure(columns, gravity)
-    factors = RFactors(len(base))
+def _least_squares(states, rest, columns):
+    """Return the least squares estimate (43,): biased by noise, good for a start."""
+    scale, sums = np.array([p.scale for p in columns]), np.zeros((43, 44))
     for state, added in states:
         for block in calibration_blocks(state, rest, added):
-            factors.accumulate(block, np.arange(len(base)))
-    return ESTIMATORS['weighted'](Problem(factors, base, {})).params
+            for group in block.groups:
+                W = group.W * scale
+                sums += W.T @ np.column_stack([W, group.y])
+    return solved_sums(sums) * scale
 
 
 def _instrumental(states, rest, value):
@@ -191,8 +187,7 @@ def _excess(observations, added, value, residual):
 def _platform_only(text):
     data = read_description(text, KEYS)
     platform = dict(mapping(data.get('platform'), 'platform'))
-    for known in ('covariance', 'largest_load'):  # what was known before is not used
-        platform.pop(known, None)
+    platform.pop('covariance', None)  # what was known before is not used
     return yaml.safe_dump({'platform': platform}, sort_keys=False)
 
 
@@ -204,15 +199,6 @@ def _rest(observations):
         np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
 
 
-def _structure(columns, gravity):
-    bodies = random_bodies((free_joint(),), 4 * len(columns), np.random.default_rng(0), gravity)
-    state = BodiesState(np.arange(4.0 * len(columns)), 0, bodies, np.zeros((172, 0)),
-                        np.zeros((172, 0)))
-    rows = [g.W for block in calibration_blocks(state, (np.zeros(3), np.eye(3)), np.zeros(10))
-            for g in block.groups]
-    return find_base_parameters(np.concatenate(rows), columns)
-
-
 def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
@@ -220,7 +206,7 @@ def _result(value, covariance, rest, text, imu, **notes):
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     text = with_entries(text, ('platform',), {
         'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
-        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': notes.pop('largest_load'),
+        'rest_rpy': rpy, 'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})

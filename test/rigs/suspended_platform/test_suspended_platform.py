@@ -214,16 +214,6 @@ def test_what_is_not_linear_or_not_as_told_is_said_by_the_residual(calibration, 
         assert found.excess > 1.5 and 'or the springs are not linear' in found.verdict
 
 
-def test_more_than_the_platform_was_calibrated_with_is_refused_with_both_loads(recordings):
-    text = rig.description(rig.TWO_LINKS).replace(
-        'platform:\n', 'platform:\n  largest_load: {}\n', 1)
-    # link0 and link1 weigh 80.8 kg: no more than 2.5 times 33 kg, and 16 times 5 kg.
-    with pytest.raises(InertialIdError, match='not cover this load.*up to 5 kg.*found 8[01]'):
-        identify(recordings[0][:1], OPTIONS, method='suspended_platform', urdf=text.format(5.0))
-    robot = METHODS['suspended_platform'].build(text.format(33.0), OPTIONS, [0.0, 0.0, -9.81])
-    METHODS['suspended_platform'].observe(recordings[0][0], robot, OPTIONS)
-
-
 def test_one_mass_alone_is_not_enough():
     weight = np.array([40.0, *np.zeros(9)])
     with pytest.raises(InertialIdError, match='all recordings carry the same mass.*40 kg in all'):
@@ -238,7 +228,6 @@ def _doubts(recording, change=None):
         change(text)
     robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, [0.0, 0.0, -9.81])
     summary = METHODS['suspended_platform'].observe(recording, robot, OPTIONS).summary
-    assert not summary['impacts']
     return {d['name']: d['says'] for d in summary['doubts'] if d['severity'] == 'wrong'}
 
 
