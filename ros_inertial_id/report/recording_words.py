@@ -140,6 +140,3 @@ def _of_sensors(seen: Any) -> Iterator[str]:
         x, y, z = note['turn_deg']
         yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
                'degrees about its x, y, z axes; this was estimated from the motion and corrected')
-    for entry in seen.get('not_still') or ():
-        yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
-               f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms)")

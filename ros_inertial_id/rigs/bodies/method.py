@@ -45,11 +45,6 @@ class BodiesOptions(RobotOptions):
 
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
-    largest_clock_offset: float = option(
-        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
-        at_least=0.0)
-    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more add no information', at_least=0)
 
 
 @dataclass(frozen=True)

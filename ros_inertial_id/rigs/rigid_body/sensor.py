@@ -9,7 +9,7 @@ recording says how well it is known (jackknife).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,7 +19,7 @@ from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import own_rows
 from ..measurement.body_state import acceleration_at
 from ..measurement.sources import Series
-from ...estimation.least_squares import deviations, left_out, solved_sums, standard_errors
+from ...estimation.least_squares import left_out, solved_sums, standard_errors
 
 Columns = Callable[[BodiesState], np.ndarray]
 SURE = 5.0  # standard errors beyond which a sign, a turn or a drift is taken for known
@@ -30,28 +30,13 @@ LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error th
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """
-    Least squares of a wrench on columns.
-
-    x (k,), covariance (k, k) : of the columns asked for
-    drift, drift_error (DRIFT, m) : of every row; residual (m,) : rms of every row
-    """
-
-    x: np.ndarray
-    covariance: np.ndarray
-    drift: np.ndarray
-    drift_error: np.ndarray
-    residual: np.ndarray
-
-
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
     """Return 1 where the Wrench acts on the one body, -1 where it is the reaction: mass > 0."""
     def columns(state):
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
-    return 1.0 if _fit(observation, columns, _force).x[0] >= 0.0 else -1.0
+    A, y = _with_drift(observation, columns, _force)
+    return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
 
 
 def sensor_turn(observation: BodiesObservation,
@@ -113,13 +98,20 @@ def without_drift(observation: BodiesObservation,
         rows[3:] -= np.cross(wrench.point, rows[:3], axisb=0, axisc=0)
         return state.sign * np.einsum('ji,jkn->nik', turn, rows)
 
-    fit = _fit(observation, columns, lambda state: state.wrench)
-    size = np.sqrt((fit.drift ** 2).sum(0) / 3.0)
-    sure = (np.abs(fit.drift) > SURE * fit.drift_error).any(0)
-    if not (sure & (size > VISIBLE * fit.residual)).any():
+    A, y = _with_drift(observation, columns, lambda state: state.wrench)
+    size, sd = np.sqrt((A ** 2).sum((0, 1))) + 1e-300, np.ones(6)
+    for _ in range(2):  # with weights by the residual of the first
+        rows = np.dstack([A / size, y]) / sd[:, None]
+        parts = [part.reshape(-1, rows.shape[2]) for part in np.array_split(rows, STRETCHES)]
+        x, without = left_out([part[:, :-1].T @ part for part in parts],
+                              lambda sums: solved_sums(sums) / size)
+        sd = np.sqrt(((y - A @ x) ** 2).mean(0)) + 1e-12
+    drift, error = (v[-6 * DRIFT:].reshape(DRIFT, 6) for v in (x, standard_errors(without)))
+    visible = np.sqrt((drift ** 2).sum(0) / 3.0) > VISIBLE * sd
+    if not ((np.abs(drift) > SURE * error).any(0) & visible).any():
         return None
     series = observation.wrenches[0]
-    moved = _legendre(series.t, observation) @ fit.drift
+    moved = _legendre(series.t, observation) @ drift
     return (replace(series, values=series.values - moved),
             np.ptp(moved, axis=0).round(4).tolist())
 
@@ -161,21 +153,3 @@ def _with_drift(observation: BodiesObservation, columns_of: Columns,
         rows.append(np.concatenate([columns, slow], axis=2))
         loads.append(load)
     return np.concatenate(rows), np.concatenate(loads)
-
-
-def _fit(observation: BodiesObservation, columns_of: Columns, load_of: Columns) -> _Fit:
-    """Return the _Fit of loads (N, m) on columns (N, m, k), bias and drift of each besides."""
-    A, y = _with_drift(observation, columns_of, load_of)
-    own = A.shape[2] - (1 + DRIFT) * y.shape[1]
-    size, sd = np.sqrt((A ** 2).sum((0, 1))) + 1e-300, np.ones(y.shape[1])
-    for _ in range(2):  # with weights by the residual of the first
-        parts = [((a / size / sd[:, None]).reshape(-1, len(size)), (b / sd).ravel())
-                 for a, b in zip(np.array_split(A, STRETCHES), np.array_split(y, STRETCHES))]
-        x, without = left_out(
-            [np.column_stack([a.T @ a, a.T @ b]) for a, b in parts],
-            lambda sums: solved_sums(sums) / size)
-        sd = np.sqrt(((y - A @ x) ** 2).mean(0)) + 1e-12
-    away = deviations(without)
-    drift, error = (v[own:].reshape(1 + DRIFT, -1)[1:]
-                    for v in (x, np.linalg.norm(away, axis=0)))
-    return _Fit(x[:own], away[:, :own].T @ away[:, :own], drift, error, sd)

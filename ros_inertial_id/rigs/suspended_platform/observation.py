@@ -13,8 +13,6 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
 
-MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
-
 
 def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> BodiesObservation:
     """
@@ -33,10 +31,11 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     motion = PlatformMotion(robot, series, kernel, clock.period)
     stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
     postures = [motion.posture(t) for t in stretches]
+    if options.posture == 'held':
+        _check_held(robot, postures, clock)
     summary |= {
         'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
         'imus': _fuse_imus(recording, robot, motion, stretches, options),
-        'not_still': _check_postures(robot, postures, clock, options),
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(robot.body_names, series) if s}}
     out = BodiesObservation(clock, kernel, motion, (), summary, motion.filtered,
@@ -61,23 +60,16 @@ def _held_links(robot, posture):
             if joint.kind != 'fixed' and rms < HELD]
 
 
-def _check_postures(robot, postures, clock, options):
-    """Return [{link, degrees, from, to}, ...] of joints that were neither held nor let loose."""
-    out = []
+def _check_held(robot, postures, clock):
+    """Raise RecordingError where a link was not held."""
     for (start, count), posture in zip(clock.segments, postures):
         for name, (_, rms) in zip(robot.link_names, posture):
-            if rms < HELD:
-                continue
-            entry = {'link': name, 'degrees': round(float(np.degrees(rms)), 2),
-                     'from': round(start, 3), 'to': round(start + count * clock.period, 3)}
-            if options.posture == 'held':
+            if rms >= HELD:
                 raise RecordingError(
                     f'link {name!r} was not still', expected=f'within {np.degrees(HELD):.2f} deg',
-                    found=f"{entry['degrees']} deg rms from {entry['from']} to {entry['to']} s",
+                    found=f'{np.degrees(rms):.2f} deg rms from {start:.3f} to '
+                    f'{start + count * clock.period:.3f} s',
                     do='hold it and record again, or cut the recording')
-            if rms < MOVING:
-                out.append(entry)
-    return out
 
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
