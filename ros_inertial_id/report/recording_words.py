@@ -133,9 +133,6 @@ def _of_imus(seen: Any) -> Iterator[str]:
 
 
 def _of_sensors(seen: Any) -> Iterator[str]:
-    for topic, drift in (seen.get('sensor_drift') or {}).items():
-        yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
-               f'{max(drift[:3]):.2g} N and {max(drift[3:]):.2g} N m; this was corrected')
     for topic, note in (seen.get('sensor_turned') or {}).items():
         x, y, z = note['turn_deg']
         yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
-from .sensor import force_sign, sensor_turn, without_drift
+from .sensor import force_sign, sensor_turn
 from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filter, doubt,
                                   marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
@@ -74,7 +74,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
 
 def _oriented(robot, options, observation):
-    """Return the observation with the side, turn and drift of a single sensor as they are."""
+    """Return the observation with the side and the turn of a single sensor as they are."""
     summary, wrench = observation.summary, robot.wrenches[0]
     alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
     topic = observation.wrenches[0].topic
@@ -90,11 +90,7 @@ def _oriented(robot, options, observation):
     observation = replace(observation, sign=sign)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
     summary['doubts'] = marker_doubts(summary['sources']) + _turn_doubts(summary)
-    drift = without_drift(observation, wrench) if alone else None
-    if drift is None:
-        return observation
-    summary['sensor_drift'] = {topic: drift[1]}
-    return replace(observation, wrenches=(drift[0],))
+    return observation
 
 
 def _turn_doubts(summary):
@@ -115,11 +111,9 @@ def _turned(series, R):
 
 
 def _check_moving(observation, topic):
-    square, count = 0.0, 0
-    for state in observation.states(training=True):
-        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
-        count += len(state.t)
-    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    omega = [np.hstack([body.omega for body in state.bodies])
+             for state in observation.states(training=True)]
+    turning_rate = float(np.sqrt((np.concatenate(omega) ** 2).mean(0).max())) if omega else 0.0
     if turning_rate < STILL:
         raise RecordingError('the motion excites nothing', do='turn the body about several axes',
                              expected=f'a turning rate of {STILL} rad/s',

@@ -1,31 +1,22 @@
 """
-What the wrench on one body shows of its sensor: its side, turn and drift.
+What the wrench on one body shows of its sensor: its side and its turn.
 
 Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in all of it, h the weight's
 vector in the world, so that a mounting tilted otherwise than described is no turn of the sensor.
-A turn theta adds theta x force.  Gauges creep as they warm up, so a slow polynomial of the time is
-fitted besides.  Filtered samples are correlated: how a result changes without one stretch of the
-recording says how well it is known (jackknife).
+A turn theta adds theta x force.  Filtered samples are correlated: how a result changes without one
+stretch of the recording says how well it is known (jackknife).
 """
-
-from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
-from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.rigid_bodies import own_rows
+from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
-from ..measurement.sources import Series
-from ...estimation.least_squares import left_out, solved_sums, standard_errors
+from ...estimation.least_squares import left_out, standard_errors
 
-Columns = Callable[[BodiesState], np.ndarray]
-SURE = 5.0  # standard errors beyond which a sign, a turn or a drift is taken for known
+SURE = 5.0  # standard errors beyond which a turn is taken for known
 STRETCHES = 16  # left out one by one
-DRIFT = 3  # degree of the polynomial in time that a drift is
-VISIBLE = 0.5  # of the residual, rms to rms: a drift of less changes no number
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
@@ -35,7 +26,7 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
     def columns(state):
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
-    A, y = _with_drift(observation, columns, _force)
+    A, y = _with_bias(observation, columns)
     return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
 
 
@@ -47,7 +38,7 @@ def sensor_turn(observation: BodiesObservation,
     None where it is not turned beyond doubt, or by less than matters.  The residual of the turned
     force is quadratic in the entries of the rotation, so turns of any size are found.
     """
-    A, y = _with_drift(observation, lambda state: _force_columns(state, wrench), _force)
+    A, y = _with_bias(observation, lambda state: _force_columns(state, wrench))
     entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
     size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
     rows = np.concatenate([A / size, entries], axis=2)
@@ -84,38 +75,6 @@ def _least_turn(left, turn):
     return c @ left @ c, turn.as_rotvec()
 
 
-def without_drift(observation: BodiesObservation,
-                  wrench: Wrench) -> tuple[Series, list[float]] | None:
-    """
-    Return (the Series of the sensor without its drift, how far it drifted (6,) [N, N m]) or None.
-
-    wrench : along the axes of the one body; None: it did not drift
-    """
-    turn = np.kron(np.eye(2), wrench.rotation)
-
-    def columns(state):
-        rows = own_rows(state.bodies[0])
-        rows[3:] -= np.cross(wrench.point, rows[:3], axisb=0, axisc=0)
-        return state.sign * np.einsum('ji,jkn->nik', turn, rows)
-
-    A, y = _with_drift(observation, columns, lambda state: state.wrench)
-    size, sd = np.sqrt((A ** 2).sum((0, 1))) + 1e-300, np.ones(6)
-    for _ in range(2):  # with weights by the residual of the first
-        rows = np.dstack([A / size, y]) / sd[:, None]
-        parts = [part.reshape(-1, rows.shape[2]) for part in np.array_split(rows, STRETCHES)]
-        x, without = left_out([part[:, :-1].T @ part for part in parts],
-                              lambda sums: solved_sums(sums) / size)
-        sd = np.sqrt(((y - A @ x) ** 2).mean(0)) + 1e-12
-    drift, error = (v[-6 * DRIFT:].reshape(DRIFT, 6) for v in (x, standard_errors(without)))
-    visible = np.sqrt((drift ** 2).sum(0) / 3.0) > VISIBLE * sd
-    if not ((np.abs(drift) > SURE * error).any(0) & visible).any():
-        return None
-    series = observation.wrenches[0]
-    moved = _legendre(series.t, observation) @ drift
-    return (replace(series, values=series.values - moved),
-            np.ptp(moved, axis=0).round(4).tolist())
-
-
 def _force(state):
     """Return the force (N, 3) as if it acted on the body."""
     return state.sign * state.wrench[:, :3]
@@ -134,22 +93,12 @@ def _along_sensor(body, wrench, columns):
     return (body.rotation() if wrench.axes == 'world' else wrench.rotation.T) @ columns
 
 
-def _legendre(t, observation):
-    """Return the polynomials (N, DRIFT) of degree one and more that a slow drift consists of."""
-    segments = observation.clock.segments
-    first, last = segments[0][0], segments[-1][0] + segments[-1][1] * observation.clock.period
-    share = 2.0 * (t - first) / max(last - first, 1e-9) - 1.0
-    return np.polynomial.legendre.legvander(share, DRIFT)[:, 1:]
-
-
-def _with_drift(observation: BodiesObservation, columns_of: Columns,
-                load_of: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns (N, m, k), with bias and drift of each row besides, and loads (N, m)."""
-    rows, loads = [], []
+def _with_bias(observation, columns_of):
+    """Return columns (N, 3, k), with a bias along each axis besides, and forces (N, 3)."""
+    rows, forces = [], []
     for state in observation.states(training=True):
-        columns, load = columns_of(state), load_of(state)
-        still = np.column_stack([np.ones(len(load)), _legendre(state.t, observation)])
-        slow = np.kron(still, np.eye(load.shape[1])).reshape(*load.shape, -1)
-        rows.append(np.concatenate([columns, slow], axis=2))
-        loads.append(load)
-    return np.concatenate(rows), np.concatenate(loads)
+        columns, force = columns_of(state), _force(state)
+        bias = np.broadcast_to(np.eye(3), (len(force), 3, 3))
+        rows.append(np.concatenate([columns, bias], axis=2))
+        forces.append(force)
+    return np.concatenate(rows), np.concatenate(forces)
