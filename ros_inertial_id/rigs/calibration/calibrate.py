@@ -37,9 +37,7 @@ class Calibration:
     Springs and platform as identified.
 
     stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
-    damping : (6, 6) [N s/m, N m s/rad]; preload : (6,) [N, N m]
     platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
-    rest_position, rest_rpy : (3,) [m], [rad] where displacements are zero
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
@@ -50,13 +48,9 @@ class Calibration:
 
     stiffness: np.ndarray
     stiffness_error: np.ndarray
-    damping: np.ndarray
-    preload: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
     imu: dict[str, np.ndarray]
-    rest_position: np.ndarray
-    rest_rpy: np.ndarray
     residual: dict[str, float]
     excess: float
     preprocessing: tuple
@@ -202,16 +196,14 @@ def _rest(observations):
 def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
-    damping, preload = np.diag(value[31:37]), value[37:43]
-    rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     text = with_entries(text, ('platform',), {
-        'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
-        'rest_rpy': rpy, 'inertial': value[:10],
+        'stiffness': K, 'damping': value[31:37], 'preload': value[37:43],
+        'rest_position': rest[0], 'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
+        'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
-    return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
-                       text=text, **notes)
+    return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
 
 
 def _pooled_extrinsics(observations):

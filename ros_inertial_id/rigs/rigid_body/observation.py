@@ -48,7 +48,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
     sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
     clock = common_clock([*sources, *measured[len(sources):], *wrenches], origin)
-    wider = WIDER if len(robot.link_names) > 1 else 1.0
+    wider = WIDER if len(robot.link_names) > 1 and not robot.rates else 1.0
 
     def chosen():
         cutoff, ends_at = choose(raw(clock), clock.period)
