@@ -66,16 +66,19 @@ def _fields(names):
     """Return {topic: (type, {field: {axis: name of the column}})}."""
     out: dict[str, tuple[str, dict[str, dict[str, str]]]] = {}
     for name in names:
-        words = tuple(re.split(r'[/.]', name.strip('/')))
-        for path, (kind, field) in PATHS.items():
-            topic = '/' + '/'.join(words[:-len(path) - 1])
-            if words[-len(path) - 1:-1] != path or len(topic) < 2:
-                continue
-            before, fields = out.setdefault(topic, (kind, {}))
-            if before != kind:
-                raise RecordingError(f'{topic} is of two types', found=(before, kind),
-                                     do='name one topic for each')
-            fields.setdefault(field, {})[words[-1]] = name
+        *words, axis = re.split(r'[/.]', name.strip('/'))
+        # The longest: an orientation of an Imu is not that of a pose.
+        for path in sorted(PATHS, key=len, reverse=True):
+            if tuple(words[-len(path):]) == path and len(words) > len(path):
+                break
+        else:
+            continue
+        (kind, field), topic = PATHS[path], '/' + '/'.join(words[:-len(path)])
+        before, fields = out.setdefault(topic, (kind, {}))
+        if before != kind:
+            raise RecordingError(f'{topic} is of two types', found=(before, kind),
+                                 do='name one topic for each')
+        fields.setdefault(field, {})[axis] = name
     return out
 
 

@@ -1,8 +1,6 @@
 """Descriptions of rigs: YAML read with messages that name what is wrong, and written back."""
 
-from copy import deepcopy
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -24,7 +22,7 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 
     text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
     """
-    data = deepcopy(_content(text))
+    data = yaml_content(text, 'the description')
     if not isinstance(data, dict):
         raise RobotModelError('the description is neither a URDF nor a YAML mapping',
                               found=repr(text[:40]))
@@ -32,12 +30,6 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
         if key not in known:
             raise ConfigError('unknown key in the description', found=key, exists=known)
     return data
-
-
-@lru_cache(4)
-def _content(text):
-    """Return what the text holds: each recording asks for it, and reading YAML takes long."""
-    return yaml_content(text, 'the description')
 
 
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
@@ -151,7 +143,7 @@ def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> s
 
 def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
     """Return the YAML text with ``inertial`` of ``links`` {link: (10,)} set."""
-    section, = (key for key in BODIES if key in _content(text))
+    section, = (key for key in BODIES if key in yaml_content(text, 'the description'))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})
     return text

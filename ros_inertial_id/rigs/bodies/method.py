@@ -235,7 +235,7 @@ class _Thinned:
 def _solved(rows, changes, sd):
     """Return x (k,) of [A | y] (N, m, k + 1) without what noise changes, and without stretches."""
     rows, changes = rows / sd[:, None], changes / sd[:, None]
-    size = np.sqrt((rows ** 2).sum((0, 1)))
+    size = np.sqrt((rows ** 2).sum((0, 1)) + (changes ** 2).sum((0, 1)))
     size[size == 0.0] = size[-1] = 1.0
 
     def gram(part):

@@ -84,12 +84,11 @@ class BodiesObservation:
 
     def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
         """Yield (training state, the same with all noise once more, times it counts)."""
-        if len(self.kernel) < 3:
-            return
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
         rng = np.random.default_rng(1)
         other = replace(self, motion=self.noisy(np.random.default_rng(0)), wrenches=tuple(
-            noise_again(series, self.clock, self.kernel, rng) for series in self.wrenches))
+            noise_again(series, self.clock, beyond_motion(self.clock, self.kernel), rng)
+            for series in self.wrenches))
         for state, moved in zip(self.states(training=True), other.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
@@ -107,6 +106,16 @@ class BodiesObservation:
         raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
         smooth = signals.smooth(raw, self.kernel) if raw.size else raw
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
+
+
+def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
+    """
+    Return the low-pass beyond which a motion on a ``clock`` is noise.
+
+    kernel : (2 h + 1,) of the motion; that which leaves all of it tells nothing from noise
+    """
+    return kernel if len(kernel) > 1 else signals.zero_phase_kernel(
+        clock.period, signals.HIGHEST / clock.period)
 
 
 def clock_and_filter(clock: signals.Clock, topic: str, options: Any,

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
 from .sensor import force_sign, sensor_turn
-from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filter, doubt,
-                                  marker_doubts)
+from ..bodies.observation import (BodiesObservation, BodiesState, beyond_motion,
+                                  clock_and_filter, doubt, marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
@@ -65,7 +65,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         return lambda t: states(t, low_pass, gravity, series)
 
     def noisy(rng):
-        return motion([noise_again(s, clock, kernel, rng) for s in measured], kernel)
+        beyond = beyond_motion(clock, kernel)
+        return motion([noise_again(s, clock, beyond, rng) for s in measured], kernel)
 
     out = BodiesObservation(clock, kernel, motion(measured, kernel), tuple(wrenches), summary,
                             lambda low_pass: motion(measured, low_pass), noisy)

@@ -328,7 +328,7 @@ def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
     import_log(log, 'bodies: {}', tmp_path / 'bag')
     recording = read_bag(tmp_path / 'bag')
     pose, accel = recording.channels['/b'], recording.channels['/a']
-    assert recording.robot_description == 'bodies: {}'
+    assert set(recording.channels) == {'/a', '/b'} and recording.robot_description == 'bodies: {}'
     assert pose.stamp_ns.tolist() == [1_500_000_000, 2_500_000_000]
     assert pose.fields['position'][0].tolist() == [1, 2, 3]
     assert accel.stamp_ns.tolist() == [2_250_000_000]

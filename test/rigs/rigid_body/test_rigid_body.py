@@ -267,8 +267,12 @@ def _about_all(t):
         + 0.3 * np.cos(4.4 * t), 1.2 * np.sin(1.6 * t)], axis=1))
 
 
-def _recorded_body(seed, pi, attitude, sensor=Rotation.identity()):
-    """Return the Recording of a body with parameters pi (10,) behind a turned ``sensor``."""
+def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
+    """
+    Return the Recording of a body with parameters pi (10,) behind a turned ``sensor``.
+
+    rates : noise of recorded angular velocity, linear and angular acceleration, none by default
+    """
     def rate(t):
         return (attitude(t - 1e-5).inv() * attitude(t + 1e-5)).as_rotvec() / 2e-5
 
@@ -282,13 +286,30 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity()):
     torque = np.cross(pi[1:4], acc) + alpha @ inertia + np.cross(omega, omega @ inertia)
     force, torque = sensor.inv().apply(force), sensor.inv().apply(torque)
     quaternion = (R * Rotation.from_rotvec(2e-3 * rng.standard_normal((len(t), 3)))).as_quat()
-    stamps, noise = np.round(t * 1e9).astype(np.int64), rng.standard_normal((3, len(t), 3))
+    stamps, noise = np.round(t * 1e9).astype(np.int64), rng.standard_normal((6, len(t), 3))
+    made = [('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0],
+                                   'orientation_xyzw': quaternion}),
+            ('/w', 'WrenchStamped', {'force': force + 0.2 * noise[1],
+                                     'torque': torque + 0.01 * noise[2]})]
+    if rates:
+        acc = acc - R.inv().apply([0.0, 0.0, 9.81])
+        omega, acc, alpha = (x + sd * n for x, sd, n in zip((omega, acc, alpha), rates, noise[3:]))
+        made += [('/v', 'TwistStamped', {'angular_velocity': omega}),
+                 ('/a', 'AccelStamped', {'linear_acceleration': acc,
+                                         'angular_acceleration': alpha})]
+    more = ', twist: /v, accel: /a' * bool(rates)
     return Recording({topic: Channel(topic, f'geometry_msgs/msg/{kind}', stamps, stamps.copy(),
-                                     fields, ()) for topic, kind, fields in (
-        ('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0], 'orientation_xyzw': quaternion}),
-        ('/w', 'WrenchStamped', {'force': force + 0.2 * noise[1],
-                                 'torque': torque + 0.01 * noise[2]}))},
-        'bodies: {b: {pose: /p}}\nwrenches: {/w: {acts_on: b}}', 'upright', {'path': 'by hand'})
+                                     fields, ()) for topic, kind, fields in made},
+                     f'bodies: {{b: {{pose: /p{more}}}}}\nwrenches: {{/w: {{acts_on: b}}}}',
+                     'upright', {'path': 'by hand'})
+
+
+def test_noise_of_recorded_accelerations_does_not_shrink_what_they_multiply():
+    """Least squares alone is off by up to ten standard errors."""
+    made = _recorded_body(0, BODY, _about_all, rates=(0.025, 0.25, 1.0))
+    model = identify([made], OPTIONS, method='rigid_body').model
+    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    assert len(z) == 10 and np.abs(z).max() < 3.5
 
 
 def test_noise_of_the_attitude_does_not_show_inertias_of_axes_that_nothing_turns():
