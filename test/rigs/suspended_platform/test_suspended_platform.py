@@ -106,7 +106,7 @@ def _moved(platform, v):
     K = np.array(platform['stiffness'])
     K[np.triu_indices(6)] += v[10:31]
     K = np.triu(K) + np.triu(K, 1).T
-    damping = np.array(platform['damping']) + np.diag(v[31:37])
+    damping = platform['damping'] + v[31:37]
     return {**platform, 'stiffness': K.tolist(), 'damping': damping.tolist(),
             'inertial': (np.array(platform['inertial']) + v[:10]).tolist(),
             'preload': (np.array(platform['preload']) + v[37:]).tolist()}
