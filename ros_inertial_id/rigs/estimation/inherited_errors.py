@@ -28,7 +28,6 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
 
     data : Dataset of a method that is Calibrated
     """
-    method = data.method
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
     shared, own = ([o.motion.erring(of) for o in data.observations] for of in (True, False))
