@@ -1,9 +1,10 @@
 """
 The quaternion method (Cheng, Bi, Yuan 2022) by the command line on bags, for published.py.
 
-Six cylinders in the paper's motion (2 s, 30 deg/s^2), written by Newton and Euler alone as a bag
-of poses and wrenches at 1 kHz, rounded to seven significant digits as printed there, identified by
-``inertial-id identify`` with principal unknowns.  The seed turns the base.
+Six cylinders in the paper's motion (2 s, 30 deg/s^2), written by Newton and Euler alone as a bag,
+rounded to seven significant digits as printed there, identified by ``inertial-id identify`` with
+principal unknowns.  The seed turns the base.  Recorded are, as there, poses, wrenches, rates and
+accelerations in 100 steps; or poses and wrenches alone, which are differentiated.
 """
 
 from bag_identification import identified_bags
@@ -14,13 +15,13 @@ import yaml
 
 from ros_inertial_id.measurement.recording import Channel, Recording
 
-RATE, LONGEST = 1000.0, 2.0
+RATE, LONGEST = 50.0, 2.0
 BODIES = [f'b{k}' for k in range(1, 7)]
 TRUE = np.concatenate([[m, m, m, a, b, b] for m, a, b in zip(chain.MASS, chain.J11, chain.J22)])
 NAMES = [f'{n}{k}' for k in range(1, 7) for n in ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')]
 OPTIONS = {
     'unknowns': 'principal', 'sensor_bias': False, 'mass': 1e4, 'size': 1.0, 'mounting': 'upright',
-    'gravity_magnitude': chain.GRAVITY, 'wrench_of': 'on_body', 'decimate': 1, 'cutoff': 40.0}
+    'gravity_magnitude': chain.GRAVITY, 'wrench_of': 'on_body'}
 
 
 def rounded(x, digits=7):
@@ -29,18 +30,24 @@ def rounded(x, digits=7):
     return np.round(x * size) / size
 
 
-def recording(seed):
+def recording(seed, rate=RATE, rates=True):
     """Return the Recording of the paper's motion, its base turned by a random angle."""
-    rng, t = np.random.default_rng(seed), np.arange(0.0, LONGEST, 1.0 / RATE)
+    rng, t = np.random.default_rng(seed), np.arange(1, round(LONGEST * rate) + 1) / rate
     base = Rotation.from_euler('z', rng.uniform(-np.pi, np.pi))
-    channels = {}
-    for name, (p, q, _, _, _, load) in zip(BODIES, chain.samples(t)):
+    made = []
+    for name, (p, q, omega, alpha, acc, load) in zip(BODIES, chain.samples(t)):
         turn = base * Rotation.from_quat(q)
-        channels[f'/{name}'] = channel(f'/{name}', 'geometry_msgs/msg/PoseStamped', t, {
-            'position': base.apply(p), 'orientation_xyzw': turn.as_quat()})
-        channels[f'/f{name}'] = channel(f'/f{name}', 'geometry_msgs/msg/WrenchStamped', t, {
-            'force': base.apply(load[:, :3]), 'torque': base.apply(load[:, 3:])})
-    return Recording(channels, '', 'upright', {'path': 'Newton and Euler'})
+        made += [(f'/{name}', 'PoseStamped', {
+            'position': base.apply(p), 'orientation_xyzw': turn.as_quat()}),
+            (f'/f{name}', 'WrenchStamped', {
+                'force': base.apply(load[:, :3]), 'torque': base.apply(load[:, 3:])})]
+        if rates:
+            made += [(f'/v{name}', 'TwistStamped', {'angular_velocity': turn.apply(omega)}),
+                     (f'/a{name}', 'AccelStamped', {'linear_acceleration': base.apply(acc),
+                                                    'angular_acceleration': turn.apply(alpha)})]
+    return Recording({topic: channel(topic, f'geometry_msgs/msg/{kind}', t, fields)
+                      for topic, kind, fields in made}, '', 'upright',
+                     {'path': 'Newton and Euler'})
 
 
 def channel(topic, kind, t, fields):
@@ -50,18 +57,20 @@ def channel(topic, kind, t, fields):
                    {name: rounded(values) for name, values in fields.items()})
 
 
-def description():
+def description(rates=True):
     """Return the YAML of the chain, a wrench on both sides of every cylinder."""
     return yaml.safe_dump({
-        'bodies': {n: {'pose': f'/{n}'} for n in BODIES},
+        'bodies': {n: {'pose': f'/{n}', **({'twist': f'/v{n}', 'accel': f'/a{n}',
+                                            'axes': 'world'} if rates else {})} for n in BODIES},
         'wrenches': {f'/f{n}': {'acts_on': n, 'from': BODIES[k - 1] if k else '', 'axes': 'world',
                                 'point': [float(-chain.LENGTH[k] / 2), 0.0, 0.0]}
                      for k, n in enumerate(BODIES)}}, sort_keys=False)
 
 
-def identified(made):
+def identified(made, rates=True, **options):
     """Return (values (36,), standard errors) of the command line, NaN where not determined."""
-    model, verdict = identified_bags([made], description(), {'rigid_body': OPTIONS})
+    model, verdict = identified_bags([made], description(rates),
+                                     {'rigid_body': {**OPTIONS, **options}})
     if model is None:
         raise SystemExit(verdict['reasons'])
     found = {e['name']: e for e in model['base']}

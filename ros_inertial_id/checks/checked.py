@@ -15,7 +15,7 @@ import numpy as np
 
 from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
-from .thresholds import CONTACT_MARGIN
+from .thresholds import CONTACT_MARGIN, ROUNDED
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
@@ -163,7 +163,9 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     """
     torque, residual, noise = checkup.torque, _residual(fit, checkup), checkup.noise
     if not torque:  # of methods without model checks the numbers of the model are all there is
-        torque, residual, noise = fit['measured_rms'], fit['rms'], {}
+        rounding = ROUNDED * max(fit['measured_rms'].values(), default=0.0)
+        torque = {row: rms for row, rms in fit['measured_rms'].items() if rms > rounding}
+        residual, noise = fit['rms'], {}
     if not any(torque.values()):  # rows that say zero have no torque to compare with
         return verdict_entry(checkup.verdict, checkup.joints)
     fitted = Judged(residual, torque, where, noise)

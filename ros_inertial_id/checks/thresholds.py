@@ -10,6 +10,7 @@ FIFTH = 0.2     # more is left: the numbers are usable, not good
 TENTH = 0.1     # more is left and systematic: something that the model of the joint lacks
 SYSTEMATIC = 0.0125  # of all torques: another motion may show four times as much, 5 %
 BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sensor explains it
+ROUNDED = 1e-6  # of the largest of other rows: what a row that measures less says is rounding
 WORSE = 1.3     # times what the description alone leaves, whose friction is fitted as well
 
 # Findings

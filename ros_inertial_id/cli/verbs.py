@@ -40,7 +40,8 @@ def import_(options: Any) -> None:
              *(f'  {what}: {", ".join(names)}' for what, names in understood.items())]
     show(options, {'bag': str(options.out), 'messages': channels, 'columns': understood},
          printable('\n'.join(lines)))
-    if not any('effort' in channel.fields for channel in recording.channels.values()):
+    if '/joint_states' in channels and not any(
+            'effort' in channel.fields for channel in recording.channels.values()):
         raise RecordingError('no efforts were understood in the log',
                              expected='torques or currents, which identification needs',
                              do='name their columns: --columns "tau_*=*_moment"')

@@ -1,9 +1,11 @@
 """
 MJCF: the description of a mechanism for MuJoCo, read by pinocchio.
 
-Pinocchio's model becomes a tree, ``<connect>`` and ``<weld>`` its closures, joints of actuators
-those with a measured torque.  Damping, friction loss and armature become friction laws, each with
-the value that stands there as its prior, as uncertain as it is large.
+Pinocchio's model becomes a tree, ``<connect>``, ``<weld>`` and linear equalities of joints its
+closures, joints of actuators those with a measured torque.  A motor on a fixed tendon is a
+coupling of the tendon's coefficients: it is as long and pulls as the tendon.  Damping, friction
+loss and armature become friction laws, each with the value that stands there as its prior, as
+uncertain as it is large.
 
 Pinocchio takes the first body of the world for the base, and passes over what it does not know.
 So it is given a text in which that body is the world and everything has a name; what it would read
@@ -31,9 +33,9 @@ MISREAD = {'axisangle': 'give a quat', 'eulerseq': 'give quats', 'settotalmass':
            'balanceinertia': 'correct the inertias'}  # attributes
 BY_CLASS = {'mass', 'pos', 'quat', 'euler', 'xyaxes', 'zaxis'}  # of shapes, not read in a default
 LEFT_OUT = {
-    'equality/joint': 'closures: coupling J K RATIO, beside all others of the file',
+    'equality/joint': 'locked_joints:, where it holds one joint',
     'equality/tendon': 'closures: coupling J K RATIO L RATIO, beside all others of the file',
-    'actuator/*[@tendon]': 'actuated:, or a coupling of a motor that is not drawn',
+    'actuator/*[@tendon]': 'a coupling of a motor that is not drawn',
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST'}  # elements, and options that say the same
 _logger = logging.getLogger(__name__)
@@ -55,8 +57,9 @@ def mjcf_description(path: str | Path) -> str:
     for kind, constraints in zip(('point', 'weld'), closures):
         for constraint in constraints:
             _say_closure(tree, kind, constraint, links)
+    motors = dict.fromkeys(a.get('joint') for a in root.iterfind('actuator/*[@joint]'))
+    motors.update(dict.fromkeys(_say_couplings(model, tree, root)))
     if 'closures' in tree.options:
-        motors = dict.fromkeys(a.get('joint') for a in root.iterfind('actuator/*[@joint]'))
         tree.say('independent', *motors)
         tree.say('actuated', *motors)
         _say_friction(model, tree)
@@ -89,6 +92,8 @@ def _readable(path):
         base.append(body)
     for what, do in LEFT_OUT.items():
         for element in root.iterfind(what):
+            if _ratios(root, element):
+                continue
             _logger.warning('%s of the MJCF is left out; where it matters, say it by %s',
                             _words(element), do)
     return root
@@ -199,6 +204,42 @@ def _say_closure(tree, kind, constraint, links):
         tree.point(f'loop{number}_{letter}', links[joint], place.homogeneous)
         for letter, joint, place in (('a', constraint.joint1_id, constraint.joint1_placement),
                                      ('b', constraint.joint2_id, constraint.joint2_placement)))]))
+
+
+def _ratios(root, element):
+    """Return {joint: ratio} of a linear equality of joints, or of a motor on a fixed tendon."""
+    if element.get('joint2'):
+        _, ratio, *others = _polynomial(element)
+        return {} if any(others) else {element.get('joint2'): ratio}
+    tendon = root.find(f'tendon/fixed[@name="{element.get("tendon")}"]')
+    return {part.get('joint'): float(part.get('coef')) for part in tendon or ()}
+
+
+def _polynomial(element):
+    """Return the coefficients (5,) of an equality of two joints, about their references."""
+    given = [float(x) for x in element.get('polycoef', '').split()]
+    return given + [0.0, 1.0, 0.0, 0.0, 0.0][len(given):]
+
+
+def _say_couplings(model, tree, root):
+    """Say what couples joints to one another and to motors; return the names of these."""
+    places = {name: joint.idx_q for name, joint in zip(model.names[1:], model.joints[1:])}
+    zero, motors = _configurations(model)['qpos0'], []
+    for element in (*root.iterfind('equality/joint'), *root.iterfind('actuator/*[@tendon]')):
+        ratios, offset, name = _ratios(root, element), 0.0, element.get('joint1')
+        if not ratios:
+            continue
+        if name:
+            offset = _polynomial(element)[0] + zero[places[name]] - sum(
+                ratio * zero[places[joint]] for joint, ratio in ratios.items())
+        else:  # a motor of its own name, unless a joint has it
+            name = next(n for n in (element.get('name'), element.get('tendon'),
+                                    f'{element.get("tendon")}_motor') if n and n not in places)
+            motors.append(name)
+        words = [f'{joint} {ratio:.15g}' for joint, ratio in ratios.items()]
+        words += [f'{offset:.15g}'] if offset else []
+        tree.say('closures', ' '.join(['coupling', name, *words]))
+    return motors
 
 
 def _say_friction(model, tree):

@@ -21,6 +21,7 @@ from ..errors import ConfigError, RobotModelError
 from ..options import option
 
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
+RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not a tilt
 
 
 @dataclass(frozen=True)
@@ -296,6 +297,7 @@ def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
     ``upright``; ``rpy R P Y`` of the base in the world [rad]; ``gravity X Y Z`` [m/s^2];
     ``rho_phi RHO PHI`` [rad] (Troebinger et al., Eq. 3: upright is rho = pi); ``imu``: the
     direction that a base IMU at rest measured (``imu_gravity``), whose scale may be wrong.
+    Angles are those of ``right_angles``.
     magnitude : of gravity where the words give its direction alone [m/s^2]
     ConfigError for other words.
     """
@@ -311,11 +313,11 @@ def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
         raise ConfigError('mounting', found=repr(mounting), exists=(
             'upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'))
     if kind == 'rpy':
-        return pin.rpy.rpyToMatrix(*numbers).T @ [0.0, 0.0, -magnitude]
+        return pin.rpy.rpyToMatrix(*right_angles(numbers)).T @ [0.0, 0.0, -magnitude]
     if kind == 'gravity':
         return np.array(numbers)
     if kind == 'rho_phi':
-        rho, phi = numbers
+        rho, phi = right_angles(numbers)
         return magnitude * np.array([np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi),
                                      np.cos(rho)])
     if kind == 'imu':
@@ -325,6 +327,23 @@ def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
                               do='record it, or give the mounting as rpy or gravity')
         return magnitude * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
     return np.array([0.0, 0.0, -magnitude])
+
+
+def right_angles(angles: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Return ``angles`` [rad], multiples of 90 degrees for those that are rounded ones."""
+    exact = np.pi / 2 * np.round(np.asarray(angles) / (np.pi / 2))
+    return np.where(np.abs(angles - exact) < RIGHT_ANGLE, exact, angles)
+
+
+def rounded_mounting(mounting: str) -> str:
+    """Return in which degrees ``right_angles`` reads a ``mounting``, '' where as it stands."""
+    kind, *words = str(mounting).replace(',', ' ').split() or ['']
+    if kind not in ('rpy', 'rho_phi'):
+        return ''
+    given = np.array(words, dtype=float)
+    taken = right_angles(given)
+    degrees = ' '.join(f'{x:.6g}' for x in np.degrees(taken))
+    return '' if np.allclose(taken, given, atol=1e-9, rtol=0.0) else f'{kind} {degrees} degrees'
 
 
 def world_alone() -> Any:

@@ -19,7 +19,8 @@ from .feedforward import feedforward_error, FeedforwardError
 from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
-from .problem import check_postures, design_parameters, DesignOptions, motion_problem, RATE
+from .problem import (check_postures, design_parameters, DesignOptions, motion_problem, RATE,
+                      refuse_loops)
 from .search import HANDING_OVER, search
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
@@ -27,7 +28,7 @@ from ..errors import MotionError
 from ..identification.files import read_text
 from ..identification.identified_model import IdentifiedModel
 from ..methods import METHODS
-from ..options import check_ranges, DESIGN, options_from, read_blocks
+from ..options import check_ranges, described_blocks, DESIGN, options_from, read_blocks
 
 SAMPLES = 50  # of a period that the search looks at; the result is checked on more
 PROCESSES = 4  # that search, at most
@@ -36,8 +37,13 @@ __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_desig
 
 
 def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> DesignOptions:
-    """Return the DesignOptions of the block design of a YAML file, '' for none, changed."""
+    """
+    Return the DesignOptions of the block design of a YAML file ``path``, '' for none, changed.
+
+    MotionError for a file that closes loops.
+    """
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
     return options_from(DesignOptions, values, path or 'the options')
 
@@ -131,11 +137,14 @@ def design(robot: RobotModel, options: DesignOptions,
 
     progress : called a few times per second; stop : called as often, true ends the search, as
     Ctrl-C does.  The best feasible motion so far is kept.
-    Raises MotionError when a limit is missing or no motion keeps all of them.
+    Raises MotionError when a limit is missing, no motion keeps all of them, or loops are closed.
     """
     check_ranges(options)
+    refuse_loops(described_blocks(robot.urdf))
     model = (IdentifiedModel.from_yaml(read_text(options.model), options.model)
              if options.model else None)
+    if model:
+        refuse_loops({model.method: model.options})
     known = information_of(model, design_parameters(robot, options)) if model else None
     found = _searched(robot, options, progress, stop, known)
     if not model:

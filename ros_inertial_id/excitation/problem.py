@@ -5,7 +5,9 @@ Base columns of the mounting(s), limits, end effector, collision shapes; what ca
 for is refused here, with words.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptio
 from ..errors import MotionError
 from ..estimation.base_parameters import BaseParameters
 from ..identification.prepare.mounting import structural_base
+from ..methods import methods_of
+from ..methods.capabilities import ClosedLoops
 from ..methods.serial_arm import SerialArm
 from ..options import option
 
@@ -97,6 +101,22 @@ class DesignOptions(RobotOptions):
     obstacles: tuple[str, ...] = option(
         (), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, sphere X Y Z R, '
         'cylinder X Y Z R LENGTH (upright)')
+
+
+def refuse_loops(blocks: Mapping[str, Any]) -> None:
+    """
+    Raise MotionError where configuration ``blocks`` {method: options} close the loops of a tree.
+
+    Its passive joints follow from the others: a motion made for all of them breaks the mechanism.
+    """
+    for name in methods_of(ClosedLoops):
+        closures = (blocks.get(name) or {}).get('closures')
+        if closures:
+            raise MotionError(
+                'motions of mechanisms with loops are neither designed nor played',
+                expected='an arm, whose joints move each by itself', found=closures,
+                do='move the driven joints with your own program, by a sum of three to five sines '
+                   'each: see "What to record" in doc/closed_loop.md')
 
 
 def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:

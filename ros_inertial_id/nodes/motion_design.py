@@ -14,8 +14,9 @@ from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, Ro
 from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design, Progress
 from ..excitation.limits import kinematic_limits, Limits
+from ..excitation.problem import refuse_loops
 from ..excitation.shapes import obstacle_shape
-from ..options import option
+from ..options import described_blocks, option
 from ..report.design_files import write_design
 
 PREFIX = 'design.'
@@ -71,7 +72,8 @@ def design_options(node: Node) -> DesignOptions:
 
 
 def robot_of(urdf: str, options: DesignOptions) -> tuple[RobotModel, CollisionShapes, Limits]:
-    """Return robot, its shapes and limits of the text ``urdf`` as ``options`` say."""
+    """Return robot, its shapes and limits of the text ``urdf`` as ``options`` say; no loops."""
+    refuse_loops(described_blocks(urdf))
     gravity = gravity_from_mounting(options.mounting or 'upright',
                                     magnitude=options.gravity_magnitude)
     robot = robot_from_options(urdf, options, gravity)

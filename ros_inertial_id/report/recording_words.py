@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.finding import Finding
-from ..dynamics.robot_model import RobotModel
+from ..dynamics.robot_model import RIGHT_ANGLE, RobotModel, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -26,14 +26,6 @@ def force_unit(robot: Any) -> str:
     """Return the unit of what is measured on a ``robot``, over all row groups."""
     turning = isinstance(robot, RobotModel) and not any(robot.prismatic)
     return 'N m' if turning else 'N m or N'
-
-
-def gravity_used(model: IdentifiedModel) -> list[list[float]]:
-    """Return gravity (3,) [m/s^2] in the base: as each recording showed it, else as given."""
-    given = model.mounting['gravity_base']
-    found = [seen['gravity']['direction'] for seen in model.preprocessing if seen.get('gravity')]
-    return [[float(np.linalg.norm(given[0])) * x for x in direction]
-            for direction in found] or given
 
 
 def unit_of(robot: Any, name: str) -> str:
@@ -90,6 +82,11 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
         yield f'Recording not used: {path}: {why}'
     if len(unused) > LISTED:
         yield f'{len(unused) - LISTED} more recordings not used, see provenance of the model file.'
+    given = model.options.get('mounting')
+    for words in dict.fromkeys([given] if given else model.mounting['text']):
+        if rounded_mounting(words):
+            yield (f'The mounting "{words}" is read as {rounded_mounting(words)}: an angle within '
+                   f'{RIGHT_ANGLE:g} rad of a right one is that.')
     several = len(model.preprocessing) > 1
     for entry in model.statistics.get('checks') or ():
         finding = Finding(**entry)
@@ -132,16 +129,7 @@ def _of_imus(seen: Any) -> Iterator[str]:
 
 
 def _of_sensors(seen: Any) -> Iterator[str]:
-    for topic, drift in (seen.get('sensor_drift') or {}).items():
-        yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
-               f'{max(drift[:3]):.2g} N and {max(drift[3:]):.2g} N m; this was corrected')
     for topic, note in (seen.get('sensor_turned') or {}).items():
         x, y, z = note['turn_deg']
         yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
                'degrees about its x, y, z axes; this was estimated from the motion and corrected')
-    for entry in seen.get('not_still') or ():
-        yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
-               f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms)")
-    for start, end in seen.get('impacts') or ():
-        yield (f'Impact from {start:.2f} to {end:.2f} s: the residual jumps as in no free '
-               'vibration (a stop, a hand, a slipping bolt)')

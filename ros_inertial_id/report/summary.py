@@ -5,7 +5,6 @@ from typing import Any
 
 from .knowledge import ratio
 from .links import links_of
-from .recording_words import gravity_used
 from .tables import friction_table, uses_table
 from .uses import uses_of
 from .words import chapters, verdict
@@ -33,7 +32,7 @@ def summary(model: IdentifiedModel) -> str:
 
 def _head(model: IdentifiedModel) -> list[str]:
     s, first = model.statistics, model.preprocessing[0]
-    gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in gravity_used(model))
+    gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base'])
     bags = len(model.preprocessing)
     signal = [f'{first["rate"]:.4g} Hz'] if first.get('rate') else []
     signal += [f'low-pass {first["cutoff"]:.3g} Hz', f'{first["velocity"]} velocity']

@@ -7,7 +7,7 @@ from typing import Any
 from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, percent, significant, typeset,
                         with_error)
 from .links import Link, UNITS as LINK_UNITS
-from .recording_words import gravity_used, unit_of
+from .recording_words import unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
 from ..checks.finding import odds
@@ -18,7 +18,7 @@ from ..identification.settings import options_class
 # Units of what an observation says of its signals.
 UNITS = {
     **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
-    **dict.fromkeys(('duration', 'gaps_at', 'impacts', 'time_offset', 'time_offset_found',
+    **dict.fromkeys(('duration', 'gaps_at', 'time_offset', 'time_offset_found',
                      'time_offset_error', 'torque_clock_offset',
                      'torque_clock_offset_error'), 's'),
     'marker_rms': 'm', 'marker_deviation': 'rad or m',
@@ -274,7 +274,7 @@ def settings_table(model: IdentifiedModel) -> Table:
              f"{len(model.robot['joints'])} joints")]
     rows += [(f"gravity in {model.robot['base_link']}",
               f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²")
-             for gravity in gravity_used(model)]
+             for gravity in model.mounting['gravity_base']]
     rows += [('mounting as recorded', ', '.join(words or 'not given'
                                                 for words in model.mounting['text']))]
     rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()]

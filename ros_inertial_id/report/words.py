@@ -15,6 +15,7 @@ from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..checks.thresholds import HALF
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
+from ..methods import DEFAULT_METHOD
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
@@ -306,9 +307,11 @@ def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]
                    f'{_colon(reached(model, quantities))}.')
     mixed = sum(k.inflation > CORRELATED for k in poor)
     if mixed > MANY * len(poor):
+        arm = model.method == DEFAULT_METHOD  # motions of others are not designed
         yield (f'{mixed} parameters are strongly correlated (condition number '
-               f"{ratio(model.statistics['condition_number'])}); a designed motion separates "
-               'them: inertial-id design --model.')
+               f"{ratio(model.statistics['condition_number'])}); " + (
+                   'a designed motion separates them: inertial-id design --model.' if arm else
+                   'moving everything at once, at several frequencies, separates them.'))
 
 
 def _mounting(model: IdentifiedModel, few: Any) -> Iterator[str]:

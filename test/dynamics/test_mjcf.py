@@ -14,7 +14,9 @@ from ros_inertial_id.errors import ConfigError, RobotModelError
 from ros_inertial_id.identification.files import read_description
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.methods import METHODS
 from ros_inertial_id.options import described_blocks
+from ros_inertial_id.rigs.closed_loop.state import projected_rows
 
 BODY = '<inertial pos="{}" mass="{}" diaginertia="{}"/>'
 FOUR_BAR = f'''<mujoco model="four_bar"><worldbody>
@@ -190,17 +192,62 @@ def test_what_pinocchio_would_misread_is_refused(tmp_path, old, new, words):
 
 
 @pytest.mark.parametrize('line, words', [
-    ('<equality><joint joint1="crank" joint2="rocker"/></equality>', 'coupling J K RATIO'),
+    ('<equality><joint joint1="crank"/></equality>', 'locked_joints:'),
+    ('<equality><joint joint1="crank" joint2="rocker" polycoef="0 1 2"/></equality>',
+     'locked_joints:'),
     ('<tendon><fixed name="t" stiffness="3"><joint joint="crank" coef="1"/></fixed></tendon>',
      'springs: between'),
-    ('<tendon><fixed name="t"><joint joint="crank" coef="1"/></fixed></tendon>'
-     '<actuator><motor tendon="t"/></actuator>', 'actuated:'),
+    ('<tendon><spatial name="t"><site site="s"/><site site="e"/></spatial></tendon>'
+     '<actuator><motor tendon="t"/></actuator>', 'a coupling of a motor'),
     ('<default><joint stiffness="2"/></default>', 'springs: joint J REST')])
 def test_what_is_left_out_is_said_with_the_option_for_it(tmp_path, caplog, line, words):
     text = FOUR_BAR.replace('</mujoco>', line + '</mujoco>')
+    text = text.replace('<body name="rocker"', '<site name="s"/><site name="e" pos="1 0 0"/>'
+                        '<body name="rocker"')
     mujoco.MjModel.from_xml_string(text)
     urdf = mjcf_description(written(tmp_path, text))
     assert words in caplog.text and options_of(urdf)['closures'] == ['point loop1_a loop1_b']
+
+
+WRIST = f'''<mujoco><compiler angle="radian"/><worldbody>
+<body name="a">{BODY.format('0.1 0 0.02', 1, '0.01 0.02 0.02')}<joint name="a" axis="0 1 0"/>
+<body name="b" pos="0.2 0 0">{BODY.format('0.1 0.02 0', 1, '0.01 0.02 0.02')}
+ <joint name="b" axis="0 0 1"/>
+<body name="c" pos="0.2 0 0">{BODY.format('0.05 0 0', 0.3, '0.001 0.002 0.002')}
+ <joint name="c" axis="0 0 1" ref="0.3"/></body></body></body></worldbody>
+<equality><joint joint1="c" joint2="b" polycoef="0.1 -0.5"/></equality>
+<tendon><fixed name="sum"><joint joint="a" coef="0.5"/><joint joint="b" coef="2"/></fixed>
+<fixed name="less"><joint joint="a" coef="1"/><joint joint="b" coef="-1.5"/></fixed></tendon>
+<actuator><motor name="left" tendon="sum"/><motor tendon="less"/></actuator></mujoco>'''
+
+
+def test_motors_on_fixed_tendons_are_couplings_of_its_coefficients(tmp_path):
+    """Forces of the tendons by MuJoCo's moment arms; the equality holds where it measures none."""
+    urdf = mjcf_description(written(tmp_path, WRIST))
+    method, options = load_options('', '', {}, urdf)
+    assert options.closures == ('coupling c b -0.5 0.4', 'coupling left a 0.5 b 2',
+                                'coupling less a 1 b -1.5')
+    assert options.independent == options.actuated == ('left', 'less')
+    mechanism = METHODS[method].build(urdf, options, np.array([0.0, 0.0, -9.81]))
+    model = mujoco.MjModel.from_xml_string(WRIST)
+    data = mujoco.MjData(model)
+    data.qpos[:2], data.qvel[:2], data.qacc[:2] = (0.4, -0.7), (0.3, 0.9), (2.0, -1.0)
+    data.qpos[2], data.qvel[2], data.qacc[2] = 0.4 - 0.5 * -0.7, -0.5 * 0.9, -0.5 * -1.0
+    q, v, a = data.qpos.copy(), data.qvel.copy(), data.qacc.copy()
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.efc_pos[data.efc_type == 0], 0.0, atol=1e-12)
+    moment = np.zeros((2, 3))
+    mujoco.mju_sparse2dense(moment, data.actuator_moment, data.moment_rownnz,
+                            data.moment_rowadr, data.moment_colind)
+    model.opt.disableflags, data.qacc[:] = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT), a
+    mujoco.mj_inverse(model, data)
+    ways = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -0.5]])  # of a and b, c following
+    force = np.linalg.solve((moment @ ways.T).T, ways @ data.qfrc_inverse)
+    state = METHODS[method].state_of(mechanism, *(np.tile(moment @ x, (1, 1)) for x in (q, v, a)))
+    np.testing.assert_allclose(state.q[0, :3], q, atol=1e-12)
+    rows = projected_rows(mechanism, state)
+    pi = [p.nominal for p in METHODS[method].parameters(mechanism, options)]
+    np.testing.assert_allclose(rows[:, :len(pi), 0] @ pi, force, rtol=1e-9)
 
 
 def test_floating_base_is_mounted_where_it_is(tmp_path, caplog):

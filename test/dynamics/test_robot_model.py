@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.dynamics.robot_model import (gravity_from_mounting, load_robot_model,
                                                   robot_from_options, RobotOptions,
-                                                  STANDARD_GRAVITY)
+                                                  rounded_mounting, STANDARD_GRAVITY)
 from ros_inertial_id.errors import ConfigError, RobotModelError
 
 ARM3 = mujoco_arm.description('arm3')
@@ -83,6 +83,22 @@ def test_an_imu_gives_the_direction_and_not_the_magnitude():
 def test_mountings_that_mean_nothing_are_refused_with_those_that_do(mounting):
     with pytest.raises(ConfigError, match='mounting.*there is: upright, rpy R P Y'):
         gravity_from_mounting(mounting)
+
+
+@pytest.mark.parametrize('mounting, gravity', [
+    ('rpy 3.1416 0 0', (0, 0, 9.81)), ('rpy 0 1.5708 0', (9.81, 0, 0)),
+    ('rpy 1.5708 0 -3.14159', (0, -9.81, 0)), ('rho_phi 1.5708 3.1416', (-9.81, 0, 0))])
+def test_a_rounded_right_angle_is_a_right_angle_and_that_is_said(mounting, gravity):
+    found = gravity_from_mounting(mounting)
+    np.testing.assert_allclose(found, gravity, atol=1e-14)  # 7e-5 m/s^2 would be a tilt
+    assert rounded_mounting(mounting).endswith(' degrees') and '.' not in rounded_mounting(
+        mounting)
+
+
+@pytest.mark.parametrize('mounting', ['rpy 3.1418 0 0', 'rpy 0.0002 0 0', 'rpy 0 0 0', 'upright',
+                                      '', 'gravity 0 0 -9.81', f'rpy {np.pi} 0 0'])
+def test_a_tilt_is_no_rounded_angle(mounting):
+    assert rounded_mounting(mounting) == ''
 
 
 def test_a_base_imu_must_have_been_recorded():

@@ -14,10 +14,11 @@ import pinocchio as pin
 import pytest
 import yaml
 
+from ros_inertial_id.dynamics.mechanism_text import mechanism_description
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
 from ros_inertial_id.excitation import problem as problem_module
-from ros_inertial_id.excitation.design import design, DesignOptions, SAMPLES
+from ros_inertial_id.excitation.design import design, DesignOptions, load_design, SAMPLES
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.excitation.motion_files import read_motion
@@ -93,6 +94,25 @@ def base_columns(names):
     """Return the columns of pinocchio's regressor that base parameters stand for."""
     parts = [re.fullmatch(r'([A-Za-z]+?)R?(\d+)', name).groups() for name in names]
     return [10 * (int(number) - 1) + SYMBOLS.index(symbol) for symbol, number in parts]
+
+
+MECHANISM = '''mechanism: lever
+bodies:
+  a: {joint: hinge, mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
+  b: {joint: hinge, at: [0.5, 0, 0], mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
+closures: [coupling b a -1.0]
+'''
+
+
+def test_motions_of_a_mechanism_with_loops_are_refused_by_name(tmp_path):
+    """By its description, as MJCF and pages of YAML become, and by the configuration of a URDF."""
+    robot = load_robot_model(mechanism_description(MECHANISM))
+    with pytest.raises(MotionError, match='with loops .* found coupling b a -1.0; .*sines'):
+        design(robot, SMALL)
+    for name in ('four_bar', 'parallelogram_arm'):
+        with pytest.raises(MotionError, match='with loops .* found point .*closed_loop.md'):
+            load_design(str(URDF.parent / 'config' / f'{name}.yaml'))
+    assert load_design(str(URDF.parent / 'config' / 'franka.yaml')).friction
 
 
 def test_condition_number_on_the_published_columns(monkeypatch):

@@ -72,6 +72,7 @@ def test_seven_joints_have_57_parameters_upright_and_59_otherwise():
     options = serial_arm.Options(friction=('viscous', 'coulomb'), coulomb_width=0.01)
     for gravities, count in (([mujoco_arm.UPRIGHT], 43), ([(0, 0, 9.81)], 43), ([WALL], 45),
                              ([gravity_from_mounting('rpy 0.017453 0 0')], 45),
+                             ([gravity_from_mounting('rpy 3.1416 0 0')], 43),  # of the page
                              ([mujoco_arm.UPRIGHT, WALL], 45), (9.81 * np.eye(3), 45)):
         base = base_of(urdf, gravities, options)
         assert (bodies_in(base), len(base)) == (count, count + 14)

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from test_report import OPTIONS, record
-from test_sheet import FOUND, LOAD, SPRINGS
+from test_sheet import FOUND, LOAD
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
@@ -20,7 +20,6 @@ from ros_inertial_id.report.comparison import compare_models, comparison_sheet
 from ros_inertial_id.report.design_files import motion_page
 from ros_inertial_id.report.sheet import write_sheet
 from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
-from ros_inertial_id.rigs.cli.sheet import calibration_sheet
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -67,7 +66,6 @@ def pages(tmp_path_factory):
     compared = compare_models(['a', 'b'], [result.model, result.model], {})
     for name, sheet in (('compare', comparison_sheet(compared)),
                         ('payload', payload_sheet(LOAD, 'bare.yaml')),
-                        ('calibrate', calibration_sheet(SPRINGS, 'rig.yaml')),
                         ('check', checkup_sheet(FOUND, ['a bag']))):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
     robot = load_robot_model((URDF / 'arm3.urdf').read_text())

@@ -180,6 +180,10 @@ def test_verdict_says_how_fast_the_joints_were_when_speed_is_lacking():
     assert f'{min(top):.2g} to {max(top):.2g} rad/s' in told
     assert f'{100 * min(top) / 3.0:.0f} to {100 * max(top) / 3.0:.0f} % of limits' in told
     assert 'below half: all' in told
+    # A designed motion is for arms alone.
+    loops = replace(model, method='closed_loop', options={})
+    assert [any('inertial-id design' in text for text in verdict(m)) for m in (model, loops)] == [
+        True, False]
 
 
 def changed(model, name, **values):

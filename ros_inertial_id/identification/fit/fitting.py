@@ -168,7 +168,8 @@ def _solution(data, choice, system, estimates, given):
         problem = replace(problem, base=base, factors=problem.factors.select(np.arange(count)))
         stretches = [s.select(np.arange(count)) for s in stretches]
         free, estimate = free.first(count), estimate.first(count)
-    profiles = constant_profiles(choice) if choice.joint_by_joint else {}
+    profiles = (constant_profiles(choice) if choice.joint_by_joint
+                and isinstance(data.method, JointTorques) else {})
     errors = np.hstack([choice_errors(choice, base),
                         *(profile.errors(choice, base) for profile in profiles.values())])
     estimate = estimate.widened(errors @ errors.T)

@@ -249,6 +249,8 @@ class Systems:
         size = np.linalg.norm(R, axis=0)
         _, s, Vt = np.linalg.svd(R / np.maximum(size, 1e-300))
         seen = s > np.sqrt(SEEN) * s[0]
+        if not seen.any():  # nothing moves what these rows are about
+            return 0.0
         axes = (Vt[seen] / s[seen, None]).T
         pulls = np.array([(R[:, own] / np.maximum(size, 1e-300)).T @ (
             R[:, len(index)] - R[:, :len(index)] @ x[index]) for _, R in parts])

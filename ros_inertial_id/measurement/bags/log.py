@@ -17,6 +17,7 @@ import numpy as np
 
 from .log_columns import Log, log_of, nanoseconds
 from .log_files import named, read_file
+from .log_topics import read_topics
 from .messages import JOINT_STATE
 from ..recording import Channel, Recording
 from ...errors import path_text, RecordingError, RobotModelError
@@ -53,7 +54,7 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
 
     logs : path of a file (see log_files.py), a data frame or mapping of arrays (see
         log_columns.py), or several that make one log: efforts with stamps of their own then
-        become the topic /efforts
+        become the topic /efforts; a .csv may hold other topics instead, see log_topics.py
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
@@ -65,6 +66,9 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     if not sources:
         raise RecordingError('no log', expected='a file or several')
+    topics = read_topics(sources, urdf_text)
+    if topics is not None:
+        return topics
     names_of_all = [_read(source, own) for source, own in
                     zip(sources, _columns_of_each(sources, columns))]
     where = names_of_all[0][0]

@@ -14,6 +14,9 @@ sensor_msgs/msg/Imu                 orientation_xyzw (n, 4), angular_velocity [r
                                     begins with -1 (sensor_msgs/Imu: no estimate)
 geometry_msgs/msg/PoseStamped       position [m] (n, 3), orientation_xyzw (n, 4)
 geometry_msgs/msg/PointStamped      position (n, 3)
+geometry_msgs/msg/TwistStamped      linear_velocity, angular_velocity (n, 3)
+geometry_msgs/msg/AccelStamped      linear_acceleration, angular_acceleration (n, 3)
+nav_msgs/msg/Odometry               as PoseStamped and TwistStamped
 geometry_msgs/msg/PoseArray         position (n, k, 3), orientation_xyzw (n, k, 4)
 geometry_msgs/msg/TransformStamped  position (n, k, 3), orientation_xyzw (n, k, 4);
 tf2_msgs/msg/TFMessage              names = child frames; one row per stamp
@@ -51,6 +54,10 @@ def _pose(path, position='position', orientation='orientation'):
     return {'position': f'{path}.{position}', 'orientation_xyzw': f'{path}.{orientation}'}
 
 
+def _twist(path):
+    return {'linear_velocity': f'{path}.linear', 'angular_velocity': f'{path}.angular'}
+
+
 DECODERS = {
     JOINT_STATE: Decoder(
         {'position': 'position', 'velocity': 'velocity', 'effort': 'effort'},
@@ -63,6 +70,12 @@ DECODERS = {
                     'linear_acceleration': 'linear_acceleration_covariance'}),
     'geometry_msgs/msg/PoseStamped': Decoder(_pose('pose'), header='header'),
     'geometry_msgs/msg/PointStamped': Decoder({'position': 'point'}, header='header'),
+    'geometry_msgs/msg/TwistStamped': Decoder(_twist('twist'), header='header'),
+    'geometry_msgs/msg/AccelStamped': Decoder(
+        {'linear_acceleration': 'accel.linear', 'angular_acceleration': 'accel.angular'},
+        header='header'),
+    'nav_msgs/msg/Odometry': Decoder({**_pose('pose.pose'), **_twist('twist.twist')},
+                                     header='header'),
     'geometry_msgs/msg/PoseArray': Decoder(_pose('poses'), header='header'),
     'geometry_msgs/msg/TransformStamped': Decoder(
         _pose('transform', 'translation', 'rotation'),

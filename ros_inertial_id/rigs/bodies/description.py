@@ -1,12 +1,6 @@
-"""
-Descriptions of rigs: a YAML text read with messages that name what is wrong, and written back.
+"""Descriptions of rigs: YAML read with messages that name what is wrong, and written back."""
 
-Numbers are put into the text; all else stays as it was written.
-"""
-
-from copy import deepcopy
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -28,7 +22,7 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 
     text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
     """
-    data = deepcopy(_content(text))
+    data = yaml_content(text, 'the description')
     if not isinstance(data, dict):
         raise RobotModelError('the description is neither a URDF nor a YAML mapping',
                               found=repr(text[:40]))
@@ -36,12 +30,6 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
         if key not in known:
             raise ConfigError('unknown key in the description', found=key, exists=known)
     return data
-
-
-@lru_cache(4)
-def _content(text):
-    """Return what the text holds: each recording asks for it, and reading YAML takes long."""
-    return yaml_content(text, 'the description')
 
 
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
@@ -76,6 +64,14 @@ def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
     return value
 
 
+def axes_of(entry: Mapping[str, Any], what: str) -> str:
+    """Return along whose ``axes`` an entry's vectors are; ConfigError calls it ``what``."""
+    axes = str(entry.get('axes', 'body'))
+    if axes not in ('body', 'world'):
+        raise ConfigError(f'axes of {what}', found=repr(axes), exists=('body', 'world'))
+    return axes
+
+
 def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
     """Return the nominal standard parameters (10,) of a body's entry, zeros without any."""
     return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)
@@ -87,15 +83,36 @@ def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarra
 
     value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
     """
-    try:
-        out = np.asarray(value, dtype=float)
-        good = out.shape == (size,) and bool(
-            ((np.abs(out) < LARGEST) | (np.isnan(out) & nan)).all())
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    out = _numbers(value)
+    if out.shape != (size,) or not ((np.abs(out) < LARGEST) | (np.isnan(out) & nan)).all():
         raise ConfigError(what, expected=f'{size} numbers', found=repr(value))
     return out
+
+
+def matrix(value: Any, what: str) -> np.ndarray:
+    """
+    Return a symmetric matrix, (6, 6), from six diagonal numbers or six rows; nothing becomes NaN.
+
+    value : as read from YAML, None: calibration has yet to find it
+    what : it is, for the message of ConfigError
+    """
+    if value is None:
+        return np.full((6, 6), np.nan)
+    out = _numbers(value)
+    out = np.diag(out) if out.shape == (6,) else out
+    if out.shape != (6, 6) or not (np.abs(out) < LARGEST).all() or not np.allclose(
+            out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
+        raise ConfigError(what, expected='6 rows of 6 numbers of a symmetric matrix, or the 6 of '
+                          'its diagonal', found=repr(value))
+    return out
+
+
+def _numbers(value):
+    """Return an array of what are numbers, an empty one of anything else."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.zeros(0)
 
 
 def rotation_of(rpy: Any, what: str = 'rpy') -> np.ndarray:
@@ -111,64 +128,22 @@ def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> s
     """
     Return the YAML text with entries of the mapping at ``path`` (keys) set to ``values``.
 
-    values : {key: number, array or list of texts}; what is there already is replaced, the rest
-    comes last in the mapping; comments, order and style of everything else stay.
+    values : {key: number, array or list of texts}; comments in the text are not kept
     """
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        raise ConfigError('the description is not YAML',
-                          found=' '.join(str(error).split())) from None
+    data = yaml_content(text, 'the description')
+    node = data
     for key in path:
-        pairs = {k.value: v for k, v in node.value} if isinstance(node, yaml.MappingNode) else {}
-        if not isinstance(pairs.get(key), yaml.MappingNode):
+        node = node.get(key) if isinstance(node, dict) else None
+        if not isinstance(node, dict):
             raise ConfigError('the description', expected=f"a mapping {': '.join(path)}",
                               found=f'no {key}')
-        node = pairs[key]
-    indent = ' ' * node.value[0][0].start_mark.column
-    between = ', ' if node.flow_style else '\n' + indent
-    present, last, edits = {k.value: (k, v) for k, v in node.value}, _end(text, node), []
-    for key, value in values.items():
-        words = ': ' + _flow(value, '' if node.flow_style else indent + '  ')
-        if key in present:
-            start, end = present[key][0].end_mark.index, present[key][1].end_mark.index
-            # The end of a block is where the next key begins.
-            edits.append((start, start + len(text[start:end].rstrip()), words))
-        else:
-            edits.append((last, last, between + key + words))
-    # From the end; of those at one place the last one first.
-    for start, end, words in sorted(edits[::-1], key=lambda edit: -edit[0]):  # noqa: C415
-        text = text[:start] + words + text[end:]
-    return text
-
-
-def _end(text, node):
-    """Return the index where a further entry of a mapping can be written."""
-    if node.flow_style:
-        return node.end_mark.index - 1
-    while isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
-        node = node.value[-1]
-        node = node[1] if isinstance(node, tuple) else node
-    end = node.start_mark.index + len(
-        text[node.start_mark.index:node.end_mark.index].rstrip())
-    line = text.find('\n', end)
-    return line if line >= 0 else len(text)
+    node.update({key: np.asarray(value).tolist() for key, value in values.items()})
+    return str(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=99))
 
 
 def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
     """Return the YAML text with ``inertial`` of ``links`` {link: (10,)} set."""
-    section, = (key for key in BODIES if key in yaml.safe_load(text))
+    section, = (key for key in BODIES if key in yaml_content(text, 'the description'))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})
     return text
-
-
-def _flow(value, indent):
-    """Return a number, text or list as YAML in flow style; rows of a matrix on their own lines."""
-    if isinstance(value, str):
-        return f"'{value}'"
-    if np.ndim(value) == 0:
-        return repr(float(value))
-    rows = [_flow(x, '') for x in value]
-    long = isinstance(value[0], str) or np.ndim(value) > 1
-    return f"[{(',' + chr(10) + indent if long and indent else ', ').join(rows)}]"

@@ -69,6 +69,31 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
                  axis / np.linalg.norm(axis))
 
 
+def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
+    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
+    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
+    position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
+    pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
+    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(own.omega, own.alpha,
+                                                                   joint.own_position)
+    return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
+
+
+def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,
+            speeding: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a body that is turned by ``turn`` in its parent.
+
+    spin, speeding : (N, 3) or (3,) rate and acceleration of the Joint along the body's axes
+        [rad/s, rad/s^2]
+    """
+    omega, alpha = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
+    own = BodyState(parent.position,
+                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(), omega + spin,
+                    alpha + speeding + np.cross(omega, spin), parent.acc)
+    return jointed(parent, joint, own)
+
+
 def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generator,
                   gravity_world: np.ndarray) -> tuple[BodyState, ...]:
     """
@@ -76,50 +101,20 @@ def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generato
 
     samples : of every state; rng : of the motion; gravity_world : (3,) [m/s^2]
     """
-    def some(size, scale=1.0):
-        return scale * rng.standard_normal((samples, size))
+    def some(scale, axes=3):
+        return scale * rng.standard_normal((samples, axes))
 
-    frames = []
+    bodies: list[BodyState] = []
     for joint in joints:
+        turn, spin, speeding = Rotation.random(samples, rng), some(2.0), some(5.0)
         if joint.parent < 0:
-            R = Rotation.random(samples, rng).as_matrix()
-            frames.append((some(3), R, some(3, 2.0), some(3, 5.0), some(3, 5.0)))
+            acc = turn.inv().apply(some(5.0) - np.asarray(gravity_world))
+            bodies.append(BodyState(some(1.0), turn.as_quat(), spin, speeding, acc, some(1.0)))
             continue
-        p, R, omega, alpha, acc = frames[joint.parent]
-        turn, spin, speeding = _relative(joint, samples, rng)
-        spin, speeding = _apply(R, spin), _apply(R, speeding)
-        Rc = R @ turn
-        r, s = _apply(R, joint.position), _apply(Rc, joint.own_position)
-        omega_c = omega + spin
-        alpha_c = alpha + speeding + np.cross(omega, spin)
-        acc_c = acc + acceleration_at(omega, alpha, r) - acceleration_at(omega_c, alpha_c, s)
-        frames.append((p + r - s, Rc, omega_c, alpha_c, acc_c))
-    return tuple(_state(frame, gravity_world, rng) for frame in frames)
-
-
-def _relative(joint, samples, rng):
-    """Return rotation (N, 3, 3), rates and accelerations (N, 3) of a joint, in the parent."""
-    zero = np.zeros((samples, 3))
-    if joint.kind == 'fixed':
-        return np.broadcast_to(joint.rotation, (samples, 3, 3)), zero, zero
-    if joint.kind == 'spherical':
-        turn = Rotation.random(samples, rng).as_matrix()
-        return (turn, 2.0 * rng.standard_normal((samples, 3)),
-                5.0 * rng.standard_normal((samples, 3)))
-    angle = rng.uniform(-np.pi, np.pi, (samples, 1))
-    turn = joint.rotation @ Rotation.from_rotvec(angle * joint.axis).as_matrix()
-    axis = joint.rotation @ joint.axis
-    return (turn, 2.0 * rng.standard_normal((samples, 1)) * axis,
-            5.0 * rng.standard_normal((samples, 1)) * axis)
-
-
-def _apply(R, x):
-    return np.einsum('nij,...j->ni' if np.ndim(x) == 1 else 'nij,nj->ni', R, x)
-
-
-def _state(frame, gravity_world, rng):
-    p, R, omega, alpha, acc = frame
-    into = R.transpose(0, 2, 1)
-    return BodyState(p, Rotation.from_matrix(R).as_quat(), _apply(into, omega),
-                     _apply(into, alpha), _apply(into, acc - np.asarray(gravity_world)),
-                     rng.standard_normal(p.shape))
+        if joint.kind in ('fixed', 'revolute'):
+            moves = float(joint.kind == 'revolute')
+            turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(
+                moves * rng.uniform(-np.pi, np.pi, (samples, 1)) * joint.axis)
+            spin, speeding = moves * some(2.0, 1) * joint.axis, moves * some(5.0, 1) * joint.axis
+        bodies.append(carried(bodies[joint.parent], joint, turn, spin, speeding))
+    return tuple(bodies)

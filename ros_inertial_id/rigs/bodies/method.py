@@ -21,7 +21,7 @@ from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
-from ...estimation.least_squares import deviations, left_out, solved_sums
+from ...estimation.least_squares import left_out, solved_sums, standard_errors
 from ...measurement.recording import Recording
 from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
@@ -34,11 +34,9 @@ SIMPLER = 1.03   # times the residual left for every number that a hypothesis ha
 ALIKE = 1.3     # times the residual that the best leaves: as likely
 SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
-MATTERS = 0.05  # of the measured: a residual of less is no reason against a rig
-BEYOND = 'residual beyond noise'
-THROUGHOUT = 0.5  # share of the recording beyond which an impact is none
+MATTERS = 0.05  # of the largest measured of its unit: less residual is no reason against a rig
+DIGITS = 1e-6   # of the measured: no channel has more of them
 MOST = 8192     # rows of each kind at most
-Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,6 @@ class BodiesOptions(RobotOptions):
 
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
-    largest_clock_offset: float = option(
-        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
-        at_least=0.0)
-    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more add no information', at_least=0)
 
 
 @dataclass(frozen=True)
@@ -88,19 +81,14 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
                 options: OptionsT) -> BodiesObservation:
         """Return the BodiesObservation, with ``doubts`` about the rig in its summary."""
         out = self.observed(recording, robot, options)
-        parameters = self.parameters(robot, options)
-        more, impacts = [], out.summary.get('impacts') or []
         doubts = list(out.summary['doubts'])
         if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
-            more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
-                             len(parameters), self.hypotheses(robot, options))
-        lasted = sum(end - start for start, end in impacts)
-        if more and (more[0]['name'] != BEYOND or lasted > THROUGHOUT * out.summary['duration']):
-            impacts = []  # what is wrong throughout is no burst
-        elif impacts:
-            more = []
-        said = {'impacts': impacts} if 'impacts' in out.summary else {}
-        return replace(out, summary={**out.summary, **said, 'doubts': doubts + more})
+            doubts += doubts_of(self, out, robot, options)
+        return replace(out, summary={**out.summary, 'doubts': doubts})
+
+    def heaviest(self, options: OptionsT) -> float:
+        """Return the mass [kg] beyond which no body can be by the ``options``."""
+        return np.inf
 
     def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
                          options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -129,32 +117,45 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
                 yield one, other, times
 
 
-def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
-              hypotheses: Sequence[Hypothesis[BodiesState]]) -> list[dict[str, Any]]:
+def doubts_of(method: BodiesMethod, observation: BodiesObservation, robot: Any,
+              options: Any) -> list[dict[str, Any]]:
     """
     Return what is wrong with the rig of an ``observation``, as the fields of Findings.
 
-    rows : of a state, about ``count`` parameters
+    method : that writes its rows; robot, options : of it
     """
-    found = _Equations(observation, rows, count)
-    if not found.usable:
+    parameters = method.parameters(robot, options)
+
+    def model(state):
+        return np.dstack(dense_rows(list(method.regress(state, robot, parameters)),
+                                    len(parameters)))
+
+    states = _Thinned(observation)
+    if not states.all:
         return []
+    rows, changes = states.stacked(model)
+    sd = np.ones(rows.shape[1])
+    for _ in range(2):  # with weights by the residual of the first
+        x, _ = _solved(rows, changes, sd)
+        left = _residual(rows, x)
+        sd = np.sqrt((left ** 2).mean(0)) + 1e-12
     tested = []
-    for hypothesis in hypotheses:
-        numbers, errors, share = found.tested(hypothesis)
-        sure = np.abs(numbers) > SURE * np.hypot(errors, hypothesis.known)
-        tested.append((numbers, errors, sure, share, hypothesis))
-    named = likeliest(tested, 'the residual of all rows with and without it')
-    if named:
-        return named
-    worst, excess = found.excess()
-    if excess > EXCESS and not observation.summary.get('imus'):  # whose noise is not drawn
-        return [doubt(BEYOND, f'the residual of {worst} is {excess:.1f} times '
-                      'what the noise of the channels makes', 'the residual against noise drawn '
-                      'once more', (excess, 'times the noise'), 'look for what moves or pushes '
-                      'besides, and whether springs, lengths, layouts, masses and loads are as '
-                      'described')]
-    return []
+    for hypothesis in method.hypotheses(robot, options):
+        more, moved = (np.concatenate([part, whole], axis=2) for part, whole in zip(
+            states.stacked(lambda s: hypothesis.columns(s, model(s)[:, :, -1], x)),
+            (rows, changes)))
+        found, others = _solved(more, moved, sd)
+        own = slice(more.shape[2] - rows.shape[2])
+        errors = standard_errors(others[:, own])
+        share = 1.0 - ((_residual(more, found) / sd) ** 2).sum() / ((left / sd) ** 2).sum()
+        sure = np.abs(found[own]) > SURE * np.hypot(errors, hypothesis.known)
+        tested.append((found[own], errors, sure, float(share), hypothesis))
+    return (likeliest(tested, 'the residual of all rows with and without it')
+            or _too_heavy(parameters, _solved(rows, np.zeros_like(changes), sd),
+                          method.heaviest(options))
+            or _beyond_noise(observation.summary, next(
+                iter(method.regress(states.all[0], robot, parameters))).groups,
+                rows[:, :, -1], sd, np.sqrt((_residual(changes, x) ** 2).sum(0) / len(rows))))
 
 
 def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
@@ -181,88 +182,73 @@ def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
                   (100.0 * share, '% of the squared residual'), best.do)]
 
 
-class _Equations:
-    """Weighted rows of an observation, and what more noise of its channels changes in them."""
+def _too_heavy(parameters, solved, heaviest):
+    """Return the doubt about a mass beyond any by least squares, which noise makes less of."""
+    x, without = solved
+    least = x - SURE * standard_errors(without)
+    mass, name = max(((m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg'),
+                     default=(0.0, ''))
+    if mass <= heaviest:
+        return []
+    return [doubt('mass beyond mass:', f'the wrenches are those of {mass:.3g} kg at least '
+                  f'({name}), more than the {heaviest:.3g} kg of mass:', 'the masses',
+                  (mass, 'kg'), 'record wrenches in N and N m, not in counts of the sensor; '
+                  'of a body that is so heavy give mass:')]
 
-    def __init__(self, observation, rows, count):
-        stride = 1 + observation.samples(training=True) // MOST
-        self._rows, self._count, self._stride = rows, count, stride
-        self._states = [self._dense(state) for state in observation.states(training=True)]
-        self._pairs = [(self._dense(state), self._dense(noisy), times)
+
+def _beyond_noise(summary, groups, y, sd, noise):
+    """Return the doubt about rows y (N, m) with more residual ``sd`` (m,) than noise (m,)."""
+    if summary.get('imus') or not noise.any():  # the noise of IMUs is not drawn
+        return []
+    varies = {unit: max(y[:, k].std() for k, g in enumerate(groups) if g.unit == unit)
+              for unit in {g.unit for g in groups}}
+    # What the filter cuts of products of motions is no noise, and little.
+    ratio = np.where(sd > MATTERS * np.array([varies[g.unit] for g in groups]),
+                     sd / np.hypot(noise, DIGITS * np.sqrt((y ** 2).mean(0)) + 1e-12), 0.0)
+    worst = int(ratio.argmax())
+    if ratio[worst] < EXCESS:
+        return []
+    return [doubt('residual beyond noise', f'the residual of {groups[worst].name} is '
+                  f'{ratio[worst]:.1f} times what the noise of the channels makes',
+                  'the residual against noise drawn once more', (ratio[worst], 'times the noise'),
+                  'look for what moves or pushes besides, and whether springs, lengths, layouts, '
+                  'masses, loads and units are as described')]
+
+
+class _Thinned:
+    """All states of an observation, and those with more noise, MOST samples at most."""
+
+    def __init__(self, observation):
+        every = slice(None, None, 1 + observation.samples(training=True) // MOST)
+        self.all = [state.rows(every) for state in observation.states(training=True)]
+        self._pairs = [(state.rows(every), noisy.rows(every), times)
                        for state, noisy, times in observation.noisy_states()]
-        self.usable = bool(self._states)
-        if self.usable:
-            self._A, self._y = self._together(self._states)
-            self._dA, self._dy = self._changes()
-            self._weigh()
 
-    def _weigh(self):
-        self.sd = np.ones(self._y.shape[1])
-        for _ in range(2):  # with weights by the residual of the first
-            self.values, _ = self._solved(self._A, self._dA)
-            self.sd = np.sqrt(((self._y - self._A @ self.values) ** 2).mean(0)) + 1e-12
+    def stacked(self, make):
+        """Return what ``make`` makes (N, m, k) of all states, and what more noise changes."""
+        whole = np.concatenate([make(state) for state in self.all])
+        changes = [np.sqrt(times) * (make(noisy) - make(state))
+                   for state, noisy, times in self._pairs]
+        return whole, np.concatenate(changes or [np.zeros((1, *whole.shape[1:]))])
 
-    def excess(self):
-        """Return (row, residual RMS over that of noise) of the row where it is largest."""
-        noise = np.sqrt(((self._dy - self._dA @ self.values) ** 2).sum(0) / len(self._y))
-        if not noise.all():
-            return '', 0.0
-        # What the filter cuts of products of motions is no noise, and little.
-        ratio = np.where(self.sd > MATTERS * self._y.std(0), self.sd / noise, 0.0)
-        worst = int(ratio.argmax())
-        return self.names[worst], float(ratio[worst])
 
-    def tested(self, hypothesis):
-        """Return numbers (a,), errors (a,) and the share of the residual that they explain."""
-        C, dC = self._together(self._states, hypothesis)[0], self._changes(hypothesis)[0]
-        A = np.concatenate([self._A, C], axis=2)
-        x, without = self._solved(A, np.concatenate([self._dA, dC], axis=2))
-        own = slice(self._count, None)
-        before, left = ((((self._y - rows @ values) / self.sd) ** 2).sum()
-                        for rows, values in ((self._A, self.values), (A, x)))
-        errors = np.linalg.norm(deviations(without[:, own]), axis=0)
-        return x[own], errors, float(1.0 - left / before)
+def _solved(rows, changes, sd):
+    """Return x (k,) of [A | y] (N, m, k + 1) without what noise changes, and without stretches."""
+    rows, changes = rows / sd[:, None], changes / sd[:, None]
+    size = np.sqrt((rows ** 2).sum((0, 1)) + (changes ** 2).sum((0, 1)))
+    size[size == 0.0] = size[-1] = 1.0
 
-    def _solved(self, A, dA):
-        """Return x of rows A (N, m, k) without what changes dA add, and x without each stretch."""
-        size = np.sqrt((A ** 2).sum((0, 1)))
-        size, sd = np.where(size > 0.0, size, 1.0), self.sd[:, None]
-        noise = self._gram(dA / size / sd, self._dy / self.sd) / STRETCHES
-        grams = [self._gram(a, b) - noise for a, b in zip(
-            np.array_split(A / size / sd, STRETCHES),
-            np.array_split(self._y / self.sd, STRETCHES))]
-        return left_out(grams, lambda sums: solved_sums(sums) / size)
+    def gram(part):
+        part = (part / size).reshape(-1, len(size))
+        return part[:, :-1].T @ part
 
-    @staticmethod
-    def _gram(A, y):
-        A, y = A.reshape(-1, A.shape[2]), y.ravel()
-        return np.column_stack([A.T @ A, A.T @ y])
+    noise = gram(changes) / STRETCHES
+    return left_out([gram(part) - noise for part in np.array_split(rows, STRETCHES)],
+                    lambda sums: solved_sums(sums) / size[:-1])
 
-    def _together(self, states, hypothesis=None):
-        """Return the rows (N, m, p) of states, or a hypothesis' columns, and y (N, m)."""
-        parts = []
-        for state, A, y in states:
-            if hypothesis:
-                A = hypothesis.columns(state, y, self.values)[::self._stride]
-            parts.append((A, y[::self._stride]))
-        return tuple(np.concatenate(x) for x in zip(*parts))
 
-    def _changes(self, hypothesis=None):
-        """Return what more noise changes, each sample as large as those that it stands for."""
-        if not self._pairs:
-            A, y = self._together(self._states[:1], hypothesis)
-            return np.zeros((1, *A.shape[1:])), np.zeros((1, *y.shape[1:]))
-        (A, y), (B, z) = (self._together([pair[k] for pair in self._pairs], hypothesis)
-                          for k in (0, 1))
-        share = np.sqrt(self._pairs[0][2])
-        return share * (B - A), share * (z - y)
-
-    def _dense(self, state):
-        """Return a state, every so many of its rows (N, m, p), and all of y (N, m)."""
-        blocks = list(self._rows(state))
-        self.names = [group.name for group in blocks[0].groups]
-        A, y = dense_rows(blocks, self._count)
-        return state, A[::self._stride].copy(), y
+def _residual(rows, x):
+    return rows[:, :, -1] - rows[:, :, :-1] @ x
 
 
 def dense_rows(blocks: Sequence[RegressorBlock], count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, noise_again, usable
 from ...measurement import signals
 
-PIECE = 8192  # samples of one state
 REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 
 
@@ -77,23 +76,19 @@ class BodiesObservation:
         """
         period = self.clock.period
         edge = int(round(guessed(self.clock, self.kernel, 1.0 / self.summary['cutoff']) / period))
-        stride = self.decimate if training else 1
         for number, (start, count) in enumerate(self.clock.segments):
             if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
                 continue
             state = self._stretch(start + np.arange(count) * period, number)
-            for low in range(edge, count - edge, PIECE * stride):
-                keep = slice(low, min(low + PIECE * stride, count - edge), stride)
-                yield state.rows(keep)
+            yield state.rows(slice(edge, count - edge, self.decimate if training else 1))
 
     def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
         """Yield (training state, the same with all noise once more, times it counts)."""
-        if len(self.kernel) < 3:
-            return
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
         rng = np.random.default_rng(1)
         other = replace(self, motion=self.noisy(np.random.default_rng(0)), wrenches=tuple(
-            noise_again(series, self.clock, self.kernel, rng) for series in self.wrenches))
+            noise_again(series, self.clock, beyond_motion(self.clock, self.kernel), rng)
+            for series in self.wrenches))
         for state, moved in zip(self.states(training=True), other.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
@@ -113,13 +108,23 @@ class BodiesObservation:
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
+def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
+    """
+    Return the low-pass beyond which a motion on a ``clock`` is noise.
+
+    kernel : (2 h + 1,) of the motion; that which leaves all of it tells nothing from noise
+    """
+    return kernel if len(kernel) > 1 else signals.zero_phase_kernel(
+        clock.period, signals.HIGHEST / clock.period)
+
+
 def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
                      choose: Callable[[], tuple[float, float | None]]
                      ) -> tuple[signals.Clock, np.ndarray, dict[str, Any]]:
     """
     Return (the usable Clock, kernel of the low-pass (odd,), what a summary says of both).
 
-    topic : of the motion; options : with the cutoff that is asked for and ``decimate``
+    topic : of the motion; options : with the cutoff that is asked for
     choose : -> the cutoff where none is [Hz], and where the motion ends [Hz]
     """
     cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
@@ -131,7 +136,8 @@ def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
         'segments': len(clock.segments),
         'duration': sum(count for _, count in clock.segments) * clock.period, 'cutoff': cutoff,
         'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
-        'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
+        # Twenty samples per period of the cutoff: more add no information.
+        'decimate': max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
 
 
 def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,

@@ -15,8 +15,6 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..bodies.joints import free_joint, random_bodies
-from ..bodies.observation import BodiesState
 from ..estimation.instrumental import score_covariance, tapered_autocovariances
 from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
@@ -24,9 +22,7 @@ from ..suspended_platform.calibration import (calibration_blocks, calibration_pa
 from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
-from ...estimation.base_parameters import find_base_parameters
-from ...estimation.estimators import ESTIMATORS, Problem
-from ...estimation.r_factors import RFactors
+from ...estimation.least_squares import solved_sums
 from ...estimation.residuals import Residuals
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
@@ -41,9 +37,7 @@ class Calibration:
     Springs and platform as identified.
 
     stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
-    damping : (6, 6) [N s/m, N m s/rad]; preload : (6,) [N, N m]
     platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
-    rest_position, rest_rpy : (3,) [m], [rad] where displacements are zero
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
@@ -54,13 +48,9 @@ class Calibration:
 
     stiffness: np.ndarray
     stiffness_error: np.ndarray
-    damping: np.ndarray
-    preload: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
     imu: dict[str, np.ndarray]
-    rest_position: np.ndarray
-    rest_rpy: np.ndarray
     residual: dict[str, float]
     excess: float
     preprocessing: tuple
@@ -109,7 +99,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
               zip(observations, loaded) for state in o.states(training=True)]
     columns = calibration_parameters()
-    value = _draft(states, rest, columns, rig.gravity_base)
+    value = _least_squares(states, rest, columns)
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
@@ -127,20 +117,20 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
            if len(extrinsics) else {})
     return _result(value, covariance, rest, text, imu,
-                   largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess,
                    doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 
 
-def _draft(states, rest, columns, gravity):
-    """Return the weighted least squares estimate (43,): biased by noise, good for a start."""
-    base = _structure(columns, gravity)
-    factors = RFactors(len(base))
+def _least_squares(states, rest, columns):
+    """Return the least squares estimate (43,): biased by noise, good for a start."""
+    scale, sums = np.array([p.scale for p in columns]), np.zeros((43, 44))
     for state, added in states:
         for block in calibration_blocks(state, rest, added):
-            factors.accumulate(block, np.arange(len(base)))
-    return ESTIMATORS['weighted'](Problem(factors, base, {})).params
+            for group in block.groups:
+                W = group.W * scale
+                sums += W.T @ np.column_stack([W, group.y])
+    return solved_sums(sums) * scale
 
 
 def _instrumental(states, rest, value):
@@ -188,8 +178,7 @@ def _excess(observations, added, value, residual):
 def _platform_only(text):
     data = read_description(text, KEYS)
     platform = dict(mapping(data.get('platform'), 'platform'))
-    for known in ('covariance', 'largest_load'):  # what was known before is not used
-        platform.pop(known, None)
+    platform.pop('covariance', None)  # what was known before is not used
     return yaml.safe_dump({'platform': platform}, sort_keys=False)
 
 
@@ -201,28 +190,17 @@ def _rest(observations):
         np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
 
 
-def _structure(columns, gravity):
-    bodies = random_bodies((free_joint(),), 4 * len(columns), np.random.default_rng(0), gravity)
-    state = BodiesState(np.arange(4.0 * len(columns)), 0, bodies, np.zeros((172, 0)),
-                        np.zeros((172, 0)))
-    rows = [g.W for block in calibration_blocks(state, (np.zeros(3), np.eye(3)), np.zeros(10))
-            for g in block.groups]
-    return find_base_parameters(np.concatenate(rows), columns)
-
-
 def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
-    damping, preload = np.diag(value[31:37]), value[37:43]
-    rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     text = with_entries(text, ('platform',), {
-        'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
-        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': notes.pop('largest_load'),
+        'stiffness': K, 'damping': value[31:37], 'preload': value[37:43],
+        'rest_position': rest[0], 'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
+        'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
-    return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
-                       text=text, **notes)
+    return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
 
 
 def _with_extrinsics(observations, loads, rest, value, fit):

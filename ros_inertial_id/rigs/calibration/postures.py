@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import null_space
 from scipy.spatial.transform import Rotation
 import yaml
 
@@ -28,7 +27,6 @@ from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
-from ...estimation.least_squares import decide_rank
 from ...estimation.r_factors import RFactors
 from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress
@@ -58,44 +56,40 @@ class Postures:
 @dataclass(frozen=True)
 class PostureResult:
     """
-    Base parameters by held postures, and what these leave open.
+    Base parameters by held postures.
 
     base : of all postures that the joints allow; estimate : of these
-    missing : expressions that take motion, as text
-    factors : about the base columns, that the estimate is of
+    links : number of them
     """
 
-    robot: Any
     base: BaseParameters
     estimate: Estimate
-    missing: tuple[str, ...]
-    factors: RFactors
+    links: int
 
-    def interval(self, name: str) -> tuple[float, float] | None:
+    def intervals(self) -> dict[str, tuple[float, float]]:
         """
-        Return (least, greatest) of a moment of inertia ``name`` that is left open (Eq. 19).
+        Return {name: (least, greatest)} of moments of inertia that are open (Eq. 19).
 
-        By moments of inertia that are positive; None where several combinations are open.
-        EstimationError when none are.
+        By moments of inertia that are positive; empty where postures are too few or more than one
+        combination is open.  EstimationError when none are positive.
         """
-        base = self.base
-        names = [p.name for p in base.parameters]
+        base, names = self.base, [p.name for p in self.base.parameters]
         N = np.zeros((len(names), len(base.dependent)))
         N[base.dependent, np.arange(N.shape[1])] = 1.0
         N[base.independent] = -base.X
-        k = names.index(name)
-        through = np.flatnonzero(np.abs(N[k]) > ZERO)
-        if len(through) != 1:
-            return None
+        moments = [k for k, name in enumerate(names) if name[:3] in MOMENTS]
+        through = np.flatnonzero((np.abs(N[moments]) > ZERO).any(0))
+        if len(through) != 1 or self.estimate.rank < len(base):
+            return {}
         move, start = N[:, through[0]], base.expand(self.estimate.params, np.zeros(len(names)))
-        moments = [i for i, other in enumerate(names) if other[:3] in MOMENTS]
         low = max((-start[i] / move[i] for i in moments if move[i] > ZERO), default=-np.inf)
         high = min((-start[i] / move[i] for i in moments if move[i] < -ZERO), default=np.inf)
         if low >= high:
             raise EstimationError('no positive moments of inertia explain the data',
                                   do='check the springs, the overall mass and the postures')
-        ends = sorted(float(start[k] + s * move[k]) for s in (low, high))
-        return ends[0], ends[1]
+        ends = np.sort(start[:, None] + move[:, None] * [low, high])
+        return {names[i]: (float(ends[i, 0]), float(ends[i, 1]))
+                for i in moments if abs(move[i]) > ZERO}
 
 
 def identify_held(text: str, recordings: Sequence[Recording], options: Any,
@@ -143,8 +137,7 @@ def identify_postures(text: str, postures: Postures, options: Any = None,
     keep = np.full(len(columns), -1)
     keep[base.independent] = np.arange(len(base))
     factors.accumulate(posture_block(postures, robot), keep)
-    estimate = ordinary(Problem(factors, base, {}))
-    return PostureResult(robot, base, estimate, _open_directions(robot, columns, base), factors)
+    return PostureResult(base, ordinary(Problem(factors, base, {})), len(robot.link_names))
 
 
 def posture_block(postures: Postures, robot: PlatformRig) -> RegressorBlock:
@@ -178,29 +171,3 @@ def _random_rows(robot: PlatformRig, columns: Sequence[Parameter]) -> np.ndarray
     rotations, positions = _places(bodies)
     some = Postures(rotations, positions, np.zeros((len(columns), 10)))
     return np.concatenate([g.W for g in posture_block(some, robot).groups])
-
-
-def _open_directions(robot, columns, held):
-    """Return what held postures leave open though a motion of the joints shows it, as text."""
-    rng = np.random.default_rng(0)
-    state = suspended_platform.random_state(robot, len(columns), rng)
-    rows = np.concatenate([g.W for block in suspended_platform.regress(state, robot, columns)
-                           for g in block.groups])
-    moving = find_base_parameters(rows, columns)
-    scales = np.array([p.scale for p in columns])
-    # Directions of the held null space that the moving rows see.
-    unseen = null_space(held.matrix() * scales, rcond=1e-9)
-    seen = moving.matrix() * scales @ unseen
-    _, s, Vt = np.linalg.svd(seen)
-    rank, _ = decide_rank(s) if s[0] > 1e-9 else (0, 0.0)
-    return tuple(_expression(unseen @ row * scales, columns) for row in Vt[:rank])
-
-
-def _expression(vector, columns):
-    vector = vector / vector[np.argmax(np.abs(vector))]
-    terms = []
-    for x, parameter in zip(vector, columns):
-        if abs(x) > 1e-6:
-            size = '' if abs(abs(x) - 1.0) < 1e-6 else f'{abs(x):.4g} '
-            terms.append(f"{'-' if x < 0 else '+'} {size}{parameter.name}")
-    return ' '.join(terms).removeprefix('+ ')

@@ -1,6 +1,6 @@
 """The verbs for rigs, registered by an entry point; needs the standard library alone."""
 
-from ...cli.arguments import argument, config, DRIVES, EMPTY, loaded, out, REPORT, several, Verb
+from ...cli.arguments import argument, config, DRIVES, EMPTY, loaded, out, several, Verb
 
 WORLD = argument('--mounting', 'how the world of the markers stands: upright (default); "gravity '
                  'X Y Z"; ...')
@@ -11,7 +11,7 @@ VERBS = {
         'rig.yaml --empty bag1 --loaded bag2 "5 0.3 0 0.1" --out known_rig.yaml',
         f'{__package__}.verbs:calibrate', (
             RIG, config('suspended_platform'), WORLD, EMPTY, loaded("in the platform's frame"),
-            out("description to write: the rig's, calibrated", True), REPORT)),
+            out("description to write: the rig's, calibrated", True))),
     'postures': Verb(
         DRIVES, 'find link parameters from free vibrations in held postures',
         'known_rig.yaml --held bag3 --held bag4', f'{__package__}.verbs:postures', (

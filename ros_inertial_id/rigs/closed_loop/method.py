@@ -1,7 +1,7 @@
 """
 closed_loop: mechanisms with loops, identified through their independent coordinates.
 
-Rows ``R' Y(q, v, a) [standard parameters, springs, dampers, friction] = R' tau``, one group per
+Rows ``R' Y(q, v, a) [standard parameters, springs, friction] = R' tau``, one group per
 independent coordinate: the equations of motion projected onto what the closures allow.  Source:
 the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon and Bayo 1994.
 """

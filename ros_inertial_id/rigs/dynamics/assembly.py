@@ -1,26 +1,27 @@
-"""Assembly: from options to a Mechanism that is closed, regular, and knows its best postures."""
+"""Assembly: from options to a Mechanism that is closed, regular, and knows its best posture."""
 
 from dataclasses import fields, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.optimize import least_squares
 
-from .closure import (constraint, Coupling, FULL_RANK, moment_arms, parse_closure, separate_loops,
-                      turned_welds)
+from .closure import constraint, Coupling, FULL_RANK, moment_arms, parse_closure
 from .continuation import random_walk
-from .couplings import gearing, guessed, members
+from .couplings import gearing, members
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
-WALKERS, STEPS = 48, 6  # of the walk that looks for the best postures
-HOPELESS = 1e-6         # smallest singular value of a loop in its own units: no start at all
+WALKERS, STEPS = 48, 6  # of the walk that looks for the best posture
 CLOSED = 1e-8           # largest gap [m, -] of an assembled mechanism
-SMALL_STEP = 1e-6       # [rad, m] of difference quotients
-ROUNDING = 1e-8         # of these quotients
+EXACT = 1e-12           # gap at which steps end
+STUCK = 1e6             # damping at which they end
+TRIES = 64              # random postures from which assemblies are looked for
+NEARBY = 0.3            # [rad], share of the loops' size: how far postures are compared
+CLEAR = 1e-3            # relative singular values there that count
+ANOTHER = 0.1           # [rad, m]: assemblies further apart are two
 
 
 def mechanism_from_options(urdf: str, options: MechanismOptions,
@@ -28,7 +29,8 @@ def mechanism_from_options(urdf: str, options: MechanismOptions,
     """
     Return the Mechanism of a URDF text, assembled, under ``gravity_base`` (3,) [m/s^2].
 
-    ConfigError, RobotModelError where it cannot be assembled or is singular there.
+    ConfigError, RobotModelError where it cannot be assembled, could be in several ways, or is
+    singular there.
     """
     own = MechanismOptions(**{f.name: getattr(options, f.name) for f in fields(MechanismOptions)})
     robot = robot_from_options(urdf, own, gravity_base)
@@ -39,19 +41,28 @@ def mechanism_from_options(urdf: str, options: MechanismOptions,
 def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
-    guess, given = _start(robot, options.start)
-    guess, known = guessed(robot, closures, guess, given)
-    wanted = _indices(robot, options.independent, 'independent')
-    q = _assemble(robot, closures, guess, sorted(set(wanted) & known))
+    given = _start(robot, options.start)
+    for name in options.independent:
+        if name not in robot.joint_names:
+            raise ConfigError('option independent', found=repr(name), exists=robot.joint_names)
+    wanted = tuple(map(robot.joint_names.index, options.independent))
+    solver = _Assembler(robot, closures, given)
+    guess = np.array([given.get(i, 0.0) for i in range(len(robot))])
+    q = solver.beside(guess, sorted(set(wanted) & set(given))) if given else solver.nearest()
     lengths, row_lengths, size = moment_arms(robot, closures, q)
-    rank = _rank(constraint(robot, closures, q[None])[1][0] / lengths)
-    independent = wanted or _choose(robot, closures, q, lengths, rank)
+    nearby = q + np.random.default_rng(0).uniform(-NEARBY, NEARBY, (3, len(q))) * np.where(
+        robot.prismatic, size, 1.0)
+    postures = np.vstack([q, solver.closed(nearby)])
+    J = constraint(robot, closures, postures)[1] / lengths
+    ranks = [_rank(part, CLEAR if k else FULL_RANK) for k, part in enumerate(J)]
+    rank, regular = max(ranks), int(np.argmax(ranks))
+    independent = wanted or _choose(J[regular], rank)
     if len(independent) != len(robot) - rank:
         raise ConfigError(
             'option independent', found=[robot.joint_names[i] for i in independent],
             expected=f'{len(robot) - rank} joints: {len(robot)} joints less {rank} '
             'independent closure equations', exists=robot.joint_names,
-            do=_loose(robot, constraint(robot, closures, q[None])[1][0] / lengths, independent))
+            do=_loose(robot, J[regular], independent))
     dependent = tuple(i for i in range(len(robot)) if i not in independent)
     q.setflags(write=False)
     mechanism = Mechanism(robot, closures, tuple(independent), dependent, q, lengths,
@@ -59,113 +70,193 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     gears = gearing(robot, closures, independent, mechanism.transformation(q[None])[0][0], size)
     lengths[list(independent)] /= gears
     mechanism = replace(mechanism, gearing=gears)
-    if dependent:
-        A = mechanism.scaled(mechanism.constraint(q[None])[1])[0]
-        mechanism = _with_best(replace(mechanism, loops=separate_loops(closures, A)))
-    best = min((loop.best for loop in mechanism.loops), default=1.0)
-    if best < HOPELESS or mechanism.transformation(q[None])[1][0] < SINGULAR:
-        raise RobotModelError(
-            f'the mechanism is singular where it is assembled, in {_worst(mechanism)}',
-            expected='another start: or other independent: coordinates', found=describe(robot, q))
-    return mechanism
-
-
-def _worst(mechanism):
-    """Return words on the closures of the loop that is nearest to singular at the start."""
-    A = mechanism.scaled(mechanism.constraint(mechanism.start[None])[1])
-    worst = min(mechanism.loops, key=lambda loop: loop.smallest(A)[0] / max(loop.best, HOPELESS))
-    texts = [c.text for c in mechanism.closures for _ in range(c.rows())]
-    return ', '.join(dict.fromkeys(f'"{texts[row]}"' for row in worst.rows))
-
-
-def _with_best(mechanism):
-    """Return the mechanism whose loops know the best postures that random walks reach."""
-    def measured(q):
-        A = mechanism.scaled(mechanism.constraint(q)[1])
-        return tuple(replace(loop, best=float(loop.smallest(A).max())) for loop in mechanism.loops)
-
-    mechanism = replace(mechanism, loops=measured(mechanism.start[None]))
-    if min(loop.best for loop in mechanism.loops) < HOPELESS:
+    if not dependent:
         return mechanism
-    walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), STEPS)
-    return replace(mechanism, loops=measured(np.vstack([mechanism.start, walk])))
+    if not given and solver.apart(q, solver.drawing) > ANOTHER:
+        _refuse_several(mechanism)
+    return _with_best(mechanism, postures)
+
+
+def _with_best(mechanism, postures):
+    """Return the mechanism that knows the best of ``postures`` (B, n), its own first, or walks."""
+    q = mechanism.start
+    values = mechanism.smallest(mechanism.constraint(postures)[1])
+    names = ', '.join(mechanism.coordinates)
+    if values.max() < FULL_RANK:
+        raise ConfigError('option independent', found=names, expected='joints that together '
+                          f'determine all others, not {mechanism.loose(q)}',
+                          do='name one of these instead of one that follows from the rest')
+    mechanism = replace(mechanism, best=values.max())
+    if values[0] > SINGULAR * values.max():
+        walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), STEPS)
+        values = np.append(values, mechanism.smallest(mechanism.constraint(walk)[1]))
+    if values[0] < SINGULAR * values.max():
+        raise RobotModelError(
+            f'the mechanism is assembled at a dead centre: {mechanism.loose(q)} may go either way '
+            f'with {names} at rest', found=describe(mechanism.robot, q),
+            do='give start: off it, as the robot stands, such as ' + _lines(
+                mechanism.robot, postures[int(values[:len(postures)].argmax())])
+            + ', or other independent: joints')
+    return replace(mechanism, best=values.max())
+
+
+def _lines(robot, q):
+    """Return the option ``start`` that says a posture q (n,)."""
+    return 'start: ' + str([f'{name} {x:.3g}' for name, x in zip(robot.joint_names, q)
+                            if abs(x) > 5e-4])
+
+
+def _refuse_several(mechanism):
+    """Raise ConfigError where the same independent coordinates have another assembly."""
+    q, robot, z = mechanism.start, mechanism.robot, mechanism.independent
+    solver = _Assembler(robot, mechanism.closures, z)
+    tries = solver.random()
+    tries[:, list(z)] = q[list(z)]
+    others = solver.closed(tries, z)
+    others = others[solver.allowed(others) & (solver.apart(others, q) > ANOTHER)]
+    if len(others):
+        raise ConfigError('the mechanism can be assembled in several ways', found=' or '.join(
+            _lines(robot, x) for x in (q, others[0])),
+            do='copy the one that is like the robot into the configuration')
+
+
+class _Assembler:
+    """
+    Closes the tree ``robot`` from guesses, all at once.
+
+    given : joints that follow no others
+    low, high : limits (n,), of a turn where there are none
+    drawing : (n,) zero, or the limit next to it
+    drawn : (n,) whether no coupling expresses a joint by others, which it follows
+    So the motor of a winch needs no start, and does not pull at its slide with a ratio of 100.
+    """
+
+    def __init__(self, robot, closures, given):
+        self._robot, self._closures = robot, closures
+        limited = robot.lower < robot.upper
+        self.low, self.high = (np.where(limited, x, turn) for x, turn in (
+            (robot.lower, -np.pi), (robot.upper, np.pi)))
+        counted = [j for c in closures if isinstance(c, Coupling) for j in members(c)]
+        self._limited = limited
+        self._turning = ~np.asarray(robot.prismatic) & ~np.isin(np.arange(len(robot)), counted)
+        self.drawing = np.clip(0.0, self.low, self.high)
+        self._map, self._offset = np.eye(len(robot)), np.zeros(len(robot))
+        self.drawn, led = np.ones(len(robot), dtype=bool), set(given)
+        for c in closures:
+            if isinstance(c, Coupling) and c.joint not in led and self.drawn[
+                    [c.joint, *c.others]].all():
+                self._map[c.joint] = np.array(c.ratios) @ self._map[list(c.others)]
+                self._offset[c.joint] = c.offset
+                self.drawn[c.joint] = False
+                led.update(c.others)
+
+    def random(self):
+        """Return random postures (TRIES, n) within the limits, within a turn where none are."""
+        return np.random.default_rng(1).uniform(self.low, self.high, (TRIES, len(self.low)))
+
+    def allowed(self, q):
+        """Return whether postures q (B, n) are within the limits (B,)."""
+        outside = (q < self.low - CLOSED) | (q > self.high + CLOSED)
+        return ~(outside & self._limited & self.drawn).any(1)
+
+    def apart(self, one, other):
+        """Return the largest distance (...) of postures (..., n) [rad, m], turns taken off."""
+        way = np.abs(self._without_turns(one - other, 0.0))
+        return way[..., self.drawn].max(-1)
+
+    def _without_turns(self, q, around):
+        """Return postures q (..., n) with turning joints within half a turn of ``around``."""
+        return q - self._turning * 2 * np.pi * np.round((q - around) / (2 * np.pi))
+
+    def beside(self, guess, held):
+        """Return the closed configuration (n,) next to a guess, ``held`` standing if possible."""
+        for standing in ((held, ()) if held else ((),)):
+            (q,), (gaps,) = self.closest(guess[None], standing)
+            if np.abs(gaps).max(initial=0.0) < CLOSED:
+                return q
+        names = [c.text for c in self._closures for _ in range(c.rows())]
+        worst = int(np.abs(gaps).argmax())
+        raise RobotModelError('the mechanism cannot be assembled', expected='all closures met',
+                              found=f'{abs(gaps[worst]):.3g} m left in "{names[worst]}" at '
+                              + describe(self._robot, q),
+                              do='give start: with positions near assembled')
+
+    def nearest(self):
+        """
+        Return the closed configuration (n,) nearest to the drawing, where nobody gave one.
+
+        Of those within the limits that are next to it or to random ones, and of the largest rank.
+        """
+        beside = self.closed(self.drawing[None])
+        if len(beside) and self.apart(beside[0], self.drawing) < ANOTHER:
+            return beside[0]
+        found = self.closed(self.random())
+        found = np.vstack([beside, found[np.argsort(self.apart(found, self.drawing))]])
+        inside = found[self.allowed(found)]
+        found = inside if len(inside) else found
+        if not len(found):
+            return self.beside(self.drawing, ())  # which says what is left
+        J = constraint(self._robot, self._closures, found)[1]
+        return found[np.argmax([_rank(part, CLEAR) for part in J])]
+
+    def closed(self, guesses, standing=()):
+        """Return those of ``closest`` that close, in the turn of the limits."""
+        q, gaps = self.closest(guesses, standing)
+        q = q[np.abs(gaps).max(1, initial=0.0) < CLOSED]
+        return self._without_turns(q, 0.5 * (self.low + self.high))
+
+    def closest(self, guesses, standing=()):
+        """
+        Return q (B, n) next to guesses (B, n), and what closures leave open there (B, m).
+
+        Joints ``standing`` do not move.  Levenberg 1944, Marquardt 1963.
+        """
+        free = [i for i in np.flatnonzero(self.drawn) if i not in standing]
+        ways = self._map[:, free]
+        q = (guesses * self.drawn) @ self._map.T + self._offset
+        C, J, _ = constraint(self._robot, self._closures, q)
+        cost, damping = (C ** 2).sum(1), np.full(len(q), 1e-3)
+        for _ in range(100):
+            A = J @ ways
+            transposed = np.swapaxes(A, 1, 2)
+            normal = transposed @ A + damping[:, None, None] * np.eye(len(free))
+            step = np.linalg.solve(normal, transposed @ C[:, :, None])[:, :, 0]
+            moved = q - step @ ways.T
+            moved_C, moved_J, _ = constraint(self._robot, self._closures, moved)
+            moved_cost = (moved_C ** 2).sum(1)
+            better = moved_cost < cost
+            going = np.where(better, moved_cost < 0.999 * cost, damping < STUCK)
+            q[better], C[better], J[better] = moved[better], moved_C[better], moved_J[better]
+            cost = np.where(better, moved_cost, cost)
+            damping = np.clip(damping * np.where(better, 0.2, 4.0), 1e-12, STUCK)
+            if not (going & (cost > EXACT ** 2)).any():
+                break
+        return self._without_turns(q, guesses), C
 
 
 def _start(robot, lines):
-    """Return the guess (n,) and the joints it gives."""
-    q, given = np.zeros(len(robot)), []
+    """Return {joint: position} of the option ``start``."""
+    out = {}
     for line in lines:
         words = str(line).split()
         try:
-            index, value = robot.joint_names.index(words[0]), float(words[1])
+            out[robot.joint_names.index(words[0])] = float(words[1])
         except (ValueError, IndexError):
             raise ConfigError('option start', expected='"JOINT POSITION"', found=repr(line),
                               exists=robot.joint_names) from None
-        q[index] = value
-        given.append(index)
-    return q, given
+    return out
 
 
-def _indices(robot, names, what):
-    for name in names:
-        if name not in robot.joint_names:
-            raise ConfigError(f'option {what}', found=repr(name), exists=robot.joint_names)
-    return tuple(robot.joint_names.index(name) for name in names)
-
-
-def _assemble(robot, closures, guess, held):
-    """Return the closed configuration (n,) next to a guess, joints ``held`` kept if possible."""
-    if not closures:
-        return guess
-    for kept in (held, ()):
-        free = [i for i in range(len(robot)) if i not in kept]
-        if not free:
-            continue
-        q, gaps = _closest(robot, closures, guess, free)
-        worst = np.abs(gaps)
-        if worst.max() < CLOSED:
-            return q
-    names = [c.text for c in closures for _ in range(c.rows())]
-    names += [c.text for c in closures if c.text.startswith('weld') for _ in range(9)]
-    raise RobotModelError('the mechanism cannot be assembled', expected='all closures met',
-                          found=f'{worst.max():.3g} m left in "{names[int(worst.argmax())]}" at '
-                          + describe(robot, q), do='give start: with positions near assembled')
-
-
-def _closest(robot, closures, guess, free):
-    """Return q (n,) next to a guess, joints ``free`` moved, and what closures leave open there."""
-    def gaps(x):
-        q = np.tile(guess, (len(x), 1))
-        q[:, free] = x
-        return np.hstack([constraint(robot, closures, q)[0], turned_welds(robot, closures, q)])
-
-    def slopes(x):
-        ways = SMALL_STEP * np.eye(len(x))
-        out = (gaps(x + ways) - gaps(x - ways)).T / (2 * SMALL_STEP)
-        return np.where(np.abs(out) > ROUNDING, out, 0.0)  # joints in no loop stay
-
-    result = least_squares(lambda x: gaps(x[None])[0], guess[free], slopes, xtol=1e-15,
-                           ftol=1e-15, gtol=1e-15, max_nfev=200)
-    counted = [j for c in closures if isinstance(c, Coupling) for j in members(c)]
-    turning = ~np.asarray(robot.prismatic)[free] & ~np.isin(free, counted)
-    turns = np.round((result.x - guess[free]) / (2 * np.pi))
-    result.x[turning] -= 2 * np.pi * turns[turning]
-    q = guess.copy()
-    q[free] = result.x
-    return q, result.fun
-
-
-def _rank(J):
+def _rank(J, least=FULL_RANK):
     singular = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(1)
-    return int((singular > FULL_RANK * max(singular[0], 1e-300)).sum())
+    return int((singular > least * max(singular[0], 1e-300)).sum())
 
 
-def _choose(robot, closures, q, lengths, rank):
+def _choose(J, rank):
     """Return the independent joints: what pivoting leaves when dependent ones are taken first."""
     if not rank:
-        return tuple(range(len(robot)))
-    J = constraint(robot, closures, q[None])[1][0] / lengths
-    _, _, pivots = qr(J, pivoting=True, mode='economic')
+        return tuple(range(J.shape[1]))
+    pivots = qr(J, pivoting=True, mode='economic')[2]
     return tuple(sorted(int(i) for i in pivots[rank:]))
 
 

@@ -1,33 +1,27 @@
 """
 Loop closures: what the cut joints demand, C(q) = 0, its Jacobian and its bias, for a block.
 
-Loops of closures are judged in units of their own: how far they are from a singularity.
-
 A closure is one line of words; frames are links of the robot description:
 
     point A B              the origins coincide                                     3 rows
     planar_point A B       they coincide in the x and y of A (a planar mechanism)   2 rows
     axis A B               they coincide and so do the z axes (a revolute cut)      5 rows
-    weld A B               the frames coincide                                      6 rows
+    weld A B               the frames coincide                   12 rows, six of them redundant
     coupling J K RATIO [L RATIO ...] [OFFSET]   q_J = RATIO q_K + ... + OFFSET      1 row
 
 A J that is no joint of the description is a motor that turns so: it may be driven (``actuated``),
 have an encoder (``independent``) and brake by its own speed (``friction``).
 
 Positions are compared in the frame A (so its motion is accounted for), directions e of A and f of
-B by e.f = 0.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage and Haug 1982.
+B by e.f = 0, or 1 for the same axis.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage
+and Haug 1982.
 
-Columns of the dependent Jacobian are measured in the moment arms that the joints have about what
-they close, so neither the size of the machine nor the limits of a slide matter.  Loops that can
-be solved one after the other (a palletiser's parallelograms) are blocks of a triangular system:
-each is singular on its own.  The smallest singular value of a block means nothing by itself (the
-regular postures of machines differ by a hundred), so it counts relative to the best that the
-mechanism reaches.  Sources: Gosselin and Angeles 1990; Pothen and Fan 1990 (block triangular).
+Columns of the Jacobian are measured in the moment arms that the joints have about what they
+close, so neither the size of the machine nor the limits of a slide matter.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -37,12 +31,12 @@ from ...errors import ConfigError, RobotModelError
 
 POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
                  'weld': (0, 1, 2)}
-# Pairs (axis of A, axis of B) that must stay perpendicular.
+# Pairs (axis of A, axis of B) that must stay perpendicular, or for one axis parallel: three pairs
+# alone would also fit welded frames that are turned by half.
 DIRECTION_ROWS = {'point': (), 'planar_point': (), 'axis': ((0, 2), (1, 2)),
-                  'weld': ((0, 2), (1, 2), (0, 1))}
+                  'weld': tuple((i, j) for i in range(3) for j in range(3))}
 FULL_RANK = 1e-7       # relative singular values of a Jacobian above it are structure
 POSTURES = 32          # random postures of the open tree that show the moment arms
-MOST = 3               # closures of one block that are looked for; what is left is one block
 
 
 @dataclass(frozen=True)
@@ -130,20 +124,6 @@ def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q
     return C.T, np.moveaxis(J, -1, 0), bias.T
 
 
-def turned_welds(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
-                 q: np.ndarray) -> np.ndarray:
-    """
-    Return how far the frames of every weld are turned from one another at q (B, n), (B, 9 w).
-
-    Three pairs of perpendicular axes, as in ``constraint``, also fit frames turned by half.
-    """
-    motions = body_motions(robot, q)
-    pairs = [(motions[c.first.body + 1].at(c.first).R, motions[c.second.body + 1].at(c.second).R)
-             for c in closures if isinstance(c, FrameClosure) and c.kind == 'weld']
-    out = [np.einsum('ijb,ikb->bjk', *pair) - np.eye(3) for pair in pairs]
-    return np.array(out).reshape(len(out), len(q), 9).swapaxes(0, 1).reshape(len(q), -1)
-
-
 def _frame_rows(robot, motions, closure, C, J, bias):
     """Fill in C (r, B), J (r, n, B) and bias (r, B) of one FrameClosure."""
     A = motions[closure.first.body + 1].at(closure.first)
@@ -161,7 +141,7 @@ def _frame_rows(robot, motions, closure, C, J, bias):
     for k, (i, j) in enumerate(DIRECTION_ROWS[closure.kind], count):
         e, f = A.R[:, i], B.R[:, j]
         normal = cross(f, e)
-        C[k] = _dot(e, f)
+        C[k] = _dot(e, f) - (i == j)
         if moving:
             turn = cross(cross(B.omega, f), e) + cross(f, cross(A.omega, e))
             bias[k] = _dot(B.alpha - A.alpha, normal) + _dot(B.omega - A.omega, turn)
@@ -184,25 +164,6 @@ def _dot(x, y):
     return np.einsum('ib,ib->b', x, y)
 
 
-@dataclass(frozen=True)
-class Loop:
-    """
-    Closures that are solved together: rows of C, dependent joints as columns of their Jacobian.
-
-    best : largest of the smallest singular values that were reached; 1 until they are known
-    """
-
-    rows: np.ndarray
-    columns: np.ndarray
-    best: float = 1.0
-
-    def smallest(self, A: np.ndarray) -> np.ndarray:
-        """Return the smallest singular values (B,) of scaled dependent Jacobians A (B, m, d)."""
-        part = A[:, self.rows[:, None], self.columns]
-        values = np.linalg.eigvalsh(np.swapaxes(part, 1, 2) @ part)
-        return np.sqrt(np.clip(values[:, 0], 0.0, None))
-
-
 def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
                 q: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """
@@ -213,81 +174,17 @@ def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
     slide = np.asarray(robot.prismatic)
     rng = np.random.default_rng(0)
     postures = np.where(slide, q, rng.uniform(-np.pi, np.pi, (POSTURES, len(q))))
-    J = constraint(robot, closures, postures)[1]
-    arms, turns, row = np.zeros(len(q)), np.zeros(len(q)), 0
-    for closure in closures:
-        if isinstance(closure, FrameClosure):
-            places = len(POSITION_ROWS[closure.kind])
-            part = _norms(J[:, row:row + places])
-            arms = np.maximum(arms, part)
-            turns = np.maximum(turns, _norms(J[:, row + places:row + closure.rows()]))
-        row += closure.rows()
+    squares = (constraint(robot, closures, postures)[1] ** 2).mean(0)
+    owners = [(c, k) for c in closures for k in range(c.rows())]
+    frames = np.array([isinstance(c, FrameClosure) for c, _ in owners], dtype=bool)
+    metres = np.array([isinstance(c, FrameClosure) and k < len(POSITION_ROWS[c.kind])
+                       for c, k in owners], dtype=bool)
+    arms, turns = (np.sqrt(squares[rows].sum(0)) for rows in (metres, frames & ~metres))
     seen = ~slide & (arms > FULL_RANK * max(arms.max(initial=0.0), 1e-300))
     size = float(np.median(arms[seen])) if seen.any() else robot.reach()
     lengths = np.hypot(arms, size * turns)
     idle = lengths <= FULL_RANK * size
     lengths[idle] = np.where(slide[idle], 1.0, size)  # in no loop, or in couplings alone
-    return lengths, _row_lengths(closures, lengths, size), size
-
-
-def _norms(J):
-    return np.sqrt((J ** 2).sum(1).mean(0))
-
-
-def _row_lengths(closures, lengths, size):
-    """Return what makes metres of every row (m,) of the closures, of angles too."""
-    out: list[float] = []
-    for closure in closures:
-        if isinstance(closure, Coupling):
-            out.append(lengths[closure.joint])
-        else:
-            places = len(POSITION_ROWS[closure.kind])
-            out += [1.0] * places + [size] * (closure.rows() - places)
-    return np.array(out)
-
-
-def separate_loops(closures: Sequence[FrameClosure | Coupling],
-                   A: np.ndarray) -> tuple[Loop, ...]:
-    """
-    Return the Loops of a scaled dependent Jacobian A (m, d), of a regular posture, of closures.
-
-    Closures whose rank is the number of dependent joints that no loop before has solved are a
-    Loop, the smallest sets first.
-    """
-    ends = np.cumsum([0, *(c.rows() for c in closures)])
-    rows = [np.arange(a, b) for a, b in zip(ends, ends[1:])]
-    weight = np.abs(A)
-    tolerance = FULL_RANK * weight.max(initial=0.0)
-    unsolved, left, out = set(range(A.shape[1])), list(range(len(closures))), []
-    while unsolved and left:
-        chosen = _solvable(A, rows, left, unsolved, tolerance)
-        part = np.concatenate([rows[k] for k in chosen])
-        columns = sorted(j for j in unsolved if weight[part, j].max() > tolerance)
-        if columns:
-            out.append(Loop(part, np.array(columns)))
-        unsolved -= set(columns)
-        left = [k for k in left if k not in chosen]
-    return tuple(out)
-
-
-def _solvable(A, rows, left, unsolved, tolerance):
-    """Return the fewest closures of ``left`` that determine all unsolved joints they move."""
-    for count in range(1, min(MOST, len(left) - 1) + 1):
-        for chosen in combinations(left, count):
-            part = np.concatenate([rows[k] for k in chosen])
-            columns = [j for j in unsolved if np.abs(A[part, j]).max() > tolerance]
-            block = A[np.ix_(part, columns)]
-            if not columns or np.linalg.matrix_rank(block, tolerance) == len(columns):
-                return chosen
-    return tuple(left)
-
-
-def dexterity(loops: Sequence[Loop], A: np.ndarray) -> np.ndarray:
-    """
-    Return how far postures (B,) are from singular: 1 the best that was reached, 0 a dead centre.
-
-    A : (B, m, d) scaled dependent Jacobians
-    """
-    if not loops:
-        return np.ones(len(A))
-    return np.minimum.reduce([loop.smallest(A) / loop.best for loop in loops])
+    rows = np.array([lengths[c.joint] if isinstance(c, Coupling) else 1.0 if metre else size
+                     for (c, _), metre in zip(owners, metres)])
+    return lengths, rows, size

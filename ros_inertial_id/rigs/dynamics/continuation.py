@@ -55,7 +55,6 @@ class Continuation:
         """Begin another motion, near ``start``."""
         start = np.array(self._mechanism.start)
         self._last = (start[list(self._mechanism.independent)], start)
-        self._trail = np.zeros((0, 2))
 
     def follow(self, z: np.ndarray, t: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -70,19 +69,15 @@ class Continuation:
             q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
             return q, mechanism.transformation(q)[0]
-        cells, first, cell = np.unique(self._floor(z), axis=0, return_index=True,
-                                       return_inverse=True)
-        keys, cell = list(map(tuple, cells.tolist())), cell.ravel()
-        self._explore(keys, cell, z[first], t[first])
-        near = [self._cells[key] for key in keys]
-        here, q, R, dexterity = (np.array(column)[cell] for column in zip(*near))
+        keys = list(map(tuple, self._floor(z).tolist()))
+        self._explore(keys, z, t)
+        number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        here, q, R, dexterity = (np.array(column)[[number[key] for key in keys]]
+                                 for column in zip(*map(self._cells.get, number)))
         q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
         q[:, list(mechanism.independent)] = z
         q = self._unwind(q)
         guard(mechanism, q, R, dexterity, t)
-        self._trail = np.vstack([self._trail, np.column_stack([t, dexterity])])
-        _check_passages(mechanism, self._trail[:, 0], self._trail[:, 1], q)
-        self._trail = self._trail[-3:]
         self._last = (z[-1].copy(), q[-1].copy())
         return q, R
 
@@ -101,41 +96,16 @@ class Continuation:
         turn = np.where(finite, self._turn, 1.0)
         return np.where(finite, z - turn * np.round((z - around) / turn), z)
 
-    def _explore(self, keys, cell, z, t):
-        """
-        Solve the cells met for the first time, each from the one the motion came from.
-
-        keys : of c cells; cell (N,) : number of each sample's; z (c, k), t (c,) : of their first
-        """
-        first = {key: k for k, key in enumerate(keys) if key not in self._cells}
-        if not first:
-            return
-        left = np.flatnonzero(np.diff(cell))
-        steps = [(self._key(self._last[0]), keys[cell[0]])]
-        steps += [(keys[a], keys[b]) for a, b in dict.fromkeys(
-            zip(cell[left].tolist(), cell[left + 1].tolist()))]
-        neighbours: dict[tuple, list[tuple]] = {}
-        for a, b in steps:
-            neighbours.setdefault(a, []).append(b)
-            neighbours.setdefault(b, []).append(a)
-        frontier = [key for key in neighbours if key in self._cells]
-        while frontier:
-            origin: dict[tuple, tuple] = {}
-            for key in frontier:
-                for other in neighbours[key]:
-                    if other in first and other not in self._cells:
-                        origin.setdefault(other, key)
-            frontier = list(origin)
-            if frontier:
-                samples = [first[key] for key in frontier]
-                self._solve_cells(frontier, origin.values(), z[samples], t[samples])
-
-    def _solve_cells(self, keys, origins, z, t):
-        origins = [self._cells[k] for k in origins]
-        here, q, R, dexterity = (np.array(column) for column in zip(*origins))
-        target = self._near(z, here)
-        solved = self._walk(q, R, dexterity, here, target, t)
-        self._cells.update(zip(keys, zip(target, *solved)))
+    def _explore(self, keys, z, t):
+        """Solve the cells met for the first time, each from the one the motion came from."""
+        before = self._key(self._last[0])
+        for key, goal, when in zip(keys, z, t):
+            if key not in self._cells:
+                here, q, R, dexterity = (x[None] for x in self._cells[before])
+                target = self._near(goal[None], here)
+                solved = self._walk(q, R, dexterity, here, target, np.array([when]))
+                self._cells[key] = (target[0], *(x[0] for x in solved))
+            before = key
 
     def _walk(self, q, R, dexterity, here, target, t):
         """Return q, R and dexterity at ``target`` (N, k) from ``here``, in small steps."""
@@ -177,17 +147,15 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
 
     q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q
     """
-    independent, dependent = list(mechanism.independent), list(mechanism.dependent)
+    independent = list(mechanism.independent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
     q[:, independent] = z
     active = np.arange(len(q))
     settled = np.zeros(len(q), dtype=bool)
     for _ in range(rounds):
-        C, J, _ = mechanism.constraint(q[active])
-        step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        good = np.abs(C).max(1, initial=0.0) < NEARLY
-        # The last step of a good one brings full precision.
-        q[np.ix_(active, np.array(dependent, dtype=int))] -= step
+        _, gap, step = mechanism.closing(q[active])
+        good = gap < NEARLY
+        q[active] += step  # the last one of a good one brings full precision
         settled[active[good]] = True
         active = active[~good & np.isfinite(step).all(1)]
         if not active.size:
@@ -209,11 +177,15 @@ def _check(mechanism, closed, q, t, z):
 def _check_regular(mechanism, q, dexterity, t):
     bad = np.flatnonzero(dexterity < SINGULAR)
     if bad.size:
-        k = int(bad[0])
-        raise RobotModelError(
-            f'the mechanism is at a dead centre at {t[k]:.4f} s ({bad.size} samples)',
-            found=describe(mechanism.robot, q[k]), expected='dependent joints that follow from '
-            + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
+        _refuse(mechanism, q[bad[0]], f'is at a dead centre at {t[bad[0]]:.4f} s ({bad.size} '
+                'samples)')
+
+
+def _refuse(mechanism, q, what):
+    raise RobotModelError(
+        f'the mechanism {what}', found=describe(mechanism.robot, q), expected='that '
+        f'{mechanism.loose(q)} follow from {", ".join(mechanism.coordinates)}',
+        do='choose other independent: coordinates')
 
 
 def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndarray,
@@ -224,6 +196,15 @@ def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndar
     q : (N, n), R : (N, n, k), dexterity : (N,) of closed configurations; t : (N,) [s]
     """
     _check_regular(mechanism, q, dexterity, t)
+    # It falls to zero between two samples, from before and from after, within a sample interval.
+    fall = -np.diff(dexterity)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        left = dexterity[1:-2] / fall[:-2] - dexterity[2:-1] / fall[2:]
+    passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (left < MEET)) + 1
+    if passed.size:
+        k = int(passed[0])
+        _refuse(mechanism, q[k], 'passes a dead centre, unseen which way it goes on, between '
+                f'{t[k]:.4f} and {t[k + 1]:.4f} s')
     step = np.diff(q, axis=0)
     along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], step[:, list(mechanism.independent)])
     scale = mechanism.lengths
@@ -276,21 +257,3 @@ def _stride(mechanism, q, R, change):
     off = (np.abs(moved - q - along) * mechanism.lengths).max(1)
     way = (np.abs(moved - q) * mechanism.lengths).max(1)
     return moved, moved_R, closed & (dexterity > REGULAR) & (off < JUMP * way)
-
-
-def _check_passages(mechanism, t, dexterity, q):
-    """Raise where dexterity (N,) falls to zero between two samples, from before and from after."""
-    g = dexterity
-    if len(g) < 4:
-        return
-    with np.errstate(divide='ignore', invalid='ignore'):
-        ahead = g[1:-2] / (g[:-3] - g[1:-2])  # in sample intervals
-        behind = g[2:-1] / (g[3:] - g[2:-1])
-    bad = np.flatnonzero((ahead > 0) & (behind > 0) & (ahead + behind < MEET)) + 1
-    if bad.size:
-        k = int(bad[0])
-        raise RobotModelError(
-            f'the mechanism passes a dead centre between {t[k]:.4f} and {t[k + 1]:.4f} s',
-            found=describe(mechanism.robot, q[max(0, k - len(t) + len(q))]), expected='samples '
-            'that show which way it goes on', do='record faster, or choose other independent: '
-            'coordinates')

@@ -77,20 +77,6 @@ def followers(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
     return tuple(out[::-1]), [j for c in left for j in members(c)]
 
 
-def guessed(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray,
-            given: Sequence[int]) -> tuple[np.ndarray, set[int]]:
-    """Return q (n,), joints that couplings determine by those ``given`` too, and all of these."""
-    q, known = q.copy(), set(given)
-    left = [c for c in closures if isinstance(c, Coupling) and known]
-    for _ in left:
-        for coupling in left:
-            open_ = [j for j in members(coupling) if j not in known]
-            if len(open_) == 1:
-                q[open_[0]] = solved(coupling, open_[0], len(robot)).at(q)
-                known.add(open_[0])
-    return q, known
-
-
 def gearing(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
             independent: Sequence[int], R: np.ndarray, size: float) -> np.ndarray:
     """

@@ -1,5 +1,5 @@
 """
-Springs, dampers and friction of a mechanism as columns of its projected rows.
+Springs and friction of a mechanism as columns of its projected rows.
 
 Any joint can have them, dependent ones too (the slider): by virtual work a force on joint j acts
 on coordinate i as R_ji times itself.  Lines of the options:
@@ -7,7 +7,6 @@ on coordinate i as R_ji times itself.  Lines of the options:
     friction: JOINT LAW ...        laws of dynamics/friction.py; JOINT may be "all"
     springs:  joint JOINT [REST]   k (q - rest); without REST a constant force is estimated too
               between A B [LENGTH] k (l - length) along the line between two links
-    dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
 """
 
 from collections.abc import Mapping
@@ -38,7 +37,7 @@ SMOOTH = ('preload', 'damper',
 
 @dataclass(frozen=True)
 class ForceOptions:
-    """Which springs, dampers and friction the mechanism has."""
+    """Which springs and friction the mechanism has."""
 
     friction: tuple[str, ...] = option(
         (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."')
@@ -47,7 +46,6 @@ class ForceOptions:
         'data for every joint', unit='rad/s or m/s')
     springs: tuple[str, ...] = option(
         (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
-    dampers: tuple[str, ...] = option((), 'dampers: "between LINK LINK"')
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class LineForce:
     rest: float = 0.0
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
-        """Return the column, (B, k), of a state with q, v (B, n) and R (B, n, k)."""
+        """Return the column, (B, k), of a state with q (B, n) and R (B, n, k)."""
         motions = body_motions(robot, state.q)
         A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
         length = np.sqrt(((B - A) ** 2).sum(0))
@@ -97,9 +95,7 @@ class LineForce:
         for sign, frame, point in ((-1.0, self.first, A), (1.0, self.second, B)):
             for j, u, _ in twists(robot, motions, frame.body, point):
                 slope[:, j] += sign * (along * u).sum(0)
-        law = self.parameter.law
-        force = {SPRING: length - self.rest, 'preload': np.ones(len(length)),
-                 'damper': (slope * state.v).sum(1)}[law]
+        force = np.ones(len(length)) if self.parameter.law == 'preload' else length - self.rest
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
 
@@ -136,11 +132,13 @@ def force_elements(robot: RobotModel, options: ForceOptions,
             if robot.prismatic[joint]:
                 columns = [_of_slide(p, size, given) for p in columns]
             out += [JointForce(p, joint) for p in columns]
-    _refuse_doubles(out)
-    lines = [(SPRING, line) for line in options.springs]
-    lines += [('damper', line) for line in options.dampers]
-    for number, (law, line) in enumerate(lines, 1):
-        out += _element(robot, law, line, number)
+    named = [(e.parameter.name, e.parameter.nonlinear) for e in out]
+    for element, one in zip(out, named):
+        if named.count(one) > 1:
+            p = element.parameter
+            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
+    for number, line in enumerate(options.springs, 1):
+        out += _spring(robot, line, number)
     return tuple(out)
 
 
@@ -154,42 +152,30 @@ def _of_slide(parameter, size, given):
     return replace(parameter, nonlinear=constant)
 
 
-def _refuse_doubles(elements):
-    seen = set()
-    for element in elements:
-        p = element.parameter
-        if (p.name, p.nonlinear) in seen:
-            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
-        seen.add((p.name, p.nonlinear))
-
-
-def _element(robot, law, line, number):
-    """Return the columns of one spring or damper."""
+def _spring(robot, line, number):
+    """Return the columns of one spring."""
     words = line.split()
     kind, count = (words[0] if words else ''), len(words)
     make: Callable[..., JointForce | LineForce]
     try:
-        if kind == 'joint' and law == SPRING and count in (2, 3):
+        if kind == 'joint' and count in (2, 3):
             joint = _joint(robot, words[1], line)
-            rest = float(words[2]) if count == 3 else None
-            unit = 'N' if robot.prismatic[joint] else 'N m'
-            per = '/m' if robot.prismatic[joint] else '/rad'
-            make, owner = partial(JointForce, joint=joint), words[1]
+            unit, per = ('N', '/m') if robot.prismatic[joint] else ('N m', '/rad')
+            make = partial(JointForce, joint=joint)
         elif kind == 'between' and count in (3, 4):
             first, second = (frame_of(robot, name) for name in words[1:3])
-            rest = float(words[3]) if count == 4 else None
+            unit, per = 'N', '/m'
             make = partial(LineForce, first=first, second=second)
-            unit, per, owner = 'N', '/m', ' '.join(words[1:3])
         else:
             raise ValueError
+        rest = [float(word) for word in words[2 if kind == 'joint' else 3:]]
     except ValueError:
-        raise ConfigError(f'{law} {line!r}', exists=(
+        raise ConfigError(f'spring {line!r}', exists=(
             'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
-    if law == 'damper':
-        return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'))]
+    owner = ' '.join(words[1:count - len(rest)])
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, SPRING)
-    if rest is not None:
-        return [make(stiffness, rest=rest)]
+    if rest:
+        return [make(stiffness, rest=rest[0])]
     constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
     return [make(stiffness), make(constant)]
 

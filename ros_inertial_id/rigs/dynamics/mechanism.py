@@ -14,12 +14,13 @@ from xml.etree import ElementTree as xml
 
 import numpy as np
 
-from .closure import constraint, Coupling, dexterity, FrameClosure, Loop
+from .closure import constraint, Coupling, FrameClosure
 from ...dynamics.robot_model import link_placements, RobotModel, RobotOptions
 from ...options import option
 
 NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
 SINGULAR = 0.02        # dexterity below it: a dead centre
+LOOSE = 0.2            # share of the largest rate at a dead centre that is worth a name
 CLOSE = 1e-6           # [m] between the axes of one joint of several degrees of freedom
 SHAPES = ('visual', 'collision')
 
@@ -48,6 +49,7 @@ class Mechanism:
     robot : RobotModel of the opened tree
     independent (k,), dependent (n - k,) : joint indices; start : (n,) assembled configuration
     lengths (n,), row_lengths (m,), size : see ``moment_arms``; gearing (k,) : see ``gearing``
+    best : largest of the smallest singular values of dependent Jacobians that were reached
     forces : of force_elements.py; actuated : indices of measured motors
     known : parameter name -> value that is not estimated
     tied : name of a known one -> {name: coefficient} of others that are taken off its value
@@ -62,7 +64,7 @@ class Mechanism:
     row_lengths: np.ndarray = field(repr=False)
     size: float
     gearing: np.ndarray = field(repr=False)
-    loops: tuple[Loop, ...] = ()
+    best: float = 1.0
     forces: tuple[Any, ...] = ()
     actuated: tuple[int, ...] = ()
     known: dict[str, float] = field(default_factory=dict)
@@ -94,10 +96,16 @@ class Mechanism:
         return constraint(self.robot, self.closures, q, v)
 
     def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
+        """
+        Return R (B, n, k) with v = R zdot, and dexterity (B,), at closed configurations q (B, n).
+
+        Dexterity is 1 in the best posture that was reached, 0 at a dead centre: the smallest
+        singular value means nothing by itself, that of regular postures of machines differs by a
+        hundred (Gosselin and Angeles 1990).
+        """
         _, J, _ = self.constraint(q)
         R = self._with_dependent(-self.solve_dependent(J, J[:, :, list(self.independent)]))
-        return R, dexterity(self.loops, self.scaled(J))
+        return R, self.smallest(J) / self.best
 
     def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
@@ -138,6 +146,20 @@ class Mechanism:
         return J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)] * (
             self.row_lengths[:, None])
 
+    def smallest(self, J: np.ndarray) -> np.ndarray:
+        """Return the smallest singular values (B,) of the dependent columns of J (B, m, n)."""
+        if not self.dependent:
+            return np.ones(len(J))
+        A = self.scaled(J)
+        return np.sqrt(np.clip(np.linalg.eigvalsh(np.swapaxes(A, 1, 2) @ A)[:, 0], 0.0, None))
+
+    def loose(self, q: np.ndarray) -> str:
+        """Return the names of the joints that may go either way at a dead centre q (n,)."""
+        A = self.scaled(self.constraint(q[None])[1])[0]
+        share = np.abs(np.linalg.svd(A)[2][-1])
+        return ', '.join(self.robot.joint_names[self.dependent[k]]
+                         for k in np.flatnonzero(share > LOOSE * share.max()))
+
     def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n)."""
         scale = self.lengths[list(self.dependent)]
@@ -177,18 +199,13 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
         return ()
     shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
              if any(link.find(kind) is not None for kind in SHAPES)}
-    members: dict[int, list[tuple[str, np.ndarray]]] = {}
-    for name, (body, placement) in link_placements(robot).items():
-        members.setdefault(body, []).append((name, placement[:3, 3]))
-    return tuple(name for body, name in enumerate(robot.link_names)
-                 if robot.inertias[body, 0] == 0.0
-                 and not any(link in shown for link, _ in members.get(body, ()))
-                 and _only_joins(robot, body, [place for _, place in members.get(body, ())]))
-
-
-def _only_joins(robot, body, places):
-    """Return whether all that hangs on a body starts at its origin, or somewhere on a slide."""
-    children = [k for k, parent in enumerate(robot.parents) if parent == body]
-    slide = robot.prismatic[body]
-    there = [robot.translations[k] for k in children if not (slide or robot.prismatic[k])]
-    return max((np.linalg.norm(x) for x in [*there, *places]), default=0.0) < CLOSE
+    placements, out = link_placements(robot), []
+    for body, name in enumerate(robot.link_names):
+        links = {link: place[:3, 3] for link, (owner, place) in placements.items()
+                 if owner == body}
+        begins = [robot.translations[k] for k, parent in enumerate(robot.parents) if parent == body
+                  and not (robot.prismatic[body] or robot.prismatic[k])]  # or along the slide
+        far = max((np.linalg.norm(x) for x in [*begins, *links.values()]), default=0.0)
+        if robot.inertias[body, 0] == 0.0 and far < CLOSE and not shown & set(links):
+            out.append(name)
+    return tuple(out)

@@ -115,14 +115,14 @@ def state_of_imu(omega: np.ndarray, force: np.ndarray, kernel: np.ndarray, perio
     omega : (N, 3) angular velocity [rad/s]; force : (N, 3) specific force [m/s^2]
     kernel : (2 h + 1,) low-pass; period : [s]
     position, rotation : of the IMU in the body's frame ((3,) [m], (3, 3)).  The attitude is not
-    known and not needed by equations in the body's frame: position and quaternion are NaN.
+    known and not needed by equations in the body's frame, which stands for the world's.
     """
     R = np.eye(3) if rotation is None else np.asarray(rotation)
     omega, alpha = smoothed_derivatives(omega @ R.T, kernel, period, 1)
     arm = np.asarray(position, dtype=float)
     acc = smooth(force @ R.T, kernel) - acceleration_at(omega, alpha, arm)
-    nowhere = np.full((len(omega), 7), np.nan)
-    return BodyState(nowhere[:, :3], nowhere[:, 3:], omega, alpha, acc)
+    upright = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(omega), 4))
+    return BodyState(np.zeros_like(omega), upright, omega, alpha, acc)
 
 
 def on_clock(t_measured: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -42,8 +42,6 @@ class RigidBodyOptions(BodiesOptions):
                             'reaction, or decide by the sign of the mass',
                             choices=('auto', 'on_body', 'by_body'))
     sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
-    gravity: str = option('given', 'direction of gravity: by mounting, or identified',
-                          choices=('given', 'identified'))
     joint_states_topic: str = option('', 'topic of the joint states; empty: the one that '
                                      'carries the joints')
     unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
@@ -116,11 +114,15 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                  or summary['sources'][summary['wrench_topics'][0]]['frame_id'])
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
+    def heaviest(self, options: RigidBodyOptions) -> float:
+        """Return the mass [kg] that a body may have by the ``options``."""
+        return options.mass
+
     def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
         """Return the errors of clocks and of gravity that a BodyRig may have."""
         out = [Hypothesis('wrench late', _slope, np.array([LATE]), _late_words,
                           'stamp both by one clock, or shift the stamps of the wrench')]
-        if options.gravity == 'given' and not any(s and s.kind == 'imu' for s in robot.sources):
+        if not any(s and s.kind == 'imu' for s in robot.sources):
             g = np.asarray(robot.gravity_base)
             across = null_space(g[None])  # (3, 2)
             parameters = self.parameters(robot, options)
@@ -142,7 +144,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                         f'show gravity {listed}')
 
             out.append(Hypothesis('gravity tilted', tilted, np.full(2, TILT * np.linalg.norm(g)),
-                                  words, 'give this mounting:, or on an arm gravity: identified'))
+                                  words, 'give this mounting:'))
         return out
 
     def regress(self, state: BodiesState, robot: BodyRig, parameters: Sequence[Parameter],
@@ -181,32 +183,35 @@ def _accelerated(state, e):
 
 
 def _group_rows(state, robot, group, per_body, biased):
-    """Return the six RowGroups of bodies between measured wrenches."""
-    first = state.bodies[group[0]]
-    principal = per_body == len(PRINCIPAL)
-    if principal:
-        W, where = _principal_rows(first), None
+    """
+    Return the six RowGroups of bodies between measured wrenches.
+
+    Rows of a single body are along its own axes at its origin (force along the world's where
+    unknowns are principal); those of several along the world's at the origin of the first.
+    """
+    bodies = [state.bodies[k] for k in group]
+    axes, still = bodies[0].rotation(), np.eye(3)
+    if per_body == len(PRINCIPAL):
+        W, along = _principal_rows(bodies[0]), (still, axes)
     elif len(group) == 1:
-        W, where = own_rows(first), None
+        W, along = own_rows(bodies[0]), (axes, axes)
     else:
-        W, where = composite_rows([state.bodies[k] for k in group], first.position), first.position
-    columns = np.concatenate([np.arange(per_body * k, per_body * (k + 1)) for k in group])
-    (y, y_raw), extra, places = np.zeros((2, len(state.t), 6)), [], []
+        W, along = composite_rows(bodies, bodies[0].position), (still, still)
+    columns = [np.arange(per_body * k, per_body * (k + 1)) for k in group]
+    (y, y_raw), rows = np.zeros((2, len(state.t), 6)), [W.transpose(0, 2, 1)]
     for k, wrench in enumerate(robot.wrenches):
         sign = state.sign * _sign(robot, wrench, group)
         if not sign:
             continue
-        T = sign * _wrench_map(state, robot, wrench, group[0], where, principal)
+        T = sign * _wrench_map(state, robot, wrench, bodies[0].position, along)
         y = y + np.einsum('nij,nj->ni', T, state.wrench[:, 6 * k:6 * k + 6])
         y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, 6 * k:6 * k + 6])
         if biased:
-            extra.append(T)
-            places.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
-    name = '+'.join(robot.link_names[k] for k in group)
-    rows = np.concatenate([W.transpose(0, 2, 1), *(T.transpose(1, 0, 2) for T in extra)], axis=2)
-    columns = np.concatenate([columns, *places]).astype(int)
-    return [RowGroup(f'{name} {axis}', unit, columns, rows[i], y[:, i], y_raw[:, i])
-            for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))]
+            rows.append(T.transpose(1, 0, 2))
+            columns.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
+    name, whole = '+'.join(robot.link_names[k] for k in group), np.concatenate(rows, axis=2)
+    return [RowGroup(f'{name} {axis}', unit, np.concatenate(columns), whole[i], y[:, i],
+                     y_raw[:, i]) for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))]
 
 
 def _principal_rows(body):
@@ -223,37 +228,18 @@ def _sign(robot, wrench, group):
     return int(wrench.on in names) - int(wrench.reaction in names)
 
 
-def _wrench_map(state, robot, wrench, first, where, principal):
+def _wrench_map(state, robot, wrench, origin, along):
     """
-    Return (N, 6, 6): a wrench as measured -> force and torque along the rows of its group.
+    Return (N, 6, 6): a wrench as measured -> force and torque of the rows.
 
-    The rows of a single body are along its own axes at its origin (force along the world's in
-    ``principal``); those of several along the world's at ``where`` (N, 3).
+    origin : (N, 3) of the rows; along : axes (N, 3, 3) or (3, 3) of force and of torque
     """
-    count = len(state.t)
     on = state.bodies[robot.link_names.index(wrench.on)]
-    own = where is None and robot.link_names[first] == wrench.on
-    if own and wrench.axes == 'body' and not principal:  # an IMU alone shows no attitude
-        turn, arm = np.broadcast_to(wrench.rotation, (count, 3, 3)), wrench.point
-        return _moved(turn, np.broadcast_to(arm, (count, 3)))
     R = on.rotation()
-    turn = R @ wrench.rotation if wrench.axes == 'body' else np.broadcast_to(np.eye(3),
-                                                                             (count, 3, 3))
-    body = state.bodies[first]
-    target = body.position if where is None else where
-    T = _moved(turn, np.einsum('nij,j->ni', R, wrench.point) + on.position - target)
-    if where is None:
-        into = body.rotation().transpose(0, 2, 1)
-        if not principal:
-            T[:, :3] = into @ T[:, :3]
-        T[:, 3:] = into @ T[:, 3:]
-    return T
-
-
-def _moved(turn, arm):
-    """Return (N, 6, 6): wrench along ``turn`` (N, 3, 3) at ``arm`` (N, 3) -> at the origin."""
+    turn = R @ wrench.rotation if wrench.axes == 'body' else np.eye(3)
+    arm = R @ wrench.point + on.position - origin
+    force, torque = (np.swapaxes(axes, -1, -2) for axes in along)
     T = np.zeros((len(arm), 6, 6))
-    T[:, :3, :3] = T[:, 3:, 3:] = turn
-    for k in range(3):
-        T[:, 3:, k] = np.cross(arm, turn[:, :, k])
+    T[:, :3, :3], T[:, 3:, 3:] = force @ turn, torque @ turn
+    T[:, 3:, :3] = torque @ np.cross(arm[:, :, None], turn, axisa=1, axisb=-2, axisc=1)
     return T

@@ -10,13 +10,13 @@ from typing import Any, Mapping
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .rates import read_rates, state_of_rates
 from .rig import BodyRig
-from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
-from ..bodies.observation import (BodiesObservation, BodiesState, clock_and_filter, doubt,
-                                  marker_doubts)
+from .sensor import force_sign, sensor_turn
+from ..bodies.observation import (BodiesObservation, BodiesState, beyond_motion,
+                                  clock_and_filter, doubt, marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
-from ..measurement.fused_body import fuse_body
 from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
                                    read_wrench, Series)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
@@ -34,6 +34,7 @@ from ...measurement.sampling import interpolate
 # what is cut of them biases, while noise that is let through is made good (W'W - G).
 WIDER = 1.25
 ANOTHER = 15.0  # [deg] that a sensor is turned: it measures in another frame than was said
+UNFILTERED = 0.5  # of the sampling rate
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
 
 
@@ -46,8 +47,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
     sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
-    clock = common_clock([*sources, *wrenches], origin)
-    wider = WIDER if len(robot.link_names) > 1 else 1.0
+    clock = common_clock([*sources, *measured[len(sources):], *wrenches], origin)
+    wider = WIDER if len(robot.link_names) > 1 and not robot.rates else 1.0
 
     def chosen():
         cutoff, ends_at = choose(raw(clock), clock.period)
@@ -59,52 +60,38 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
         'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
     gravity = np.asarray(robot.gravity_base)
-    fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
 
-    def motion(t, gravity, series):
-        return tuple(fused.get((k, t[0], len(t)), body)
-                     for k, body in enumerate(states(t, kernel, gravity, series)))
+    def motion(series, low_pass):
+        return lambda t: states(t, low_pass, gravity, series)
 
-    def filtered(gravity, other):
-        return lambda t: states(t, other, gravity, measured)
+    def noisy(rng):
+        beyond = beyond_motion(clock, kernel)
+        return motion([noise_again(s, clock, beyond, rng) for s in measured], kernel)
 
-    def noisy(gravity, rng):
-        again = [noise_again(s, clock, kernel, rng) for s in measured]
-        return lambda t: motion(t, gravity, again)
-
-    def observation(gravity, sign=1.0):
-        return BodiesObservation(
-            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches), summary,
-            lambda other: filtered(gravity, other), lambda rng: noisy(gravity, rng), sign)
-
-    _check_moving(observation(gravity), sources[0].topic)
-    return _oriented(robot, options, (wrenches, gravity, summary), observation)
+    out = BodiesObservation(clock, kernel, motion(measured, kernel), tuple(wrenches), summary,
+                            lambda low_pass: motion(measured, low_pass), noisy)
+    _check_moving(out, sources[0].topic)
+    return _oriented(robot, options, out)
 
 
-def _oriented(robot, options, seen, observation):
-    """Return observation(gravity, sign) with the sensor's turn, side and drift, and gravity's."""
-    wrenches, gravity, summary = seen
-    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
-    wrench, topic = robot.wrenches[0], wrenches[0].topic
+def _oriented(robot, options, observation):
+    """Return the observation with the side and the turn of a single sensor as they are."""
+    summary, wrench = observation.summary, robot.wrenches[0]
     alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
+    topic = observation.wrenches[0].topic
     if alone and 'imu' not in {s and s.kind for s in robot.sources}:
-        turn = sensor_turn(observation(gravity), wrench)  # whose side of the sensor it is or not
+        turn = sensor_turn(observation, wrench)  # whose side of the sensor it is or not
         if turn is not None:
-            wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
-    if options.gravity == 'identified':
-        if robot.arm is None:
-            raise ConfigError('gravity: identified', expected='a payload on an arm',
-                              found='bodies measured on their own')
-        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), wrench, gravity, sign)
-        summary['gravity'] = found
+            observation = replace(observation, wrenches=(_turned(observation.wrenches[0],
+                                                                 turn[0]),))
+            summary['sensor_turned'] = {topic: turn[1]}
+    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if sign is None:
-        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity), wrench)
+        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation, wrench)
+    observation = replace(observation, sign=sign)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    drift = without_drift(observation(gravity, sign), wrench) if alone else None
     summary['doubts'] = marker_doubts(summary['sources']) + _turn_doubts(summary)
-    if drift is not None:
-        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
-    return observation(gravity, sign)
+    return observation
 
 
 def _turn_doubts(summary):
@@ -124,26 +111,10 @@ def _turned(series, R):
     return replace(series, values=values)
 
 
-def _fused(recording, robot, series, clock, kernel, options):
-    """Return {(body, start, samples): BodyState} of bodies with poses and an IMU, and notes."""
-    out, notes = {}, {}
-    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
-    for body, source in enumerate(robot.sources):
-        if source is None or source.imu is None:
-            continue
-        poses = [(t, on_clock(series[body].t, series[body].values, t)) for t in stretches]
-        fused, notes[source.name] = fuse_body(recording, source, poses, kernel,
-                                              robot.gravity_base, options.largest_clock_offset)
-        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
-    return out, notes
-
-
 def _check_moving(observation, topic):
-    square, count = 0.0, 0
-    for state in observation.states(training=True):
-        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
-        count += len(state.t)
-    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    omega = [np.hstack([body.omega for body in state.bodies])
+             for state in observation.states(training=True)]
+    turning_rate = float(np.sqrt((np.concatenate(omega) ** 2).mean(0).max())) if omega else 0.0
     if turning_rate < STILL:
         raise RecordingError('the motion excites nothing', do='turn the body about several axes',
                              expected=f'a turning rate of {STILL} rad/s',
@@ -162,27 +133,42 @@ def _motion(recording, robot, options, wrenches, origin):
     if robot.arm is not None:
         return _arm_motion(recording, robot, options, wrenches, origin)
     imu = [s for s in robot.sources if s.kind == 'imu']
-    if imu and len(robot.sources) > 1:
-        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
-                          'where there are several', found=imu[0].name)
-    series = [read_imu(recording, source, origin) if imu else
-              read_pose(recording, source, origin)
-              for source in robot.sources]
-
-    def raw(clock):
-        return on_stretches([replace(s, values=s.values[:, :3]) if imu else s for s in series],
-                            clock)
+    if imu:
+        return _imu_motion(recording, robot, imu[0], origin)
+    poses = [read_pose(recording, source, origin) for source in robot.sources]
+    rates = [read_rates(recording, own, pose, origin) for own, pose in zip(robot.rates, poses)]
 
     def states(t, kernel, gravity, measured):
         period = t[1] - t[0]
         values = [on_clock(s.t, s.values, t) for s in measured]
-        if imu:
-            return (state_of_imu(values[0][:, :3], values[0][:, 3:], kernel, period,
-                                 imu[0].position, imu[0].rotation),)
+        if rates:
+            smooth = [signals.smooth(x, kernel) for x in values]
+            return tuple(state_of_rates(pose, rate, own.axes, gravity) for pose, rate, own in
+                         zip(smooth, smooth[len(poses):], robot.rates))
         return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
 
-    choose = signals.choose_cutoff if imu else choose_pose_cutoff
-    return series, series, raw, choose, states
+    def choose(pieces, period):
+        # What was recorded needs no differentiating, and so no filter.
+        return (UNFILTERED / period, None) if rates else choose_pose_cutoff(pieces, period)
+
+    return poses, [*poses, *rates], lambda clock: on_stretches(poses, clock), choose, states
+
+
+def _imu_motion(recording, robot, source, origin):
+    if len(robot.sources) > 1:
+        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
+                          'where there are several', found=source.name)
+    series = read_imu(recording, source, origin)
+
+    def raw(clock):
+        return on_stretches([replace(series, values=series.values[:, :3])], clock)
+
+    def states(t, kernel, gravity, measured):
+        values = on_clock(measured[0].t, measured[0].values, t)
+        return (state_of_imu(values[:, :3], values[:, 3:], kernel, t[1] - t[0], source.position,
+                             source.rotation),)
+
+    return [series], [series], raw, signals.choose_cutoff, states
 
 
 def _arm_motion(recording, robot, options, wrenches, origin):
@@ -256,9 +242,6 @@ class LiveWrench(LiveMotion):
         turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
         self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
         self._gravity = np.asarray(robot.gravity_base)
-        if 'gravity' in metadata:
-            direction = np.array(metadata['gravity']['direction'])
-            self._gravity = np.linalg.norm(self._gravity) * direction
         listen_to_joints(self, options.joint_states_topic or metadata['topic'],
                          robot.arm.joint_names, DriveOptions())
         self.listen(topic, self._load_wrench)

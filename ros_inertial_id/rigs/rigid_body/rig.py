@@ -11,8 +11,9 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ..bodies.description import (mapping, read_description, read_inertial, read_source,
-                                  rotation_of, vector)
+from .rates import described_rates, Rates
+from ..bodies.description import (axes_of, mapping, read_description, read_inertial,
+                                  read_source, rotation_of, vector)
 from ..bodies.joints import free_joint, Joint, read_joint
 from ...dynamics.body_motion import Frame, frame_of
 from ...dynamics.robot_model import robot_from_options, RobotModel, world_alone
@@ -46,6 +47,7 @@ class BodyRig:
 
     sources : a BodySource per body (None for the payload of an arm); joints : a Joint per body
     wrenches : tuple of Wrench; groups : tuple of tuples of bodies that no sensor separates
+    rates : Rates of every body, empty where motion is differentiated
     arm, frame : RobotModel and Frame whose motion is the payload's, None without an arm
     """
 
@@ -60,6 +62,7 @@ class BodyRig:
     joints: tuple[Joint, ...]
     wrenches: tuple[Wrench, ...]
     groups: tuple[tuple[int, ...], ...]
+    rates: tuple[Rates, ...] = ()
     arm: RobotModel | None = None
     frame: Frame | None = None
 
@@ -94,8 +97,8 @@ def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:
     frame = frame_of(arm, options.wrench_frame) if options.wrench_frame else None
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
     return BodyRig(arm.name, urdf, arm.base_link, arm.joint_names, (PAYLOAD,), np.zeros((1, 10)),
-                   np.asarray(gravity_base), (None,), (free_joint(),), (wrench,), ((0,),), arm,
-                   frame)
+                   np.asarray(gravity_base), (None,), (free_joint(),), (wrench,), ((0,),), (),
+                   arm, frame)
 
 
 def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
@@ -107,13 +110,20 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
     data = read_description(text, ('name', 'bodies', 'wrenches'))
     entries = mapping(data.get('bodies'), 'bodies')
     names: list[str] = []
-    joints, sources, inertias = [], [], []
+    joints, sources, inertias, rates = [], [], [], []
     for name, entry in entries.items():
         entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
         sources.append(read_source(name, entry))
+        if sources[-1].imu:
+            raise ConfigError(f'body {name!r}', expected='one source of motion', found='an imu '
+                              'beside its pose', do='record twist: and accel:, or leave it out')
         inertias.append(read_inertial(entry, name))
+        rates += described_rates(name, entry)
         names.append(name)
+    if len(rates) not in (0, len(names)):
+        raise ConfigError('accelerations of some bodies', expected='accel: of all or of none',
+                          found=f'{len(rates)} of {len(names)}')
     wrenches = tuple(_read_wrench(topic, entry, names) for topic, entry in
                      mapping(data.get('wrenches'), 'wrenches').items())
     groups = body_groups(joints, wrenches, names)
@@ -124,7 +134,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
                               do='a wrench must be measured on them, or every equation is 0 = 0')
     return BodyRig(str(data.get('name', 'bodies')), text, 'world', (), tuple(names),
                    np.array(inertias), np.asarray(gravity_base), tuple(sources), tuple(joints),
-                   wrenches, groups)
+                   wrenches, groups, tuple(rates))
 
 
 def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
@@ -142,13 +152,10 @@ def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
 
 def _read_wrench(topic, entry, names):
     entry = mapping(entry, f'wrench {topic}')
-    on, reaction, axes = (str(entry.get(key, default)) for key, default in
-                          (('acts_on', ''), ('from', ''), ('axes', 'body')))
+    on, reaction = (str(entry.get(key, '')) for key in ('acts_on', 'from'))
     for body in (on, *([reaction] if reaction else [])):
         if body not in names:
             raise ConfigError(f'wrench {topic}', found=repr(body), exists=names)
-    if axes not in ('body', 'world'):
-        raise ConfigError(f'axes of wrench {topic}', found=repr(axes), exists=('body', 'world'))
-    return Wrench(topic, on, reaction, axes, vector(entry.get('point', (0, 0, 0)),
-                                                    f'point of wrench {topic}'),
+    return Wrench(topic, on, reaction, axes_of(entry, f'wrench {topic}'),
+                  vector(entry.get('point', (0, 0, 0)), f'point of wrench {topic}'),
                   rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'))

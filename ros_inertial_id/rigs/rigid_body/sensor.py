@@ -1,51 +1,24 @@
 """
-What the wrench on one body shows of its sensor: its side, turn and drift; and gravity's direction.
+What the wrench on one body shows of its sensor: its side and its turn.
 
 Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in all of it, h the weight's
-vector in the world; its length is confounded with m, its direction is not.  A turn theta of the
-sensor adds theta x force, and both differ as soon as the body turns.  Gauges creep as they warm
-up, so a slow polynomial of the time is fitted besides.  Filtered samples are correlated: how a
-result changes without one stretch of the recording says how well it is known (jackknife).
+vector in the world, so that a mounting tilted otherwise than described is no turn of the sensor.
+A turn theta adds theta x force.  Filtered samples are correlated: how a result changes without one
+stretch of the recording says how well it is known (jackknife).
 """
-
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
-from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.rigid_bodies import own_rows
+from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
-from ..measurement.sources import Series
-from ...errors import EstimationError
-from ...estimation.least_squares import deviations, left_out, solved_sums, standard_errors
+from ...estimation.least_squares import left_out, standard_errors
 
-Columns = Callable[[BodiesState], np.ndarray]
-SURE = 5.0  # standard errors beyond which a sign, a turn or a drift is taken for known
+SURE = 5.0  # standard errors beyond which a turn is taken for known
 STRETCHES = 16  # left out one by one
-DRIFT = 3  # degree of the polynomial in time that a drift is
-VISIBLE = 0.5  # of the residual, rms to rms: a drift of less changes no number
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """
-    Least squares of a wrench on columns.
-
-    x (k,), covariance (k, k) : of the columns asked for
-    drift, drift_error (DRIFT, m) : of every row; residual (m,) : rms of every row
-    """
-
-    x: np.ndarray
-    covariance: np.ndarray
-    drift: np.ndarray
-    drift_error: np.ndarray
-    residual: np.ndarray
 
 
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
@@ -53,35 +26,8 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
     def columns(state):
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
-    return 1.0 if _fit(observation, columns, _force).x[0] >= 0.0 else -1.0
-
-
-def gravity_of_force(observation: BodiesObservation, wrench: Wrench, gravity: np.ndarray,
-                     sign: float | None) -> tuple[np.ndarray, float, dict[str, Any]]:
-    """
-    Return (gravity (3,), sign, what was found) from the forces alone.
-
-    observation : of one body behind one sensor, its accelerations without gravity
-    gravity : (3,) [m/s^2], whose length counts; sign : see BodiesState, None: found, too
-    Raises EstimationError where the mass is not known well enough to say the sign.
-    """
-    fit = _fit(observation, lambda state: _force_columns(state, wrench), _force)
-    evidence = fit.x[0] / np.sqrt(fit.covariance[0, 0])
-    if sign is None:
-        if abs(evidence) < SURE:
-            raise EstimationError('the sign of gravity is not determined',
-                                  expected=f'a mass known to {SURE:g} standard errors by its '
-                                  'acceleration', found=f'{abs(evidence):.1f}',
-                                  do='give wrench_of:, or move faster')
-        sign = float(np.sign(evidence))
-    h = sign * fit.x[4:7]
-    length = np.linalg.norm(h)
-    direction = h / length
-    across = (np.eye(3) - np.outer(direction, direction)) / length
-    error = np.sqrt(np.trace(across @ fit.covariance[4:7, 4:7] @ across))
-    return np.linalg.norm(gravity) * direction, sign, {
-        'direction': direction.tolist(), 'standard_error_deg': float(np.degrees(error)),
-        'sign_evidence': float(sign * evidence)}
+    A, y = _with_bias(observation, columns)
+    return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
 
 
 def sensor_turn(observation: BodiesObservation,
@@ -92,7 +38,7 @@ def sensor_turn(observation: BodiesObservation,
     None where it is not turned beyond doubt, or by less than matters.  The residual of the turned
     force is quadratic in the entries of the rotation, so turns of any size are found.
     """
-    A, y = _with_drift(observation, lambda state: _force_columns(state, wrench), _force)
+    A, y = _with_bias(observation, lambda state: _force_columns(state, wrench))
     entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
     size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
     rows = np.concatenate([A / size, entries], axis=2)
@@ -129,31 +75,6 @@ def _least_turn(left, turn):
     return c @ left @ c, turn.as_rotvec()
 
 
-def without_drift(observation: BodiesObservation,
-                  wrench: Wrench) -> tuple[Series, list[float]] | None:
-    """
-    Return (the Series of the sensor without its drift, how far it drifted (6,) [N, N m]) or None.
-
-    wrench : along the axes of the one body; None: it did not drift
-    """
-    turn = np.kron(np.eye(2), wrench.rotation)
-
-    def columns(state):
-        rows = own_rows(state.bodies[0])
-        rows[3:] -= np.cross(wrench.point, rows[:3], axisb=0, axisc=0)
-        return state.sign * np.einsum('ji,jkn->nik', turn, rows)
-
-    fit = _fit(observation, columns, lambda state: state.wrench)
-    size = np.sqrt((fit.drift ** 2).sum(0) / 3.0)
-    sure = (np.abs(fit.drift) > SURE * fit.drift_error).any(0)
-    if not (sure & (size > VISIBLE * fit.residual)).any():
-        return None
-    series = observation.wrenches[0]
-    moved = _legendre(series.t, observation) @ fit.drift
-    return (replace(series, values=series.values - moved),
-            np.ptp(moved, axis=0).round(4).tolist())
-
-
 def _force(state):
     """Return the force (N, 3) as if it acted on the body."""
     return state.sign * state.wrench[:, :3]
@@ -172,40 +93,12 @@ def _along_sensor(body, wrench, columns):
     return (body.rotation() if wrench.axes == 'world' else wrench.rotation.T) @ columns
 
 
-def _legendre(t, observation):
-    """Return the polynomials (N, DRIFT) of degree one and more that a slow drift consists of."""
-    segments = observation.clock.segments
-    first, last = segments[0][0], segments[-1][0] + segments[-1][1] * observation.clock.period
-    share = 2.0 * (t - first) / max(last - first, 1e-9) - 1.0
-    return np.polynomial.legendre.legvander(share, DRIFT)[:, 1:]
-
-
-def _with_drift(observation: BodiesObservation, columns_of: Columns,
-                load_of: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns (N, m, k), with bias and drift of each row besides, and loads (N, m)."""
-    rows, loads = [], []
+def _with_bias(observation, columns_of):
+    """Return columns (N, 3, k), with a bias along each axis besides, and forces (N, 3)."""
+    rows, forces = [], []
     for state in observation.states(training=True):
-        columns, load = columns_of(state), load_of(state)
-        still = np.column_stack([np.ones(len(load)), _legendre(state.t, observation)])
-        slow = np.kron(still, np.eye(load.shape[1])).reshape(*load.shape, -1)
-        rows.append(np.concatenate([columns, slow], axis=2))
-        loads.append(load)
-    return np.concatenate(rows), np.concatenate(loads)
-
-
-def _fit(observation: BodiesObservation, columns_of: Columns, load_of: Columns) -> _Fit:
-    """Return the _Fit of loads (N, m) on columns (N, m, k), bias and drift of each besides."""
-    A, y = _with_drift(observation, columns_of, load_of)
-    own = A.shape[2] - (1 + DRIFT) * y.shape[1]
-    size, sd = np.sqrt((A ** 2).sum((0, 1))) + 1e-300, np.ones(y.shape[1])
-    for _ in range(2):  # with weights by the residual of the first
-        parts = [((a / size / sd[:, None]).reshape(-1, len(size)), (b / sd).ravel())
-                 for a, b in zip(np.array_split(A, STRETCHES), np.array_split(y, STRETCHES))]
-        x, without = left_out(
-            [np.column_stack([a.T @ a, a.T @ b]) for a, b in parts],
-            lambda sums: solved_sums(sums) / size)
-        sd = np.sqrt(((y - A @ x) ** 2).mean(0)) + 1e-12
-    away = deviations(without)
-    drift, error = (v[own:].reshape(1 + DRIFT, -1)[1:]
-                    for v in (x, np.linalg.norm(away, axis=0)))
-    return _Fit(x[:own], away[:, :own].T @ away[:, :own], drift, error, sd)
+        columns, force = columns_of(state), _force(state)
+        bias = np.broadcast_to(np.eye(3), (len(force), 3, 3))
+        rows.append(np.concatenate([columns, bias], axis=2))
+        forces.append(force)
+    return np.concatenate(rows), np.concatenate(forces)

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from .rig import displacement, Rest
 from ..bodies.observation import BodiesState
-from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.friction import law_of
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -74,23 +74,17 @@ def predicted_state(state: BodiesState, rest: Rest, value: np.ndarray,
     state : of the platform; rest : pose from which displacements count
     added : (10,) parameters of what was added, in the platform's frame
     """
-    body = state.bodies[0]
+    body, pi = state.bodies[0], value[:10] + added
     x, dx = displacement(body, rest)
-    K = stiffness_of(value)
-    wrench = value[37:43] - x @ K - dx * value[31:37]
+    wrench = value[37:43] - x @ stiffness_of(value) - dx * value[31:37]
     into = body.rotation().transpose(0, 2, 1)
-    wrench = np.concatenate([np.einsum('nij,nj->ni', into, wrench[:, :3]),
-                             np.einsum('nij,nj->ni', into, wrench[:, 3:])], axis=1)
-    pi = value[:10] + added
+    still = np.zeros_like(body.omega)
+    bias = np.einsum('ikn,k->in', own_rows(replace(body, acc=still, alpha=still)), pi)
     S = np.cross(np.eye(3), pi[1:4])  # rows e x mc: S @ v = mc x v
-    inertia = inertia_tensor(pi)
-    M = np.block([[pi[0] * np.eye(3), -S], [S, inertia]])
-    omega = body.omega
-    swing = np.cross(omega, np.cross(omega, pi[1:4]))
-    gyro = np.cross(omega, omega @ inertia)
-    moved = np.linalg.solve(M, (wrench - np.concatenate([swing, gyro], axis=1)).T).T
-    quiet = replace(body, acc=moved[:, :3], alpha=moved[:, 3:])
-    return replace(state, bodies=(quiet,))
+    M = np.block([[pi[0] * np.eye(3), -S], [S, inertia_tensor(pi)]])
+    own = np.hstack([np.einsum('nij,nj->ni', into, part) for part in np.hsplit(wrench, 2)])
+    acc, alpha = np.hsplit(np.linalg.solve(M, own.T - bias).T, 2)
+    return replace(state, bodies=(replace(body, acc=acc, alpha=alpha),))
 
 
 def calibration_blocks(state: BodiesState, rest: Rest,

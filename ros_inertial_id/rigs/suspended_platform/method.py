@@ -37,6 +37,9 @@ class SuspendedPlatformOptions(BodiesOptions):
                           choices=('identified', 'given'))
     posture: str = option('auto', 'whether joints are held: decide by their motion, or refuse '
                           'what is not held', choices=('auto', 'held'))
+    largest_clock_offset: float = option(
+        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
+        at_least=0.0)
     size: float = option(0.5, 'how far from its frame the mass of a link may be', unit='m',
                          at_least=1e-3)
     link_mass: float = option(30.0, 'how heavy a link may be: errors beyond it mean "not '

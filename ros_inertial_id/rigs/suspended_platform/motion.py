@@ -13,8 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import PlatformRig
-from ..bodies.joints import Joint
-from ..measurement.body_state import acceleration_at, BodyState, on_clock, state_of_pose
+from ..bodies.joints import carried, Joint, jointed
+from ..measurement.body_state import BodyState, on_clock, state_of_pose
 from ..measurement.fused_body import fuse_body, FusedBody
 from ..measurement.sources import half_width, noise_again
 from ...measurement import signals
@@ -140,16 +140,6 @@ class PlatformMotion:
         return tuple(bodies)
 
 
-def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
-    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
-    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
-    position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
-    pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
-    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(own.omega, own.alpha,
-                                                                   joint.own_position)
-    return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
-
-
 def hinged(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
     """
     Return the BodyState of a body that turns in its parent about a hinge.
@@ -166,18 +156,3 @@ def hinged(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
         for q in ('omega', 'alpha'))
     turned = zero * Rotation.from_rotvec(angle[:, None] * joint.axis)
     return carried(parent, joint, turned, rate, acceleration)
-
-
-def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,
-            speeding: np.ndarray) -> BodyState:
-    """
-    Return the BodyState of a body that is turned by ``turn`` in its parent.
-
-    spin, speeding : (N, 3) or (3,) rate and acceleration of the Joint along the body's axes
-        [rad/s, rad/s^2]
-    """
-    omega, alpha = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
-    own = BodyState(parent.position,
-                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(), omega + spin,
-                    alpha + speeding + np.cross(omega, spin), parent.acc)
-    return jointed(parent, joint, own)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..bodies.description import (mapping, read_description, read_inertial, read_source,
-                                  rotation_of, vector)
+from ..bodies.description import (mapping, matrix, read_description, read_inertial,
+                                  read_source, rotation_of, vector)
 from ..bodies.joints import free_joint, Joint, read_joint
 from ..measurement.body_state import BodyState
 from ...dynamics.robot_model import world_alone
@@ -38,7 +38,6 @@ class PlatformRig:
     inertias (n, 10) : nominal parameters of the links, zeros where the description has none
     covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None;
         (49, 49) with turn and shift of the platform's IMU
-    largest_load : mass [kg] that it was calibrated with at most, inf where nobody says
     """
 
     name: str
@@ -56,7 +55,6 @@ class PlatformRig:
     gravity_base: np.ndarray
     inertias: np.ndarray
     covariance: np.ndarray | None = None
-    largest_load: float = float('inf')
     base_link: str = 'world'
     joint_names: tuple[str, ...] = ()
     wrenches: tuple[Any, ...] = ()
@@ -101,7 +99,7 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
     mass = data.get('mass')
     return PlatformRig(
         str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
-        tuple(joints), matrix(entry.get('stiffness'), 'stiffness', symmetric=True),
+        tuple(joints), matrix(entry.get('stiffness'), 'stiffness'),
         matrix(entry.get('damping') or [0.0] * 6, 'damping'),
         vector(entry.get('preload', [0.0] * 6), 'preload', 6),
         vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
@@ -109,8 +107,7 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        covariance, float('inf') if 'largest_load' not in entry else float(
-            vector([entry['largest_load']], 'largest_load', 1)[0]))
+        covariance)
 
 
 def _pose_source(name, entry):
@@ -166,28 +163,4 @@ def _covariance(rows):
         raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
                           expected=f'the {CALIBRATED} lines that a calibration writes, or '
                           f'{good[1]} with an IMU')
-    return out
-
-
-def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
-    """
-    Return a matrix, (6, 6), from six diagonal numbers or six rows; nothing becomes NaN.
-
-    value : as read from YAML, None: step zero has yet to find it
-    what : it is, for the message of ConfigError
-    """
-    if value is None:
-        return np.full((6, 6), np.nan)
-    try:
-        out = np.asarray(value, dtype=float)
-        if out.shape == (6,):
-            out = np.diag(out)
-        good = out.shape == (6, 6) and bool(np.isfinite(out).all())
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ConfigError(what, expected='6 rows of 6 numbers, or the 6 of a diagonal',
-                          found=repr(value))
-    if symmetric and not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
-        raise ConfigError(what, expected='a symmetric matrix', found=repr(value))
     return out

@@ -315,3 +315,31 @@ def test_two_spellings_of_one_thing_are_not_guessed():
         read_log({'t': UNIX, 'q': Q}, URDF, columns='q=angle')
     with pytest.raises(RecordingError, match='expected a path, a data frame.*found int'):
         read_log(3, URDF)
+
+
+def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
+    """Two topics with stamps of their own; cells are empty where the other one has a sample."""
+    log = tmp_path / 'log.csv'
+    axes = [f'/b/pose/{name}' for name in ('position/x', 'position/y', 'position/z',
+            'orientation/x', 'orientation/y', 'orientation/z', 'orientation/w')]
+    log.write_text('\n'.join([','.join(['__time', *axes, *(f'/a.accel.{kind}.{x}' for kind in (
+        'linear', 'angular') for x in 'xyz')]), '1.5,1,2,3,0,0,0,1,,,,,,',
+        '2.25,,,,,,,,4,5,6,7,8,9', '2.5,9,9,9,0,0,0,1,,,,,,']))
+    import_log(log, 'bodies: {}', tmp_path / 'bag')
+    recording = read_bag(tmp_path / 'bag')
+    pose, accel = recording.channels['/b'], recording.channels['/a']
+    assert set(recording.channels) == {'/a', '/b'} and recording.robot_description == 'bodies: {}'
+    assert pose.stamp_ns.tolist() == [1_500_000_000, 2_500_000_000]
+    assert pose.fields['position'][0].tolist() == [1, 2, 3]
+    assert accel.stamp_ns.tolist() == [2_250_000_000]
+    assert accel.fields['angular_acceleration'].tolist() == [[7, 8, 9]]
+
+
+@pytest.mark.parametrize('head, words', [
+    ('time,/b/pose/position/x,/b/pose/position/y', 'columns x, y, z'),
+    ('/b/pose/position/x,/b/pose/position/y,/b/pose/position/z', 'a column of time'),
+    ('time,/b/pose/position/x,/b/wrench/force/x', 'of two types')])
+def test_tables_of_topics_that_lack_something_are_refused(tmp_path, head, words):
+    (tmp_path / 'log.csv').write_text(f"{head}\n{','.join('1' for _ in head.split(','))}\n")
+    with pytest.raises(RecordingError, match=words):
+        read_log(tmp_path / 'log.csv', 'bodies: {}')

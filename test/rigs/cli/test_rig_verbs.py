@@ -47,7 +47,7 @@ def rig(folder):
         del entry['markers'], entry['layout']
         entry['pose'] = topic
     file = folder / 'rig.yaml'
-    file.write_text(yaml.safe_dump(data, sort_keys=False) + '# weighed on Monday\n')
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
     loaded = {'empty': None, **{f'load{k}': (40.0, place) for k, place in enumerate(PLACES)}}
     for k, (name, weight) in enumerate(loaded.items()):
         _write(folder / name, truth.loaded(weight, 8.0, 800 + k)[0], markers.sources[:1])
@@ -99,7 +99,6 @@ def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
     told = json.loads(printed)
     assert status == 0 and told['description'] == str(out)
     np.testing.assert_allclose(np.diag(told['stiffness']), np.diag(truth.STIFFNESS), rtol=0.01)
-    assert '# weighed on Monday' in out.read_text()
     status, printed, _ = _run(capsys, 'identify', folder / 'loose0', folder / 'loose1', '--json',
                               '--method', 'suspended_platform', '--urdf', out, '--out',
                               folder / 'result', '--urdf-out', folder / 'identified.yaml')
@@ -128,17 +127,15 @@ def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, 
     told = json.loads(printed)
     assert status == 0 and told['rank'] == told['rank_in_data'] == 17
     assert told['schema'] == 'ros_inertial_id/postures/1'
-    assert told['open'] == ['Ixx0 + Iyy0 + Izz0 - Ixx1 - Iyy1 - Izz1']
     first, second = (truth.ten(link) for link in truth.TWO_LINKS[1:])
     value = {e['expression']: e['value'] for e in told['base_parameters']}
     for k, ten in enumerate((first, second)):
         for place, axis in enumerate('xyz', 1):
             # 80 kg, 0.3 mm of noise: a millimetre of the whole's centre is 0.08 kg m.
             assert value[f'mc{axis}{k}'] == pytest.approx(ten[place], abs=0.08)
-    interval = told['intervals']['Iyy0']
-    low, high = interval['paper']
+    low, high = told['intervals']['Iyy0']
     # The ends of the interval move with the combinations, known to a few hundredths.
-    assert low - 0.05 < first[6] < high + 0.05 and low < interval['consistent'] < high
+    assert low - 0.05 < first[6] < high + 0.05
     assert any('Iyy0 lies in' in line for line in told['verdict'])
     few = _run(capsys, 'postures', file, *words[:2])[1]
     assert 'rank 9 of 17' in few and 'not determined' in few and 'more postures' in few

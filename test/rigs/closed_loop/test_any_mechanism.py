@@ -76,14 +76,6 @@ def test_recovers_base_parameters_within_their_errors(name, seconds):
     assert np.sqrt(np.mean(np.square(z))) < 1.4 and np.abs(z).max() < 3.5
 
 
-def test_loops_that_follow_one_another_are_judged_alone():
-    sample = SAMPLES['palletiser']
-    mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
-    names = [{mechanism.joint_names[mechanism.dependent[k]] for k in loop.columns}
-             for loop in mechanism.loops]
-    assert names == [{'rod', 'elbow'}, {'plate', 'stay'}, {'wrist', 'level'}]
-
-
 def test_limits_of_virtual_slides_and_the_size_of_the_machine_do_not_matter():
     sample = SAMPLES['delta']
     wide = sample.urdf.replace('lower="-3" upper="3"', 'lower="-300" upper="300"')

@@ -1,8 +1,11 @@
 """Loop closures: geometry, rates, power and dynamics against oracles that know nothing of us."""
 
+import ast
+from dataclasses import replace
 import re
 
 from machines import GRAVITY, machine, MACHINES, text
+import mechanisms
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -154,9 +157,86 @@ def test_dead_centre_is_said_with_its_time():
         Continuation(mechanism).follow(x[:, None], t)
 
 
-def test_start_at_a_dead_centre_names_the_loop():
-    with pytest.raises(RobotModelError, match='singular where .*, in "point slider_pin rod_end"'):
+def test_start_at_a_dead_centre_names_the_joints_and_a_start_that_is_none():
+    with pytest.raises(RobotModelError, match='at a dead centre: crank, rod may go') as told:
         machine('slider_crank', independent=('slider',), start=('slider 0.33',))
+    (start,) = re.findall(r"start: (\[.*?\])", str(told.value))
+    moved = machine('slider_crank', independent=('slider',), start=tuple(ast.literal_eval(start)))
+    assert abs(moved.start[0]) > 0.05
+
+
+def scissor(stages):
+    """Return URDF and closures of a scissor lift that lies flat, one arm hinged to the base."""
+    half, parts, closures = 0.2, [], []
+    below = ('base', 'foot_link')
+    for k in range(stages):
+        places = ((0.0 if not k else -2 * half, 0, 0), (0.0 if not k else 2 * half, 0, 0))
+        for side, carrier, place in zip('ab', below, places):
+            centre = (half if side == 'a' else -half, 0.01, 0.0)
+            parts += [mechanisms.joint(f'{side}{k}', 'continuous', carrier, f'{side}{k}_link',
+                                       place, body=mechanisms.inertial(1.0, centre, (.4, .1, .1))),
+                      mechanisms.point(f'{side}{k}_mid', f'{side}{k}_link',
+                                       (centre[0], 0.0, 0.0))]
+        below = (f'b{k}_link', f'a{k}_link')
+        closures.append(f'point a{k}_mid b{k}_mid')
+    foot = mechanisms.joint('foot', 'prismatic', 'base', 'foot_link', (2 * half, 0, 0),
+                            axis=(1, 0, 0))
+    return mechanisms.robot('scissor', foot, *parts), tuple(closures)
+
+
+@pytest.mark.parametrize('independent', [(), ('a0',), ('foot',)])
+def test_a_scissor_that_lies_flat_is_at_a_dead_centre(independent):
+    """Flat, two stages seem to have two degrees of freedom; they have one."""
+    urdf, closures = scissor(2)
+    options = MechanismOptions(closures=closures, independent=independent)
+    with pytest.raises(RobotModelError, match='assembled at a dead centre: .* may go either way'):
+        mechanism_from_options(urdf, options, GRAVITY)
+    raised = mechanism_from_options(urdf, replace(options, start=('a0 0.5', 'b0 -0.5')), GRAVITY)
+    height = {name: x for name, x in zip(raised.joint_names, raised.start)}
+    assert height['b0'] == pytest.approx(-height['a0'], abs=1e-9) and len(raised) == 1
+
+
+def test_without_a_start_limits_decide_which_assembly_it_is():
+    """The rocker of the four-bar turns from 0 to pi: one of its two assemblies is excluded."""
+    given = machine('four_bar', start=('rocker 1.6',))
+    alone = machine('four_bar', start=())
+    across = [m.start[m.joint_names.index('rocker')] for m in (given, alone)]
+    assert 0.0 < min(across) and max(across) < np.pi
+
+
+def test_several_assemblies_are_shown_as_lines_that_each_give_theirs():
+    urdf = re.sub(r'(name="rocker" type=)"revolute"', r'\1"continuous"', text('four_bar'))
+    options = MechanismOptions(closures=('point rocker_pin coupler_end',), independent=('crank',))
+    with pytest.raises(ConfigError, match='in several ways') as told:
+        mechanism_from_options(urdf, options, GRAVITY)
+    starts = [ast.literal_eval(x) for x in re.findall(r'start: (\[.*?\])', str(told.value))]
+    one, other = (mechanism_from_options(urdf, replace(options, start=tuple(start)), GRAVITY)
+                  for start in starts)
+    assert one.start[0] == pytest.approx(other.start[0], abs=1e-3)  # of the same crank angle
+    bend = [np.sin(m.start[m.joint_names.index('coupler')] + m.start[0]
+                   - m.start[m.joint_names.index('rocker')]) for m in (one, other)]
+    assert bend[0] * bend[1] < 0.0  # the knee is on either side
+
+
+def test_a_drawing_that_is_assembled_needs_no_start():
+    sample = mechanisms.palletiser()
+    drawn = mechanism_from_options(sample.urdf, MechanismOptions(
+        closures=sample.closures, independent=sample.independent), GRAVITY)
+    np.testing.assert_allclose(drawn.start, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize('independent', [('x', 'y'), ('left', 'right')])
+def test_winches_that_couplings_determine_need_no_start_and_pull_at_nothing(independent):
+    """A gantry on two ropes: the motors turn by 63 rad per metre."""
+    body = mechanisms.inertial(1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
+    urdf = mechanisms.robot('gantry', mechanisms.joint('x', 'prismatic', 'base', 'beam',
+                                                       axis=(1, 0, 0), body=body),
+                            mechanisms.joint('y', 'prismatic', 'beam', 'car', axis=(0, 1, 0),
+                                             body=body))
+    mechanism = mechanism_from_options(urdf, MechanismOptions(
+        closures=('coupling left x 63 y 63', 'coupling right x 63 y -63 2.0'),
+        independent=independent, start=('x 0.2', 'y 0.1')), GRAVITY)
+    np.testing.assert_allclose(mechanism.start, [0.2, 0.1, 18.9, 8.3], atol=1e-9)
 
 
 def test_position_out_of_reach_is_said_with_its_time():

@@ -79,7 +79,6 @@ def test_whole_procedure_from_markers_meets_the_papers_errors(calibration, recor
     assert len(z) == 18
     # Those of the calibration are in the stated errors; see the next test.
     assert np.sqrt((z ** 2).mean()) < 1.3 and abs(z).max() < 3.0
-    assert all(summary['not_still'] == [] for summary in model.preprocessing)
     assert [s['held'] for s in model.preprocessing] == [[['link1']]] * 4 + [[[]]] * 2
 
 
@@ -107,7 +106,7 @@ def _moved(platform, v):
     K = np.array(platform['stiffness'])
     K[np.triu_indices(6)] += v[10:31]
     K = np.triu(K) + np.triu(K, 1).T
-    damping = np.array(platform['damping']) + np.diag(v[31:37])
+    damping = platform['damping'] + v[31:37]
     return {**platform, 'stiffness': K.tolist(), 'damping': damping.tolist(),
             'inertial': (np.array(platform['inertial']) + v[:10]).tolist(),
             'preload': (np.array(platform['preload']) + v[37:]).tolist()}
@@ -141,7 +140,7 @@ def test_leg_of_three_links_is_recovered():
     assert np.sort(abs(z))[-2] < 3.0 and abs(z).max() < 4.0
 
 
-def test_posture_that_creeps_is_noticed(recordings):
+def test_posture_that_creeps_is_refused_where_it_should_be_held(recordings):
     recording = recordings[0][0]
     channel = recording.channels['/markers']
     position = channel.fields['position'].copy()
@@ -153,14 +152,9 @@ def test_posture_that_creeps_is_noticed(recordings):
     slipped = replace(recording, channels={'/markers': replace(
         channel, fields={**channel.fields, 'position': position})})
     text = rig.description(rig.TWO_LINKS)
-    with pytest.raises(InertialIdError, match='was not still'):
+    with pytest.raises(InertialIdError, match='was not still.*found 0.8'):
         identify([slipped], replace(OPTIONS, posture='held'), method='suspended_platform',
                  urdf=text)
-    model = identify([slipped], OPTIONS, method='suspended_platform', urdf=text).model
-    entry, = model.preprocessing[0]['not_still']
-    assert entry['link'] == 'link1'
-    assert entry['degrees'] == pytest.approx(3.0 / np.sqrt(12.0), rel=0.1)
-    assert 'Link link1 was not still from' in ' '.join(recording_sentences(model))
 
 
 def test_marker_lost_for_a_second_is_said_and_does_no_harm(recordings):
@@ -214,14 +208,9 @@ def test_what_is_not_linear_or_not_as_told_is_said_by_the_residual(calibration, 
         assert found.excess > 1.5 and 'or the springs are not linear' in found.verdict
 
 
-def test_more_than_the_platform_was_calibrated_with_is_refused_with_both_loads(recordings):
-    text = rig.description(rig.TWO_LINKS).replace(
-        'platform:\n', 'platform:\n  largest_load: {}\n', 1)
-    # link0 and link1 weigh 80.8 kg: no more than 2.5 times 33 kg, and 16 times 5 kg.
-    with pytest.raises(InertialIdError, match='not cover this load.*up to 5 kg.*found 8[01]'):
-        identify(recordings[0][:1], OPTIONS, method='suspended_platform', urdf=text.format(5.0))
-    robot = METHODS['suspended_platform'].build(text.format(33.0), OPTIONS, [0.0, 0.0, -9.81])
-    METHODS['suspended_platform'].observe(recordings[0][0], robot, OPTIONS)
+def test_a_stop_that_is_touched_leaves_more_than_noise():
+    struck = rig.record(rig.TWO_LINKS, rig.POSTURES[1], 10.0, 2, stop=-0.055)
+    assert any('platform fz' in said for said in _doubts(struck).values())
 
 
 def test_one_mass_alone_is_not_enough():
@@ -238,7 +227,6 @@ def _doubts(recording, change=None):
         change(text)
     robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, [0.0, 0.0, -9.81])
     summary = METHODS['suspended_platform'].observe(recording, robot, OPTIONS).summary
-    assert not summary['impacts']
     return {d['name']: d['says'] for d in summary['doubts'] if d['severity'] == 'wrong'}
 
 

@@ -1,0 +1,100 @@
+"""
+Rates and accelerations of bodies that were recorded beside their poses.
+
+Where a simulator or an estimator gives them, nothing is differentiated: every sample is six
+equations by itself (Cheng, Bi, Yuan 2022, Eqs. 17 and 19), however few there are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..bodies.description import axes_of
+from ..measurement.body_state import BodyState, on_clock
+from ..measurement.sources import channel_of, Series
+from ...errors import ConfigError, RecordingError
+from ...measurement.recording import Recording
+
+OTHERWISE = 2.0  # times what is left along the other axes: the rates are along those
+FIELDS = ('angular_velocity', 'linear_acceleration', 'angular_acceleration')
+
+
+@dataclass(frozen=True)
+class Rates:
+    """
+    Topics of a body's rates and accelerations.
+
+    twist : TwistStamped or Odometry; accel : AccelStamped, of the frame's origin, without gravity
+    axes : 'body' or 'world', along which both are
+    """
+
+    twist: str
+    accel: str
+    axes: str
+
+
+def described_rates(name: str, entry: Mapping[str, Any]) -> list[Rates]:
+    """Return the Rates that the ``entry`` of a body ``name`` describes, in a list, or none."""
+    twist, accel = (str(entry.get(key) or '') for key in ('twist', 'accel'))
+    if not twist and not accel:
+        return []
+    if not (twist and accel) or entry.get('imu'):
+        raise ConfigError(f'body {name!r}', expected='twist: and accel: beside pose: or markers:',
+                          found=[key for key in ('imu', 'twist', 'accel') if entry.get(key)])
+    return [Rates(twist, accel, axes_of(entry, f'body {name!r}'))]
+
+
+def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int) -> Series:
+    """
+    Return the Series (n, 9) of angular velocity and of accelerations, linear and angular.
+
+    pose : of the same body, position and quaternion (n, 7), by which it turns
+    RecordingError for topics without them, and for rates along other axes than described.
+    """
+    times, values = [], []
+    for topic, fields in ((rates.twist, FIELDS[:1]), (rates.accel, FIELDS[1:])):
+        channel = channel_of(recording, topic)
+        lacking = [field for field in fields if field not in channel.fields]
+        if lacking:
+            raise RecordingError(f'{channel.topic} holds no {lacking[0]}', found=channel.type,
+                                 expected='TwistStamped for twist:, AccelStamped for accel:')
+        times.append((channel.stamp_ns - origin_ns) * 1e-9)
+        values.append(np.hstack([channel.fields[field] for field in fields]))
+    _check_axes(rates, pose, times[0], values[0])
+    return Series(rates.accel, times[1], np.hstack([on_clock(times[0], values[0], times[1]),
+                                                    values[1]]))
+
+
+def _check_axes(rates, pose, t, omega):
+    """Raise RecordingError where a body turns along other axes than its rates are said to."""
+    turn, between = Rotation.from_quat(pose.values[:, 3:]), 0.5 * (pose.t[1:] + pose.t[:-1])
+    steps = (turn[:-1].inv() * turn[1:]).as_rotvec() / np.diff(pose.t)[:, None]
+    said = on_clock(t, omega, between)
+    off = {axes: float(np.median(np.linalg.norm(x - said, axis=1)))
+           for axes, x in (('body', steps), ('world', turn[:-1].apply(steps)))}
+    other, = set(off) - {rates.axes}
+    if off[rates.axes] > OTHERWISE * off[other]:
+        raise RecordingError(
+            f'the rates of {rates.twist} are along other axes', expected=f'axes: {rates.axes}, '
+            'as described', found=f'{off[rates.axes]:.2g} rad/s beside the turning of '
+            f'{pose.topic}, {off[other]:.2g} with axes: {other}')
+
+
+def state_of_rates(pose: np.ndarray, rates: np.ndarray, axes: str,
+                   gravity_world: Sequence[float] | np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a pose (N, 7) and recorded rates (N, 9), see ``read_rates``.
+
+    axes : of the rates; gravity_world : (3,) [m/s^2]
+    """
+    into = Rotation.from_quat(pose[:, 3:]).inv()
+    omega, acc, alpha = np.split(rates, 3, axis=1)
+    gravity = np.asarray(gravity_world)
+    if axes == 'world':
+        omega, acc, alpha = into.apply(omega), into.apply(acc - gravity), into.apply(alpha)
+    else:
+        acc = acc - into.apply(gravity)
+    return BodyState(pose[:, :3], into.inv().as_quat(), omega, alpha, acc)
