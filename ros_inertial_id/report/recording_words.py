@@ -122,8 +122,6 @@ def _of_markers(seen: Any) -> Iterator[str]:
         for a, b, count, first in note.get('markers_swapped') or ():
             yield (f'Markers {a} and {b} of {source} were exchanged in {count} frames, '
                    f'first at {first:.2f} s')
-    for pair, count in (seen.get('marker_exchanged') or {}).items():
-        yield f'Markers {pair} were exchanged in {count} frames'
 
 
 def _of_imus(seen: Any) -> Iterator[str]:
