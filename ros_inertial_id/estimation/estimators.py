@@ -42,7 +42,8 @@ class Estimate:
     params : (b,); bse : (b,) standard errors
     cov_params : (b, b) covariance; bse may be more
     data_bse : (b,) standard errors of the data alone, inf where they are uninformative
-    determined : (b,) bool, whether the data alone say more than the prior before them
+    determined : (b,) bool, whether the data alone say more than the prior before them, and more
+        than the size of all torque does
     standard_deviation : group -> of its residual [unit of the group]
     correlation : as used; condition_number : of the weighted base regressor (unscaled columns)
     rank : number of directions in which the data alone say more than the prior before them
@@ -50,6 +51,7 @@ class Estimate:
         of the R factors are the ones that were solved
     by_rows : (b, b) covariance by independent rows, None where cov_params is that
     leaning : whether the prior took part, and rows were weighted as if independent
+    limit : (b,) data_bse from which a parameter is not determined
     """
 
     params: np.ndarray
@@ -64,18 +66,21 @@ class Estimate:
     system: tuple[np.ndarray, np.ndarray] | None = None
     by_rows: np.ndarray | None = None
     leaning: bool = False
+    limit: np.ndarray | float = np.inf
 
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
         added = np.diag(covariance)
-        return replace(self, cov_params=self.cov_params + covariance,
+        data_bse = np.sqrt(self.data_bse ** 2 + added)
+        return replace(self, cov_params=self.cov_params + covariance, data_bse=data_bse,
                        bse=np.sqrt(self.bse ** 2 + added),
-                       data_bse=np.sqrt(self.data_bse ** 2 + added))
+                       determined=self.determined & (data_bse < self.limit))
 
     def first(self, count: int) -> 'Estimate':
         """Return the Estimate of the first ``count`` parameters, the others as uncertain."""
         by_rows = None if self.by_rows is None else self.by_rows[:count, :count]
         return replace(self, params=self.params[:count], bse=self.bse[:count],
+                       limit=np.broadcast_to(self.limit, self.bse.shape)[:count],
                        cov_params=self.cov_params[:count, :count], by_rows=by_rows, system=None,
                        data_bse=self.data_bse[:count], determined=self.determined[:count])
 
@@ -158,10 +163,15 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
     covariance = half @ half.T
     prior_sd = problem.base.prior_sd
     weighted_rows = problem.factors.system(standard_deviation)[0]
+    # Priors are as wide as motors are strong: an error of more torque than there was is no number.
+    torque = np.linalg.norm([g.target() / standard_deviation[name]
+                             for name, g in problem.factors.groups.items()])
+    limit = np.minimum(
+        prior_sd, torque / np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300))
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
-                    data_bse < prior_sd, dict(standard_deviation), dict(problem.correlation),
+                    data_bse < limit, dict(standard_deviation), dict(problem.correlation),
                     float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()),
-                    leaning=leaning)
+                    leaning=leaning, limit=limit)
 
 
 def ordinary(problem: Problem) -> Estimate:

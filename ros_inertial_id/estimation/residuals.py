@@ -178,8 +178,9 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
                              optimize=True)
     covariance = moderated_covariance(estimate.cov_params, away - away.mean(0), least)
     bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
+    data_bse = bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
-                   data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
+                   data_bse=data_bse, determined=estimate.determined & (data_bse < estimate.limit))
 
 
 def _root(covariance):

@@ -114,8 +114,6 @@ def _of_markers(seen: Any) -> Iterator[str]:
             if gone['longest'] >= LOST:
                 yield (f"Marker {marker} of {source} was lost for {gone['longest']:.2f} s, "
                        f"from {gone['from']:.2f} s on")
-    for pair, count in (seen.get('marker_exchanged') or {}).items():
-        yield f'Markers {pair} were exchanged in {count} frames'
 
 
 def _of_imus(seen: Any) -> Iterator[str]:

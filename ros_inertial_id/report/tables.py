@@ -27,7 +27,7 @@ COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
                 'segments).',
     'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
-HIDDEN = {'cutoff_curve', 'torque_clock_gain'}
+HIDDEN = {'cutoff_curve'}
 
 
 def uses_table(joints: Sequence[JointUse]) -> Table:

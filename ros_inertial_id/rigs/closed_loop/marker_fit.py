@@ -8,7 +8,6 @@ configurations of the same assembly; while searching, markers that do not fit co
 """
 
 import copy
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -153,24 +152,6 @@ class MarkerFit:
                 'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
                 'marker_outliers': {n: int(x) for n, x in
                                     zip(self.frames.names, (seen & ~kept).sum(0))}}
-
-    def exchanged(self, q: np.ndarray, kept: np.ndarray) -> dict[str, int]:
-        """
-        Return {'A, B': frames} in which two left out markers are in each other's place.
-
-        q : (M, n) of all frames; kept : (M, m) markers that are not left out
-        """
-        motions, names = body_motions(self.robot.robot, q), self.frames.names
-        place = [motions[link.body + 1].at(link).p.T for link in self._links]
-        near, out = OUTLIER * self.noise[0] * np.sqrt(3.0) * 10, {}
-        for a, b in combinations(range(len(names)), 2):
-            both = np.stack([self.frames.position[:, a] - place[b],
-                             self.frames.position[:, b] - place[a]])
-            count = int(((np.linalg.norm(both, axis=-1) < near).all(0)
-                         & ~kept[:, a] & ~kept[:, b]).sum())
-            if count:
-                out[f'{names[a]}, {names[b]}'] = count
-        return out
 
     def _distances(self, rows):
         """Return squared distances (M, library) [m^2] of frames to the library."""

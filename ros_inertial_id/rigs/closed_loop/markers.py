@@ -29,7 +29,7 @@ class MarkerMotion:
     Independent coordinates seen by a camera.
 
     t : (M,) [s]; z : (M, k) [rad, m] of covariance (M, k, k); q : (M, n)
-    notes : what was found: rms per marker, frames, outliers, exchanges
+    notes : what was found: rms per marker, frames, outliers
     """
 
     t: np.ndarray
@@ -56,12 +56,10 @@ def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
     _check_enough(good[sure])
     good[good] = _on_the_way(fit, frames.t[good], z[good])
     rows = np.flatnonzero(good)
-    exchanged = fit.exchanged(q, kept)
     z, q, covariance = fit.refine(rows, q[rows], kept[rows])
     z[:, fit.turning] = np.unwrap(z[:, fit.turning], axis=0)
     q[:, list(robot.independent)] = z
-    notes = {**fit.notes(q, rows, kept), 'marker_exchanged': exchanged}
-    return MarkerMotion(frames.t[rows], z, covariance, q, notes)
+    return MarkerMotion(frames.t[rows], z, covariance, q, fit.notes(q, rows, kept))
 
 
 def _check_enough(good):

@@ -110,10 +110,9 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             if not options.cutoff:
                 cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
             if align:
-                trial.shift, gain, error = trial.torque_offset(
+                trial.shift, error = trial.torque_offset(
                     cutoff, options.largest_clock_offset, notes['torque'])
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
-                notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)
         summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
                        doubts=trial.doubts(observation),

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from .doubts import doubts_of
 from .state import all_parameters, close, equations, Observation
@@ -21,7 +20,7 @@ from ...errors import RecordingError
 from ...estimation.least_squares import (left_out, pseudo_inverse, solved_sums, span,
                                          standard_errors)
 from ...measurement import signals
-from ...measurement.joints.observation import observe_joints
+from ...measurement.joints.observation import observe_joints, with_cutoff
 from ...measurement.recording import nothing_left
 
 SAMPLES = 6000     # of a recording are looked at
@@ -32,9 +31,9 @@ UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 FASTER = 1.5       # times the rate of the motion: a torque that is low-passed before it is read
 BAND = 0.4         # of the rate of the motion that is kept of it
-HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist differences err by more than 1 %
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
+ROUNDS = 3         # Gauss-Newton steps from the best of a grid of offsets
 STRETCHES = 20     # of the residual, longer than it is correlated
 MATTERS = 1e-3    # residual over torque: a smaller one has no cause that anybody would look for
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
@@ -48,23 +47,23 @@ class Trial:
     """
 
     def __init__(self, recording, robot, options):
-        self._recording, self._robot, self._options = recording, robot, options
+        self._robot, self._decimate = robot, options.decimate or 1
         self._continuation = Continuation(robot)
         self._free = [p for p in all_parameters(robot) if p.name not in robot.known]
         self._scales = np.array([p.scale for p in self._free])
         self.shift = 0.0
-        self._effort = {}
+        joints = observe_joints(
+            recording, robot.coordinates, replace(options, cutoff=UNFILTERED, decimate=1),
+            tuple(robot.joint_names[j] for j in robot.actuated))
+        self._joints = replace(
+            joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
 
     def at(self, cutoff: float) -> Observation:
         """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
-        joints = observe_joints(
-            self._recording, self._robot.coordinates,
-            replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
-            tuple(self._robot.joint_names[j] for j in self._robot.actuated))
-        self._effort = self._effort or _on_slower_clock(joints.effort, joints.clock.period)
-        effort = {name: (t - self.shift, x) for name, (t, x) in self._effort.items()}
-        trim = guessed(joints.clock, joints.kernel, joints.trim)
-        joints = replace(joints, trim=trim, effort=effort)
+        joints = with_cutoff(self._joints, cutoff, self._decimate)
+        effort = {name: (t - self.shift, x) for name, (t, x) in joints.effort.items()}
+        joints = replace(joints, effort=effort,
+                         trim=guessed(joints.clock, joints.kernel, joints.trim))
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
     def choose_cutoff(self) -> tuple[float, list[tuple[float, float]]]:
@@ -76,30 +75,30 @@ class Trial:
         of a recording and a cut motion biases the parameters: it has to be smaller by sqrt(N),
         and falls with the eighth power of the cutoff.
         """
-        whole = self.at(UNFILTERED)
-        clock, wider = whole.joints.clock, whole.samples() ** (1.0 / 16.0)
+        clock = self._joints.clock
+        wider = self.at(UNFILTERED).samples() ** (1.0 / 16.0)
         longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
         low = max(2.0, 6.0 / longest)
         high = max(2.0 * low, min(0.2 / clock.period, 100.0))
         curve = []
         for cutoff in np.geomspace(low, high, CANDIDATES):
             try:
-                state = self._state(self.at(float(cutoff)))
+                W, y = self._equations(self._state(self.at(float(cutoff))))
             except RecordingError:  # the filter is longer than the recording
                 continue
-            W, y = self._equations(state)
             curve.append((float(cutoff), _left(span(W), y)))
         if not curve:
             raise RecordingError(
-                'the recording is too short to choose a cutoff', expected='at least 6 periods of '
-                'the lowest, 2 Hz', found=f'longest stretch without a gap {longest:.3f} s',
+                f"{self._joints.summary['topic']} is too short to choose a cutoff",
+                expected='at least 6 periods of the lowest, 2 Hz',
+                found=f'longest stretch without a gap {longest:.3f} s',
                 do='record longer, or give cutoff:')
-        return min(wider * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
+        top = signals.HIGHEST / clock.period
+        return min(wider * _before_growth(curve, len(y)), top), curve
 
-    def torque_offset(self, cutoff: float, limit: float, topic: str
-                      ) -> tuple[float, float, float]:
+    def torque_offset(self, cutoff: float, limit: float, topic: str) -> tuple[float, float]:
         """
-        Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
+        Return (offset [s] that the torque is stamped late, its standard error).
 
         cutoff : of the motion [Hz]; limit : the largest offset believed [s]
         """
@@ -115,23 +114,20 @@ class Trial:
 
         def force(offset):
             tau = np.stack([np.interp(state.t + offset, *series) for series in effort], axis=1)
-            return self._stack(state.force(self._robot.actuated, tau @ turn))
-
-        def error(offset):
-            return _left(Q, force(offset)) ** 2
+            return _stack(state.force(self._robot.actuated, tau @ turn))
 
         grid = np.linspace(-limit, limit, 41)
-        k = int(np.argmin([error(x) for x in grid]))
+        k = int(np.argmin([_left(Q, force(x)) for x in grid]))
         if k in (0, len(grid) - 1):
             raise RecordingError(f'{topic} and the motion are not on one clock',
                                  expected=f'an offset within +-{limit} s', found='none that fits',
                                  do='raise largest_clock_offset:, or stamp both alike')
-        best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
-                               options={'xatol': 1e-6})
-        step = 0.1 / cutoff
-        slope = (force(best.x + step) - force(best.x - step)) / (2.0 * step)
-        return (self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
-                offset_error(Q, slope, force(best.x), len(self._robot)))
+        offset, step = float(grid[k]), 0.1 / cutoff
+        for _ in range(ROUNDS):
+            slope = (force(offset + step) - force(offset - step)) / (2.0 * step)
+            change, error = offset_change(Q, slope, force(offset), len(self._robot))
+            offset += float(np.clip(change, grid[0] - grid[1], grid[1] - grid[0]))
+        return self.shift + offset, error
 
     def doubts(self, observation: Observation) -> list[dict[str, Any]] | None:
         """
@@ -196,10 +192,11 @@ class Trial:
     def _equations(self, state):
         """Return scaled rows (k N, p) of the free parameters and raw torques (k N,)."""
         W, force, known = equations(self._robot, state, self._free)
-        return np.concatenate([w.T for w in W * self._scales[:, None]]), self._stack(force - known)
+        return np.concatenate([w.T for w in W * self._scales[:, None]]), _stack(force - known)
 
-    def _stack(self, tau):
-        return tau.T.ravel()
+
+def _stack(tau):
+    return tau.T.ravel()
 
 
 def _on_slower_clock(effort, period):
@@ -236,28 +233,24 @@ def _longest_way(joints):
 
 
 def _left(Q, y):
-    """Return the share (0 to 1) of the norm of y that is outside the range of Q."""
-    return float(np.linalg.norm(_outside(Q, y)) / max(np.linalg.norm(y), 1e-300))
+    """Return the share (0 to 1) of the norm of y (N,) that is outside the range of Q."""
+    return float(np.linalg.norm(y - Q @ (Q.T @ y)) / max(np.linalg.norm(y), 1e-300))
 
 
-def _outside(Q, y):
-    """Return the part of y (N,) outside the range of Q."""
-    return y - Q @ (Q.T @ y)
-
-
-def offset_error(Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: int) -> float:
+def offset_change(Q: np.ndarray, slope: np.ndarray, force: np.ndarray,
+                  groups: int) -> tuple[float, float]:
     """
-    Return the standard error [s] of an offset that moves torques by ``slope`` (k N,) per second.
+    Return by how much [s] an offset that moves torques by ``slope`` (k N,) is off, and its error.
 
-    By STRETCHES of time left out, from all columns anew: they have followed the torque, too.
-    Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates
+    The error by STRETCHES of time left out, from all columns anew: they have followed the torque,
+    too.  Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates
     """
     size = np.linalg.norm(slope)
     rows = np.column_stack([Q, slope / size, force]).reshape(groups, len(slope) // groups, -1)
     parts = [np.einsum('gni,gnj->ij', part, part)
              for part in np.array_split(rows, STRETCHES, axis=1)]
-    _, without = left_out(parts, lambda sums: solved_sums(sums[:-1])[-1:])
-    return float(standard_errors(without)[0] / size)
+    number, without = left_out(parts, lambda sums: solved_sums(sums[:-1])[-1:])
+    return -float(number[0] / size), float(standard_errors(without)[0] / size)
 
 
 def _before_growth(curve, rows):

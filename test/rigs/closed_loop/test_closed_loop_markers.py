@@ -117,7 +117,6 @@ def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, 
     stamps, as_stamps = (r.channels[MOTION].stamp_ns for r in (seen, good))
     difference = z - np.interp(stamps, as_stamps, as_good)
     assert np.abs(difference).max() < 0.03  # the tag alone: 2 mrad of the rod, six sigma
-    assert notes['marker_exchanged'] == {'/markers/crank_pin, /markers/slider_pin': 30}
 
 
 def test_exchanged_markers_are_named(short_recording):
