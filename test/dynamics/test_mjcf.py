@@ -1,5 +1,7 @@
 """MJCF alone: the tree, its closures and what stands beside them, against MuJoCo's own motion."""
 
+from dataclasses import replace
+
 import mjcf_runs
 import mujoco
 import numpy as np
@@ -245,6 +247,9 @@ def test_motors_on_fixed_tendons_are_couplings_of_its_coefficients(tmp_path):
     force = np.linalg.solve((moment @ ways.T).T, ways @ data.qfrc_inverse)
     state = METHODS[method].state_of(mechanism, *(np.tile(moment @ x, (1, 1)) for x in (q, v, a)))
     np.testing.assert_allclose(state.q[0, :3], q, atol=1e-12)
+    # Encoders and efforts of the joints instead: the motors are of no use, and no misspelling.
+    joints = replace(options, independent=('a', 'b'), actuated=('a', 'b'))
+    assert METHODS[method].build(urdf, joints, np.zeros(3)).coordinates == ('a', 'b')
     rows = projected_rows(mechanism, state)
     pi = [p.nominal for p in METHODS[method].parameters(mechanism, options)]
     np.testing.assert_allclose(rows[:, :len(pi), 0] @ pi, force, rtol=1e-9)

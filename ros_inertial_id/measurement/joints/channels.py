@@ -50,7 +50,8 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     if missing:
         raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
                              do='give locked_joints: in the configuration (patterns such as '
-                                'hand_* as well), or the URDF of this robot')
+                                'hand_* as well), or the URDF of this robot; of a mechanism '
+                                'with loops name joints that are there as independent:')
     without = [j for j in joints if not carries(best, what, [j])]
     raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
                          do='record a topic with it and name it in effort_topic:'

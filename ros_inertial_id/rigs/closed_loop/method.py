@@ -31,7 +31,7 @@ from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
 from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
 from ...methods.contract import Method
-from ...options import option
+from ...options import described_blocks, option
 
 NO_MOTOR = ('none',)  # option actuated
 
@@ -73,8 +73,9 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         forces = (*force_elements(robot, options, mechanism.size),
                   *elastic_elements(robot, elastic))
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
+        described = described_blocks(urdf).get(self.name, {}).get('actuated', ())
         used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
-        for name in set(motors) - used:
+        for name in set(motors) - used - set(described):  # whose motor may be of no use
             raise RobotModelError('closure coupling', found=f'joint {name!r}',
                                   exists=[n for n in names if n not in motors], do='correct it; '
                                   'name a motor in actuated:, independent: or friction:')
