@@ -78,7 +78,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             raise RobotModelError('closure coupling', found=f'joint {name!r}',
                                   exists=[n for n in names if n not in motors], do='correct it; '
                                   'name a motor in actuated:, independent: or friction:')
-        lines = links_as_described((*options.known, *motors), robot.link_names, robot.inertias)
+        said = dict.fromkeys([*options.known, *motors, *virtual_links(robot)])
+        lines = links_as_described((*said,), robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
         return replace(mechanism, known=known, tied=tied)
 
