@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.residuals import Residuals
+from ...measurement.sampling import convolve_inside
 
 FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 # Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
@@ -22,12 +23,13 @@ REACH = 8.0
 
 def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
     """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
-    from scipy.signal.windows import parzen  # costs more than most identifications: when needed
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
         L = int(min(REACH * times[name], len(total) - 1))
         # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
-        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
+        u = np.arange(L + 1) / (L + 1.5)
+        window = np.where(u <= 0.5, 1.0 - 6.0 * u ** 2 * (1.0 - u), 2.0 * (1.0 - u) ** 3)  # Parzen
+        half = total[:L + 1] / pairs[0] * window
         out[name] = np.concatenate([half[:0:-1], half])
     return out
 
@@ -41,7 +43,6 @@ def score_covariance(blocks: Iterable[RegressorBlock], gamma: Mapping[str, np.nd
     place : column -> row of the result, -1: none
     standard_deviation : group -> of its rows [unit of the group]
     """
-    from scipy.signal import oaconvolve
     size = int(place.max()) + 1
     out = np.zeros((size, size))
     for block in blocks:
@@ -50,7 +51,7 @@ def score_covariance(blocks: Iterable[RegressorBlock], gamma: Mapping[str, np.nd
             seen = np.flatnonzero(where >= 0)
             W = group.W[:, seen] / standard_deviation[group.name] ** 2
             L = len(gamma[group.name]) // 2
-            smooth = oaconvolve(W, gamma[group.name][:, None], axes=0)[L:L + len(W)]
+            smooth = convolve_inside(np.pad(W, ((L, L), (0, 0))), gamma[group.name])
             out[np.ix_(where[seen], where[seen])] += W.T @ smooth
     return (out + out.T) / 2
 
