@@ -1,6 +1,5 @@
 """The mechanisms of benchmark/machines.py that mechanisms.py has not, with friction in the motors."""
 
-import mechanisms
 from mechanisms import inertial, joint, point, robot, Sample
 import numpy as np
 
@@ -189,8 +188,3 @@ def corexy():
                   (8.0, 8.0), friction={'gantry': (8.0, 3.0), 'carriage': (5.0, 2.0),
                                         'motor0': (0.002, 0.04), 'motor1': (0.0015, 0.03)})
 
-
-TWELVE = {'six_bar': six_bar, 'rssr': rssr, 'palletiser': mechanisms.palletiser,
-          'delta': mechanisms.delta, 'linear_delta': linear_delta, 'corexy': corexy,
-          'three_rrr': three_rrr, 'five_bar': five_bar, 'pantograph': pantograph,
-          'hexapod': mechanisms.hexapod}
