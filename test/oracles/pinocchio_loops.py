@@ -16,7 +16,7 @@ PIECES = 6    # of a way to a random posture
 
 class Loops:
     """
-    The tree of a URDF with ``point A B`` closures, moved by joints ``independent``.
+    The tree of a URDF with ``point A B`` and ``coupling`` closures, moved by ``independent``.
 
     springs : {joint: (stiffness [N m/rad, N/m], rest)}
     friction : {joint: (viscous [N m s/rad, N s/m], Coulomb [N m, N])}
@@ -26,7 +26,12 @@ class Loops:
         self.model = pin.buildModelFromXML(urdf)
         self.data = self.model.createData()
         self.names = tuple(self.model.names[1:])
-        self.pairs = [tuple(self.model.getFrameId(f) for f in c.split()[1:]) for c in closures]
+        words = [c.split() for c in closures]
+        self.pairs = [tuple(map(self.model.getFrameId, w[1:])) for w in words if w[0] == 'point']
+        self.couplings = np.zeros((len(words) - len(self.pairs), len(self.names)))
+        for row, w in zip(self.couplings, (w for w in words if w[0] == 'coupling')):
+            row[self.names.index(w[1])] = 1.0
+            row[[self.names.index(name) for name in w[2::2]]] = [-float(x) for x in w[3::2]]
         self.independent = [self.names.index(n) for n in independent]
         self.dependent = [k for k in range(len(self.names)) if k not in self.independent]
         guess = np.zeros(len(self.names))
@@ -46,10 +51,10 @@ class Loops:
         return out
 
     def gap(self, q):
-        """Return how far the loops are open (3 c,) and the Jacobian (3 c, n)."""
+        """Return how far the closures are open (m,) and the Jacobian (m, n)."""
         pin.computeJointJacobians(self.model, self.data, self.configuration(q))
         pin.updateFramePlacements(self.model, self.data)
-        C, J = [], []
+        C, J = [self.couplings @ q], [self.couplings]
         for a, b in self.pairs:
             C.append(self.data.oMf[b].translation - self.data.oMf[a].translation)
             J.append(np.subtract(*(pin.getFrameJacobian(
@@ -77,7 +82,7 @@ class Loops:
         R[self.dependent] = -inverse @ J[:, self.independent]
         v = R @ zdot
         pin.forwardKinematics(self.model, self.data, self.configuration(q), v, 0.0 * v)
-        drift = [np.subtract(*(pin.getFrameClassicalAcceleration(
+        drift = [np.zeros(len(self.couplings))] + [np.subtract(*(pin.getFrameClassicalAcceleration(
             self.model, self.data, f, pin.LOCAL_WORLD_ALIGNED).linear for f in (b, a)))
             for a, b in self.pairs]
         a = R @ zddot

@@ -6,7 +6,7 @@ A known parameter leaves the columns, its share of the torque moves to the other
 W_b - c W_a and s W_a moves to the other side.  All other base parameters stay what they are.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 import re
 from typing import Iterator, Mapping, Sequence
 
@@ -23,6 +23,7 @@ from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSp
 
 TERM = re.compile(r'\s*([+-]?)\s*(\d[\d.]*(?:e[+-]?\d+)?)?\s*\*?\s*([A-Za-z]\w*)')
 Sum = dict[str, float]  # parameter name -> coefficient
+SHORT = 32768  # samples of a motion that is closed once: 50 MB of a hexapod
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,17 @@ class MechanismState:
 
 @dataclass(frozen=True)
 class Observation:
-    """The motion of one recording, closed piece by piece; ``joints`` observes z and tau."""
+    """
+    The motion of one recording, closed piece by piece; ``joints`` observes z and tau.
+
+    closed : the MechanismStates of a short recording, which every pass asks for again
+    """
 
     robot: Mechanism
     joints: JointSpaceObservation
     continuation: Continuation
     summary: Mapping
+    closed: dict[bool, list[MechanismState]] = field(default_factory=dict, compare=False)
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -71,6 +77,14 @@ class Observation:
 
     def states(self, training: bool = False) -> Iterator[MechanismState]:
         """Yield MechanismStates in order of time."""
+        if self.samples(training) > SHORT:
+            yield from self._states(training)
+            return
+        if training not in self.closed:
+            self.closed[training] = list(self._states(training))
+        yield from self.closed[training]
+
+    def _states(self, training):
         self.continuation.restart()
         for state in self.joints.states(training):
             yield close(self.robot, state, self.continuation)
