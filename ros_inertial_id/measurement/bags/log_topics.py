@@ -7,7 +7,7 @@ the other fields of KINDS.  Empty cells are samples of other topics.
 
 from collections.abc import Sequence
 import csv
-from pathlib import Path
+from os.path import isfile
 import re
 
 import numpy as np
@@ -30,34 +30,37 @@ def read_topics(logs: Sequence[object], description: str) -> Recording | None:
 
     description : text, of the rig.  RecordingError for a field without one of its components.
     """
-    path = Path(str(logs[0]))
-    if len(logs) > 1 or path.suffix.lower() != '.csv' or not path.is_file():
+    path = str(logs[0])
+    if len(logs) > 1 or not path.lower().endswith('.csv') or not isfile(path):
         return None
-    with open(path, encoding='utf-8', newline='') as file:
-        lines = csv.reader(file)
-        names = [name.strip() for name in next(lines, [])]
-        columns = {name: k for k, name in enumerate(names)}
-        fields = _fields(names)
-        if not fields:
-            return None
-        clock = next((name for name in names if ALIASES.get(name.lower()) in CLOCKS), None)
-        try:
-            table = np.array([[float(cell or 'nan') for cell in line] for line in lines])
-        except ValueError as error:
-            raise RecordingError(f'{path} cannot be read', found=error,
-                                 expected='numbers, in every line as many as names') from None
+    try:
+        with open(path, encoding='utf-8', newline='') as file:
+            reader = csv.reader(file)
+            names = [name.strip() for name in next(reader, [])]
+            columns, fields = {name: k for k, name in enumerate(names)}, _fields(names)
+            lines = list(reader) if fields else []
+    except (OSError, UnicodeDecodeError, csv.Error):  # which the reader of joints says
+        return None
+    if not fields:
+        return None
+    clock = next((name for name in names if ALIASES.get(name.lower()) in CLOCKS), None)
+    try:
+        table = np.array([[float(cell or 'nan') for cell in line] for line in lines])
+    except ValueError as error:
+        raise RecordingError(f'{path} cannot be read', found=error,
+                             expected='numbers, in every line as many as names') from None
     if clock is None or table.ndim != 2 or table.shape[1] != len(names):
         raise RecordingError(f'{path} is no table of topics', found=names[:10],
                              expected='a column of time, stamp_s or stamp_ns, and lines')
-    stamps = nanoseconds(str(path), table[:, columns[clock]], CLOCKS[ALIASES[clock.lower()]])
+    stamps = nanoseconds(path, table[:, columns[clock]], CLOCKS[ALIASES[clock.lower()]])
     channels = {}
     for topic, (kind, parts) in fields.items():
         values = {name: table[:, [columns[parts[name][axis]] for axis in _axes(topic, name, own)]]
                   for name, own in parts.items()}
         seen = np.isfinite(np.hstack(list(values.values()))).all(1)
-        channels[topic] = Channel(topic, kind, stamps[seen], np.maximum(stamps[seen], 0),
+        channels[topic] = Channel(topic, kind, stamps[seen], stamps[seen].clip(0),
                                   {name: x[seen] for name, x in values.items()})
-    return Recording(channels, description, provenance={'path': str(path), 'columns': {
+    return Recording(channels, description, provenance={'path': path, 'columns': {
         topic: [column for own in parts.values() for column in own.values()]
         for topic, (_, parts) in fields.items()}})
 
