@@ -34,20 +34,20 @@ def isolate() -> str:
     for name in REMOTE:
         os.environ.pop(name, None)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    heard = []
+    taken = []
     for domain in random.sample(DOMAINS, TRIED):
         others = sorted(set(_others(domain)))
         if not others:
             os.environ['ROS_DOMAIN_ID'] = str(domain)
             return f'ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'
-        heard.append(f'{", ".join(others[:3])} in domain {domain}')
+        taken.append(f'{", ".join(others[:3])} in domain {domain}')
     raise ConfigError('no ROS domain is free for the demonstration',
-                      expected='one of those tried without any node', found='; '.join(heard),
+                      expected='one of those tried without any node', found='; '.join(taken),
                       do='end nodes on this computer that are not needed, and try again')
 
 
 def _others(domain: int) -> Iterator[str]:
-    """Yield the nodes that are heard in a ``domain``."""
+    """Yield the other nodes of a ``domain``."""
     context = Context()
     rclpy.init(context=context, domain_id=domain)
     node = Node('listener', context=context, namespace=NAMESPACE, enable_rosout=False,
