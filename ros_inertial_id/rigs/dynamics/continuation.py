@@ -147,15 +147,17 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
 
     q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q
     """
-    independent = list(mechanism.independent)
+    independent, dependent = list(mechanism.independent), list(mechanism.dependent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
     q[:, independent] = z
     active = np.arange(len(q))
     settled = np.zeros(len(q), dtype=bool)
     for _ in range(rounds):
-        _, gap, step = mechanism.closing(q[active])
-        good = gap < NEARLY
-        q[active] += step  # the last one of a good one brings full precision
+        C, J, _ = mechanism.constraint(q[active])
+        step = mechanism.solve_dependent(J, C[:, :, None], refined=False)[:, :, 0]
+        good = np.abs(C).max(1, initial=0.0) < NEARLY
+        # The last step of a good one brings full precision.
+        q[np.ix_(active, np.array(dependent, dtype=int))] -= step
         settled[active[good]] = True
         active = active[~good & np.isfinite(step).all(1)]
         if not active.size:
@@ -183,8 +185,8 @@ def _check_regular(mechanism, q, dexterity, t):
 
 def _refuse(mechanism, q, what):
     raise RobotModelError(
-        f'the mechanism {what}', found=describe(mechanism.robot, q), expected='that '
-        f'{mechanism.loose(q)} follow from {", ".join(mechanism.coordinates)}',
+        f'the mechanism {what}', found=describe(mechanism.robot, q),
+        expected=f'{mechanism.loose(q)} to follow from {", ".join(mechanism.coordinates)}',
         do='choose other independent: coordinates')
 
 

@@ -160,19 +160,23 @@ class Mechanism:
         return ', '.join(self.robot.joint_names[self.dependent[k]]
                          for k in np.flatnonzero(share > LOOSE * share.max()))
 
-    def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n)."""
+    def solve_dependent(self, J: np.ndarray, right: np.ndarray,
+                        refined: bool = True) -> np.ndarray:
+        """
+        Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n).
+
+        refined : by a second solution; the normal matrix squares the condition
+        """
         scale = self.lengths[list(self.dependent)]
         A = J[:, :, list(self.dependent)] / scale
         transposed = np.swapaxes(A, 1, 2)
         normal = transposed @ A
-        size = normal.shape[-1]
         # The guard against singular configurations is ``dexterity``; here only keep it solvable.
-        ridge = 1e-15 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(size)
-        inverse = np.linalg.inv(normal + ridge + 1e-300 * np.eye(size)) @ transposed
-        x = inverse @ right
-        # Refined: the normal matrix squares the condition.
-        x = x + inverse @ (right - A @ x)
+        ridge = 1e-15 * np.trace(normal, axis1=1, axis2=2)[:, None, None] + 1e-300
+        normal += ridge * np.eye(normal.shape[-1])
+        x = np.linalg.solve(normal, transposed @ right)
+        if refined:
+            x += np.linalg.solve(normal, transposed @ (right - A @ x))
         return x / scale[:, None]
 
 
