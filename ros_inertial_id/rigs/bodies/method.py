@@ -122,7 +122,7 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
 
     def motion_filter(self, observation: BodiesObservation) -> MotionFilter:
         """Return the MotionFilter of the poses."""
-        return MotionFilter(observation.kernel, observation.clock.period, observation.decimate)
+        return MotionFilter(observation.kernel, observation.decimate)
 
     def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
                    parameters: Sequence[Parameter]

@@ -153,7 +153,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     def motion_filter(self, observation: Observation) -> MotionFilter:
         """Return the MotionFilter of z."""
         joints = observation.joints
-        return MotionFilter(joints.kernel, joints.clock.period, joints.decimate)
+        return MotionFilter(joints.kernel, joints.decimate)
 
     def inherited(self, data: Any, problem: Problem, estimate: Estimate) -> np.ndarray | None:
         """Return what clocks of torques that were aligned may have moved; see NoisyMotion."""

@@ -28,10 +28,9 @@ QUIET = 1e-9  # of the largest power: less is rounding
 
 @dataclass(frozen=True)
 class MotionFilter:
-    """kernel (2 h + 1,) of the motion's low-pass at ``period`` [s]; stride : of training samples."""
+    """kernel (2 h + 1,) of the motion's low-pass; stride : of training samples."""
 
     kernel: np.ndarray
-    period: float
     stride: int = 1
 
     def powers(self, count: int) -> np.ndarray:
