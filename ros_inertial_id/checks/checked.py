@@ -127,7 +127,7 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     verdict = residual_verdict(*_unseen(statistics), checkup)
     if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
-        verdict = _with_ratio(verdict, *(statistics[kind]['filtered']['relative_percent']
+        verdict = _with_ratio(verdict, *(statistics[kind]['filtered'].get('relative_percent')
                                          for kind in ('training', 'validation')))
     return {**checkup.to_dict(), 'verdict': verdict}
 
