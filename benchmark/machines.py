@@ -87,7 +87,8 @@ def gripper(seed):
         urdf = mjcf_description(path)
         made = mjcf_runs.recording(path, mjcf_runs.nominal(urdf), ['screw'], ['screw'], 8.0,
                                    size=0.02, noise=NOISE, seed=seed)
-    return made, {'urdf': made.robot_description}, mjcf_runs.truth(urdf, described_blocks(urdf)['closed_loop'])
+    return made, {'urdf': made.robot_description}, mjcf_runs.truth(
+        urdf, described_blocks(urdf)['closed_loop'])
 
 
 def elastic(seed):

@@ -15,7 +15,7 @@ import numpy as np
 
 from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
-from .thresholds import CONTACT_MARGIN, ROUNDED
+from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
@@ -127,6 +127,8 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     verdict = residual_verdict(*_unseen(statistics), checkup)
     if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
+        verdict = _with_ratio(verdict, *(statistics[kind]['filtered'].get('relative_percent')
+                                         for kind in ('training', 'validation')))
     return {**checkup.to_dict(), 'verdict': verdict}
 
 
@@ -150,6 +152,18 @@ def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) 
     return {**worse(verdict, whole), 'joints': {
         joint: worse(old, joints[joint]) if joint in joints else old
         for joint, old in verdict['joints'].items()}}
+
+
+def _with_ratio(verdict: dict[str, Any], training: float | None, validation: float | None
+                ) -> dict[str, Any]:
+    """Return a ``verdict`` that names a residual [%] far above the one in ``training``."""
+    if not training or not validation or validation < max(
+            FAR_ABOVE * training, 400.0 * SYSTEMATIC):
+        return verdict
+    reason = (f'{validation:.3g} % relative residual {VALIDATION}, {validation / training:.1f} '
+              f'times that in training ({training:.3g} %): the model lacks what that motion shows')
+    return {**verdict, 'word': max(verdict['word'], USABLE, key=WORDS.index),
+            'reasons': [*verdict['reasons'], reason]}
 
 
 def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,

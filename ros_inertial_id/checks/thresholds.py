@@ -9,6 +9,7 @@ HALF = 0.5      # more is left: a model explains three quarters of the variance 
 FIFTH = 0.2     # more is left: the numbers are usable, not good
 TENTH = 0.1     # more is left and systematic: something that the model of the joint lacks
 SYSTEMATIC = 0.0125  # of all torques: another motion may show four times as much, 5 %
+FAR_ABOVE = 3.0  # times the residual in training, on a validation: it shows what the model lacks
 BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sensor explains it
 ROUNDED = 1e-6  # of the largest of other rows: what a row that measures less says is rounding
 WORSE = 1.3     # times what the description alone leaves, whose friction is fitted as well

@@ -80,6 +80,18 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
 
 
+@pytest.mark.parametrize('training, validation, word', [
+    (2.0, 9.0, USABLE), (4.0, 9.0, GOOD), (0.2, 1.0, GOOD)])
+def test_a_validation_far_above_the_training_is_a_reason(training, validation, word):
+    checkup = checkup_of([], (0.0,), torque={'a': 10.0}, residual={'a': 0.1 * training})
+    statistics = {kind: {'filtered': {'rms': {'a': 0.1 * percent}, 'measured_rms': {'a': 10.0},
+                                      'relative_percent': percent}}
+                  for kind, percent in (('training', training), ('validation', validation))}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['word'] == word
+    assert any('times that in training' in r for r in verdict['reasons']) == (word == USABLE)
+
+
 def test_each_joint_is_judged_by_its_own_cross_validation():
     checkup = checkup_of([], (0.0,), torque={'a': 9.0, 'b': 1.1},
                          residual={'a': 0.2, 'b': 0.02})

@@ -1,4 +1,4 @@
-"""The mechanisms of benchmark/machines.py that mechanisms.py has not, with friction in the motors."""
+"""The mechanisms of benchmark/machines.py that mechanisms.py has not, with friction."""
 
 from mechanisms import inertial, joint, point, robot, Sample
 import numpy as np
@@ -187,4 +187,3 @@ def corexy():
     return Sample(robot('corexy', *parts), closures, ('motor0', 'motor1'), (), (0.0, 0.0),
                   (8.0, 8.0), friction={'gantry': (8.0, 3.0), 'carriage': (5.0, 2.0),
                                         'motor0': (0.002, 0.04), 'motor1': (0.0015, 0.03)})
-

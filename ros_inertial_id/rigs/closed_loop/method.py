@@ -23,6 +23,7 @@ from ..dynamics.force_elements import elastic_elements, force_elements, ForceOpt
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
 from ..estimation.noisy_rows import NoisyMotion
+from ..estimation.scores import MotionFilter
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -148,6 +149,11 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                 for group, moved in zip(one.groups, other.groups):
                     moved.W[:, steps] = group.W[:, steps]
                 yield one, other, times
+
+    def motion_filter(self, observation: Observation) -> MotionFilter:
+        """Return the MotionFilter of z."""
+        joints = observation.joints
+        return MotionFilter(joints.kernel, joints.decimate)
 
     def inherited(self, data: Any, problem: Problem, estimate: Estimate) -> np.ndarray | None:
         """Return what clocks of torques that were aligned may have moved; see NoisyMotion."""

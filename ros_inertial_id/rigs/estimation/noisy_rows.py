@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .inherited_errors import inherited_errors
-from .scores import score_covariance, tapered_autocovariances, whiten
+from .scores import autocovariances, MotionFilter, score_covariance, whiten
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
@@ -43,14 +43,19 @@ class NoisyMotion(OwnErrors):
         observation, robot, parameters : see ``Method.observe`` and ``Method.regress``
         """
 
+    @abstractmethod
+    def motion_filter(self, observation: Any) -> MotionFilter:
+        """Return the MotionFilter of an observation, which shapes its noise."""
+
     def inherited(self, data: Any, problem: Problem, estimate: Estimate) -> np.ndarray | None:
         """Return H (b, k): errors of unit size that all rows share, or None."""
         return None
 
     def estimate(self, data: Any, problem: Problem, residuals: Residuals) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
+        gamma = autocovariances(residuals, self.motion_filter(data.observations[0]))
         free = without_noise(problem, data.options.estimator, noise_moments(data, problem.base),
-                             residuals, data.blocks(problem.base.parameters))
+                             gamma, data.blocks(problem.base.parameters))
         inherited = self.inherited(data, problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
@@ -97,19 +102,19 @@ def noise_moments(data: Any, base: BaseParameters) -> dict[str, tuple[np.ndarray
     return out
 
 
-def without_noise(problem: Problem, estimator: str, moments: Moments, residuals: Residuals,
-                  blocks: Iterable[RegressorBlock]) -> Estimate:
+def without_noise(problem: Problem, estimator: str, moments: Moments,
+                  gamma: Mapping[str, np.ndarray], blocks: Iterable[RegressorBlock]) -> Estimate:
     """
     Return the Estimate as it is without noise in the rows, with errors by the scores.
 
     estimator : one of ESTIMATORS; moments : of ``noise_moments``
-    residuals : of nearly these parameters; blocks : all rows, in order of time
+    gamma : of ``autocovariances``, of a residual; blocks : all rows, in order of time
     """
     base, plain = problem.base, ESTIMATORS[estimator](problem)
     sd = plain.standard_deviation
     if plain.leaning:
         sd = effective_standard_deviation(problem, sd)
-    scores = score_covariance(blocks, tapered_autocovariances(residuals), sd, base.places())
+    scores = score_covariance(blocks, gamma, sd, base.places())
     sides = whiten(scores, _normal_equations(problem, moments, sd))
     rows, target = sides[:, :-1], sides[:, -1]
     # In directions of which the prior knows one standard deviation.

@@ -12,6 +12,7 @@ from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.estimation.residuals import residuals_of
 from ros_inertial_id.rigs.estimation.noisy_rows import noise_moments, without_noise
+from ros_inertial_id.rigs.estimation.scores import autocovariances
 
 COUNT = 20000
 TRUE = np.array([2.0, -1.0, 0.5])
@@ -40,7 +41,7 @@ def _estimates(estimator, in_y=0.0, seed=4):
         noisy_rows=lambda *_: [(block, moved, 1.0)]))
     plain = ESTIMATORS[estimator](problem)
     return plain, without_noise(problem, estimator, noise_moments(data, base),
-                                residuals_of([block], plain.params), [block])
+                                autocovariances(residuals_of([block], plain.params)), [block])
 
 
 @pytest.mark.parametrize('estimator', ['ordinary', 'weighted', 'ridge'])
