@@ -85,7 +85,7 @@ def _oriented(robot, options, observation):
         R, summary['sensor_turned'] = turn[0], {series.topic: turn[1]}
         values = np.hstack([part @ R.T for part in np.hsplit(series.values, 2)])
         observation = replace(observation, wrenches=(replace(series, values=values),))
-        angle = np.linalg.norm(turn[1]['turn_deg'])
+        angle = float(np.linalg.norm(turn[1]['turn_deg']))
         if angle > ANOTHER:
             summary['doubts'].append(doubt(
                 'sensor in another frame', f'the force-torque sensor of {series.topic} measures '
