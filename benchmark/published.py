@@ -120,8 +120,7 @@ ROWS = {
     ('quaternion, 6 bodies', 'largest [kg, kg m^2], [%], 100 samples'): (
         (0.0264, 0.031), six_cylinders),
     ('quaternion, 6 bodies', 'the same, poses alone at 1 kHz, cutoff 40 Hz'): (
-        (0.0264, 0.031), lambda seed: six_cylinders(seed, 1000.0, False,
-                                                    cutoff=40.0)),
+        (0.0264, 0.031), lambda seed: six_cylinders(seed, 1000.0, False, cutoff=40.0)),
     ('suspended platform', 'link 0 [mm], [%], link 1 [mm], [%]'): (
         (0.9, 0.3657, 1.7, 1.5537), platform)}
 

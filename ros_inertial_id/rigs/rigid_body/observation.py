@@ -76,39 +76,27 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
 def _oriented(robot, options, observation):
     """Return the observation with the side and the turn of a single sensor as they are."""
-    summary, wrench = observation.summary, robot.wrenches[0]
+    summary, wrench, series = observation.summary, robot.wrenches[0], observation.wrenches[0]
+    summary['doubts'] = marker_doubts(summary['sources'])
     alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
-    topic = observation.wrenches[0].topic
-    if alone and 'imu' not in {s and s.kind for s in robot.sources}:
-        turn = sensor_turn(observation, wrench)  # whose side of the sensor it is or not
-        if turn is not None:
-            observation = replace(observation, wrenches=(_turned(observation.wrenches[0],
-                                                                 turn[0]),))
-            summary['sensor_turned'] = {topic: turn[1]}
+    turns = not any(s and s.kind == 'imu' for s in robot.sources)  # an IMU shows no attitude
+    turn = sensor_turn(observation, wrench) if alone and turns else None  # whatever its side is
+    if turn is not None:
+        R, summary['sensor_turned'] = turn[0], {series.topic: turn[1]}
+        values = np.hstack([part @ R.T for part in np.hsplit(series.values, 2)])
+        observation = replace(observation, wrenches=(replace(series, values=values),))
+        angle = float(np.linalg.norm(turn[1]['turn_deg']))
+        if angle > ANOTHER:
+            summary['doubts'].append(doubt(
+                'sensor in another frame', f'the force-torque sensor of {series.topic} measures '
+                f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
+                'account', 'the direction of the force against the motion', (angle, 'degrees'),
+                'name its frame in wrench_frame:, or rpy: in the description', 'doubtful'))
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation, wrench)
-    observation = replace(observation, sign=sign)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    summary['doubts'] = marker_doubts(summary['sources']) + _turn_doubts(summary)
-    return observation
-
-
-def _turn_doubts(summary):
-    """Return the doubts about a sensor that measures along the axes of another frame."""
-    turned = {topic: float(np.linalg.norm(note['turn_deg']))
-              for topic, note in summary.get('sensor_turned', {}).items()}
-    return [doubt('sensor in another frame', f'the force-torque sensor of {topic} measures along '
-                  f'axes {angle:.1f} degrees off those of its frame; this was taken into account',
-                  'the direction of the force against the motion', (angle, 'degrees'),
-                  'name its frame in wrench_frame:, or rpy: in the description', 'doubtful')
-            for topic, angle in turned.items() if angle > ANOTHER]
-
-
-def _turned(series, R):
-    """Return the Series of a wrench along axes turned by R (3, 3)."""
-    values = np.hstack([series.values[:, :3] @ R.T, series.values[:, 3:] @ R.T])
-    return replace(series, values=values)
+    return replace(observation, sign=sign)
 
 
 def _check_moving(observation, topic):
