@@ -23,7 +23,6 @@ from ...errors import ConfigError, RecordingError
 FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
 ROUNDS = 25
 SETTLED = 1e-3     # standard errors: a smaller step does not matter
-STEP = 1e-6        # [rad, m] of differences; residuals are nearly linear
 SURE = 0.05        # standard error of a direction, share of the reach: above it is not determined
 WRONG = 4.0        # standard deviations: the median of a marker that fits nowhere
 ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
@@ -134,11 +133,11 @@ def _step(fit, rows, q, camera, seen):
     """Return the change (6,) [rad, m] of a camera, its standard error (6,), and what is open."""
     residual, slope = fit.residuals(rows, q, fit.robot.transformation(q)[0])
     weight = fit.weights(residual)
-    columns = []
-    for one in STEP * np.eye(6):
-        fit.frames = camera.moved(one).placed(seen)
-        columns.append((residual - fit.residuals(rows, q)) / STEP)
-    P = np.nan_to_num(np.stack(columns, axis=-1))
+    # What is seen moves by turn x place + shift; a tag turns along.
+    P = np.zeros(residual.shape + (6,))
+    place = np.nan_to_num(seen.position @ camera.rotation.T)
+    P[:, :, :3, :3] = -np.cross(np.eye(3), place[:, :, None]).swapaxes(2, 3) / fit.noise[0]
+    P[:, :, :3, 3:], P[:, :, 3:, :3] = -np.eye(3) / fit.noise[0], -np.eye(3) / fit.noise[1]
     A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
     B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
     S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
