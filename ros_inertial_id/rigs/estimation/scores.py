@@ -57,6 +57,8 @@ def autocovariances(residuals: Residuals, motion: MotionFilter | None = None
 def _autocovariance(raw, share, motion):
     """Return gamma (2 L + 1,) by sums ``raw`` (L + 1,) of a ``share`` of products at each lag."""
     L = len(raw) - 1
+    if not raw[0] > 0.0:  # rows that are zero
+        return np.zeros(2 * L + 1)
     seen = _spectrum(raw * _parzen(L, L))
     seen = np.maximum(seen, QUIET * seen.max())
     if motion is None:
