@@ -53,6 +53,8 @@ class NoisyMotion(OwnErrors):
 
     def estimate(self, data: Any, problem: Problem, residuals: Residuals) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
+        if not data.observations:  # as online, where only R factors are kept
+            return EstimateOfRows(ESTIMATORS[data.options.estimator](problem))
         gamma = autocovariances(residuals, self.motion_filter(data.observations[0]))
         free = without_noise(problem, data.options.estimator, noise_moments(data, problem.base),
                              gamma, data.blocks(problem.base.parameters))
