@@ -28,7 +28,6 @@ from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
-from ...estimation.estimators import Estimate, Problem
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
 from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
@@ -155,7 +154,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         joints = observation.joints
         return MotionFilter(joints.kernel, joints.decimate)
 
-    def inherited(self, data: Any, problem: Problem, estimate: Estimate) -> np.ndarray | None:
+    def inherited(self, data: Any, problem: Any, estimate: Any) -> np.ndarray | None:
         """Return what clocks of torques that were aligned may have moved; see NoisyMotion."""
         return torque_clock_errors(data, problem, estimate)
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from .state import MechanismState, Observation
 from ..dynamics.mechanism import Mechanism
-from ...estimation.estimators import Estimate, Problem
 from ...estimation.least_squares import pseudo_inverse
 from ...measurement import signals
 
@@ -70,11 +69,12 @@ def _deviation(joints):
                                joints.kernel)
 
 
-def torque_clock_errors(data: Any, problem: Problem, estimate: Estimate) -> np.ndarray | None:
+def torque_clock_errors(data: Any, problem: Any, estimate: Any) -> np.ndarray | None:
     """
     Return (b, recordings) by how much aligned clocks of torques may have moved base parameters.
 
-    data : Dataset of closed loops; estimate : of the ``problem``.  None where none was aligned.
+    data : Dataset of closed loops; estimate : Estimate of the Problem ``problem``
+    None where none was aligned.
     """
     late = [o.summary.get('torque_clock_offset_error', 0.0) for o in data.observations]
     if not any(late):

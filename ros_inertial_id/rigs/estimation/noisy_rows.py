@@ -53,6 +53,8 @@ class NoisyMotion(OwnErrors):
 
     def estimate(self, data: Any, problem: Problem, residuals: Residuals) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
+        if not data.observations:  # as online, where only R factors are kept
+            return EstimateOfRows(ESTIMATORS[data.options.estimator](problem))
         gamma = autocovariances(residuals, self.motion_filter(data.observations[0]))
         free = without_noise(problem, data.options.estimator, noise_moments(data, problem.base),
                              gamma, data.blocks(problem.base.parameters))
@@ -129,8 +131,8 @@ def without_noise(problem: Problem, estimator: str, moments: Moments,
     params = nominal + axes @ (gain * (U.T @ (target - rows @ nominal)))
     covariance = (axes * variance) @ axes.T
     square, prior = np.diag(covariance), base.prior_sd ** 2
-    determined = square < 0.5 * prior  # the data alone say more than the prior
     alone = 1.0 / square - plain.leaning / prior
+    determined = alone * prior > 1.01  # the data alone say more than the prior
     return replace(plain, params=params, cov_params=covariance, bse=np.sqrt(square),
                    data_bse=np.where(determined, 1.0 / np.sqrt(np.where(determined, alone, 1.0)),
                                      np.inf),
