@@ -233,7 +233,7 @@ def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
 # What other programs call it: words that no spelling brings near.
 MEANINGS = {'ols': 'ordinary', 'ls': 'ordinary', 'lstsq': 'ordinary', 'least_squares': 'ordinary',
             'wls': 'weighted', 'gls': 'weighted',
-            'bayes': 'ridge', 'map': 'ridge', 'tikhonov': 'ridge',
+            'bayes': 'ridge', 'map': 'ridge', 'tikhonov': 'ridge', 'iv': 'instrumental',
             'torque': 'link', 'currents': 'current'}
 
 

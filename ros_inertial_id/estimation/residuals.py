@@ -169,24 +169,14 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     systems = joined(problem, normal_equations(problem, estimate, folds))
     scale = problem.base.prior_sd
     systems *= np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
-    if estimate.system is not None:  # whose rows say as little of weak directions as they do
-        prior = problem.base.prior_covariance()
     prior, information = prior / np.outer(scale, scale), systems[:, :-1, :-1]
     pulls = systems[:, :-1, -1] - information @ (estimate.params / scale)
-    plain = np.linalg.solve(np.eye(size) + prior @ information.sum(0), prior)
-    root = _root(plain)
-    if estimate.system is not None:  # as plain least squares of these rows, which has no pull left
-        pulls -= information @ (plain @ pulls.sum(0))
+    root = _root(np.linalg.solve(np.eye(size) + prior @ information.sum(0), prior))
     shares, turns = np.linalg.eigh(root.T @ information @ root)
     lone = 1.0 / np.sqrt(1.0 - np.clip(shares, 0.0, ALONE))
     away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
                              optimize=True)
-    away -= away.mean(0)
-    if estimate.system is None:
-        covariance = moderated_covariance(estimate.cov_params, away, least)
-    else:  # of coloured noise, which pulls more where stretches end: beyond what white noise would
-        ratios = (away ** 2).sum(0) / (np.diag(plain) * scale ** 2)
-        covariance = estimate.cov_params * max(1.0, float(ratios.mean()))
+    covariance = moderated_covariance(estimate.cov_params, away - away.mean(0), least)
     bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
     data_bse = bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,

@@ -7,7 +7,7 @@ and observations are those of the method, see contract.py.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -100,21 +100,26 @@ class EstimateOfRows:
 
     free : Estimate of the base parameters
     inherited : (b, k) errors of unit size that all rows share, or None
+    under_prior : (Problem, Estimate, prior (b, b)) -> the Estimate, by rows that joined a prior,
+        with the errors that theirs make of it, or None
     """
 
     free: Any
     inherited: np.ndarray | None = None
+    under_prior: Callable[[Any, Any, np.ndarray], Any] | None = None
 
 
 class OwnErrors(ABC):
     """Rows have errors that no residual shows: of a noisy motion, of what was calibrated."""
 
     @abstractmethod
-    def estimate(self, data: Any, problem: Any, residuals: Any) -> EstimateOfRows:
+    def estimate(self, data: Any, problem: Any, draft: np.ndarray,
+                 residuals: Any) -> EstimateOfRows:
         """
         Return the EstimateOfRows of a Problem about the rows of a Dataset ``data``.
 
-        residuals : Residuals of a first estimate, by the estimator of the options
+        draft : (p,) standard parameters of a first estimate, whose Residuals are ``residuals``
+        The estimator is that of the options, which may be one of the method's own.
         """
 
 

@@ -24,7 +24,7 @@ from ..reduce.systems import LASTING, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
-from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
+from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals, robust_errors
 from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass, OwnErrors
@@ -135,7 +135,7 @@ def _problem(data, wide, choice, known):
 
 def _estimated(data, problem, choice, residuals):
     """Return the Problem with the correlation of its rows, and EstimateOfRows."""
-    estimator = ESTIMATORS[data.options.estimator]
+    estimator = ESTIMATORS.get(data.options.estimator, weighted)  # a method may have its own
     if isinstance(data.method, JointTorques):
         problem = replace(problem, correlation=choice.systems.lasting)
         return problem, EstimateOfRows(estimator(problem))
@@ -143,7 +143,7 @@ def _estimated(data, problem, choice, residuals):
     draft = base.standard(params_of(estimator)(problem))
     seen = residuals(data, base.parameters, draft)
     problem = replace(problem, correlation=seen.correlation())
-    return problem, (data.method.estimate(data, problem, seen)
+    return problem, (data.method.estimate(data, problem, draft, seen)
                      if isinstance(data.method, OwnErrors) else EstimateOfRows(estimator(problem)))
 
 
@@ -225,7 +225,7 @@ def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
     """Return what gives the base parameters (b,) that predict, for R factors of other rows."""
     problem, data = solution.problem, solution.data
     if solution.consistent is None:
-        estimator = params_of(ESTIMATORS[data.options.estimator])
+        estimator = params_of(ESTIMATORS.get(data.options.estimator, weighted))
         return lambda factors: estimator(replace(problem, factors=factors))
     whole = replace(problem, base=_with_all_links(data, problem.base))
     free = replace(solution.free, system=None)
@@ -243,6 +243,7 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
     own = replace(estimate, params=found.params, cov_params=found.cov_params,
                   bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
+    own = rows.under_prior(problem, own, found.prior) if rows.under_prior else own
     return ConsistentLinks(
         found.values[len(parameters) - len(problem.base.parameters):],
         {'loss_percent': found.loss_percent,

@@ -83,11 +83,12 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
         squares = systems.errors(params.T, np.arange(systems.count)).sum(0)
         squares = (squares / systems.sd[:, None] ** 2).sum(0)
         own = [k for k, p in enumerate(parameters) if p.owner == now.owner and never_negative(p)]
-        squares[(params[:, own] < 0.0).any(axis=1)] = np.inf  # friction that drives
-        squares -= squares.min()
-        weights = np.exp(-0.5 * squares)
         tried = tuple(parameters[k] for k in places)
-        out[name] = ConstantProfile(tried, tried.index(now), params, weights / weights.sum())
+        chosen = tried.index(now)
+        drives = (params[:, own] < 0.0).any(axis=1)  # as no friction does
+        drives[chosen] = False
+        weights = np.where(drives, 0.0, np.exp(-0.5 * (squares - squares[~drives].min())))
+        out[name] = ConstantProfile(tried, chosen, params, weights / weights.sum())
     return out
 
 

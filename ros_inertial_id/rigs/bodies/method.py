@@ -18,7 +18,6 @@ from .description import with_inertials
 from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState, doubt
 from ..estimation.noisy_rows import NoisyMotion
-from ..estimation.scores import MotionFilter
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
@@ -107,10 +106,6 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
         """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
         return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
                 for name, body in zip(robot.body_names, state.bodies)}
-
-    def motion_filter(self, observation: BodiesObservation) -> MotionFilter:
-        """Return the MotionFilter of the poses."""
-        return MotionFilter(observation.kernel, observation.decimate)
 
     def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
                    parameters: Sequence[Parameter]

@@ -96,6 +96,11 @@ class BodiesObservation:
             if done >= REDRAWN:
                 return
 
+    def low_passed(self, cutoff: float) -> 'BodiesObservation':
+        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
+        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
+        return replace(self, motion=self.filtered(kernel))
+
     def _stretch(self, t, number):
         parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
         raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))

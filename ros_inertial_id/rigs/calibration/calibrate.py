@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..estimation.scores import autocovariances, score_covariance
+from ..estimation.instrumental import score_covariance, tapered_autocovariances
 from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
@@ -162,8 +162,7 @@ def _instrumental(states, rest, value):
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    scores = score_covariance((other for _, other in pairs), autocovariances(residuals), sd,
-                              np.arange(43))
+    scores = score_covariance(pairs, tapered_autocovariances(residuals), sd, np.arange(43))
     return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
-from .noise import noisy_states, torque_clock_errors
+from .noise import noise_errors, noisy_states
 from .state import (all_parameters, close, equations, links_as_described, MechanismState,
                     Observation, projected_energy_rows, read_known)
 from .tuning import Trial
@@ -22,8 +22,7 @@ from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
-from ..estimation.noisy_rows import NoisyMotion
-from ..estimation.scores import MotionFilter
+from ..estimation.noisy_rows import UnfilteredTorque
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -53,7 +52,7 @@ class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOpti
 
 
 class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],
-                 JointMotion, ClosedLoops, NoisyMotion, Live):
+                 JointMotion, ClosedLoops, UnfilteredTorque, Live):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'
@@ -136,6 +135,16 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                                known[:, i]) for i, name in enumerate(robot.coordinates)]
             yield RegressorBlock(part.t, state.segment, tuple(groups))
 
+    def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
+        """Yield (RegressorBlock, group -> errors (B, R), times); ``values`` : see there."""
+        for state, errors, times in noise_errors(observation, robot, parameters, values):
+            low = 0
+            for block in self.regress(state, robot, parameters):
+                part = errors[:, low:low + len(block.t)]
+                yield block, dict(zip(robot.coordinates, part)), times
+                low += len(block.t)
+
     def noisy_rows(self, observation: Observation, robot: Mechanism,
                    parameters: Sequence[Parameter]
                    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
@@ -148,15 +157,6 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                 for group, moved in zip(one.groups, other.groups):
                     moved.W[:, steps] = group.W[:, steps]
                 yield one, other, times
-
-    def motion_filter(self, observation: Observation) -> MotionFilter:
-        """Return the MotionFilter of z."""
-        joints = observation.joints
-        return MotionFilter(joints.kernel, joints.decimate)
-
-    def inherited(self, data: Any, problem: Any, estimate: Any) -> np.ndarray | None:
-        """Return what clocks of torques that were aligned may have moved; see NoisyMotion."""
-        return torque_clock_errors(data, problem, estimate)
 
     def random_state(self, robot: Mechanism, samples: int,
                      rng: np.random.Generator) -> MechanismState:

@@ -1,25 +1,61 @@
 """
-The noise of z that the filter lets through, and the error of the torque's clock.
+The noise of z that the filter lets through, as errors of the equations of motion.
 
-White noise of the size that the data show beyond the filter moves z, zdot and zddot together, as
-their responses to one impulse say.  A clock of the torque that was aligned is off in all samples
-alike: it turns inertia into gravity and back.
+White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
+into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.  Where the
+clock of the torque was aligned its error is drawn, too: it turns inertia into gravity and back.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Iterator, Sequence
 
 import numpy as np
 
-from .state import MechanismState, Observation
+from .state import all_parameters, MechanismState, Observation, projected_torque, with_tied
+from ..dynamics.continuation import newton
+from ..dynamics.force_elements import SMOOTH
 from ..dynamics.mechanism import Mechanism
-from ...estimation.least_squares import pseudo_inverse
+from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
+from ...measurement.sampling import convolve_inside
 
-LOOKED = 16384   # samples that show the noise; more only repeat it
-MOVED = 3000     # samples that are moved by noise, for its share of the excitation ...
-LEAST = 200      # ... along every axis at least
+DRAWS = 64       # the variance of an error is known to a fifth
+LOOKED = 16384   # samples looked at; more only repeat it
+MOVED = 10000    # samples that are moved by noise, for its share of the excitation ...
+LEAST = 500      # ... along every axis at least
+STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
+
+
+def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+                 values: np.ndarray) -> Iterator[tuple[MechanismState, np.ndarray, float]]:
+    """
+    Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
+
+    values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
+    """
+    joints, rng, done = observation.joints, np.random.default_rng(0), 0
+    late = observation.summary.get('torque_clock_offset_error', 0.0)
+    white = _has_noise(joints)
+    if not (white or late):
+        return
+    standard_deviation = _deviation(joints) if white else np.zeros(len(joints.joints))
+    times = max(1.0, observation.samples(training=True) / LOOKED)
+    # The same in all samples: they grow with their number, noise with the root of it.
+    late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
+    for state in observation.states(training=True):
+        if done >= LOOKED:
+            return
+        done += len(state.t)
+        noise = np.zeros((3, len(state.t), len(joints.joints), DRAWS))
+        if white:
+            noise += _drawn(joints, len(state.t), standard_deviation, rng)
+        errors = np.einsum('ojnk,onjr->knr', _slopes(robot, state, parameters, values), noise)
+        yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
+
+
+def _has_noise(joints):
+    """Return whether the motion is filtered and differentiated, and has white noise before."""
+    return not joints.measured_velocity and len(joints.kernel) >= 3
 
 
 def noisy_states(observation: Observation, robot: Mechanism
@@ -32,7 +68,7 @@ def noisy_states(observation: Observation, robot: Mechanism
     velocities are measured.
     """
     joints, index = observation.joints, list(robot.independent)
-    if joints.measured_velocity or len(joints.kernel) < 3:
+    if not _has_noise(joints):
         return
     each = np.diag(_deviation(joints))
     moves = np.concatenate([np.multiply.outer(axis, each) for axis in _axes(joints).T], axis=1)
@@ -41,7 +77,8 @@ def noisy_states(observation: Observation, robot: Mechanism
     for whole in observation.states(training=True):
         state = whole.rows(thin)
         for z, rate, second in np.moveaxis(moves, 1, 0):
-            q = state.q + state.R @ z  # far less than what its square opens
+            goal = state.q[:, index] + z
+            q, _ = newton(robot, state.q, state.R, goal, goal)
             R, _ = robot.transformation(q)
             v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
             yield state, replace(state, q=q, v=v, a=a, R=R), thin.step
@@ -60,6 +97,13 @@ def _axes(joints):
     return size[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
 
 
+def _force_rate(robot, joints, state):
+    """Return R' dtau/dt (N, k) of a MechanismState."""
+    step = joints.clock.period
+    before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
+    return state.force(robot.actuated, (after - before) @ joints.effort_map.T / (2.0 * step))
+
+
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
     pieces = (start + np.arange(min(size, LOOKED)) * joints.clock.period
@@ -69,36 +113,38 @@ def _deviation(joints):
                                joints.kernel)
 
 
-def torque_clock_errors(data: Any, problem: Any, estimate: Any) -> np.ndarray | None:
-    """
-    Return (b, recordings) by how much aligned clocks of torques may have moved base parameters.
-
-    data : Dataset of closed loops; estimate : Estimate of the Problem ``problem``
-    None where none was aligned.
-    """
-    late = [o.summary.get('torque_clock_offset_error', 0.0) for o in data.observations]
-    if not any(late):
-        return None
-    place, columns = problem.base.places(), []
-    for robot, observation, error in zip(data.robots, data.observations, late):
-        pull = np.zeros(len(problem.base))
-        for state in observation.states(training=True) if error else ():
-            rates, low = error * _force_rate(robot, observation.joints, state), 0
-            for block in data.method.regress(state, robot, problem.base.parameters):
-                part = slice(low, low + len(block.t))
-                for group, rate in zip(block.groups, rates[part].T):
-                    seen = place[group.columns] >= 0
-                    pull[place[group.columns][seen]] += (
-                        group.W.T[seen] @ rate / estimate.standard_deviation[group.name] ** 2)
-                low = part.stop
-        columns.append(pull)
-    inverse = pseudo_inverse(problem.factors.system(estimate.standard_deviation)[0],
-                             problem.base.prior_sd)
-    return inverse @ inverse.T @ np.array(columns).T
+def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
+    """Return noise (3, N, k, draws) of z, zdot, zddot at ``count`` training samples."""
+    period, step = joints.clock.period, joints.decimate
+    size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * draws)
+    z = convolve_inside(rng.standard_normal(size), joints.kernel)
+    rate = signals.differentiate(z, period)
+    x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::step]
+    return x.reshape(3, count, len(standard_deviation), draws) * standard_deviation[:, None]
 
 
-def _force_rate(robot, joints, state):
-    """Return R' dtau/dt (N, k) of a MechanismState."""
-    step = joints.clock.period
-    before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
-    return state.force(robot.actuated, (after - before) @ joints.effort_map.T / (2.0 * step))
+def _slopes(robot, state, parameters, values):
+    """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
+    known = with_tied(robot, dict(zip([p.name for p in parameters], values)))
+    # Friction turns on and off: it has no slope.
+    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH]
+    pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
+    index = list(robot.independent)
+    z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
+
+    def misfit(q, R, rate, second):
+        v, a = robot.motion(q, R, rate, second)
+        moved = replace(state, q=q, v=v, a=a, R=R)
+        forces = sum(x * e.column(robot.robot, moved) for e, x in smooth)
+        return projected_torque(robot, moved, pi) + forces - moved.force(robot.actuated)
+
+    base = misfit(state.q, state.R, rate, second)
+    out = np.empty((3, len(index)) + base.shape)
+    for j, unit in enumerate(np.eye(len(index))):
+        goal = z + STEPS[0] * unit
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        moved = (misfit(q, robot.transformation(q)[0], rate, second),
+                 misfit(state.q, state.R, rate + STEPS[1] * unit, second),
+                 misfit(state.q, state.R, rate, second + STEPS[2] * unit))
+        out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
+    return out

@@ -52,8 +52,10 @@ class RigidBodyOptions(BodiesOptions):
     size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
     velocity: str = option('auto', 'use measured joint velocities, differentiated positions, or '
                            'decide by agreement', choices=('auto', 'measured', 'differentiated'))
-    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
-                            choices=('ordinary', 'weighted'))
+    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
+                            'instrumental: for several bodies seen by markers, whose noisy '
+                            'accelerations shrink what least squares finds',
+                            choices=('ordinary', 'weighted', 'instrumental'))
 
 
 class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):

@@ -46,8 +46,9 @@ class SuspendedPlatformOptions(BodiesOptions):
                               'determined"', unit='kg', at_least=1e-3)
     velocity: str = option('differentiated', 'poses are differentiated',
                            choices=('differentiated',))
-    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
-                            choices=('ordinary', 'weighted'))
+    estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
+                            'accelerations are noisy, which shrinks what least squares finds',
+                            choices=('ordinary', 'weighted', 'instrumental'))
 
 
 class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions], Calibrated,

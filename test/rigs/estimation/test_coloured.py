@@ -5,7 +5,8 @@ from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.residuals import Residuals
-from ros_inertial_id.rigs.estimation.scores import autocovariances, score_covariance
+from ros_inertial_id.rigs.estimation.instrumental import (score_covariance,
+                                                          tapered_autocovariances)
 
 RATE, SAMPLES = 100.0, 1000
 
@@ -37,7 +38,8 @@ def test_stated_errors_are_those_of_many_repetitions():
         estimate = inverse @ W.T @ block.groups[0].y
         residuals = Residuals()
         residuals.add(block, {'x': W @ estimate})
-        scores = score_covariance([block], autocovariances(residuals), {'x': 1.0}, place)
+        scores = score_covariance([(block, block)], tapered_autocovariances(residuals),
+                                  {'x': 1.0}, place)
         found.append(estimate)
         stated.append(np.diag(inverse @ scores @ inverse))
         plain.append(np.diag(inverse) * residuals.filtered.residual['x'] / SAMPLES

@@ -1,0 +1,143 @@
+"""
+Instrumental variables: an estimator for regressors that are noisy themselves.
+
+Accelerations are differentiated positions; their noise biases least squares towards zero, by the
+share of noise in the column and however long the recording is (Soederstroem and Stoica 1989).
+Their noise grows with frequency: where the motion is there is far less of it than the residual's
+size and correlation time let one expect, and the spectrum of the residual itself says how much,
+cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s') B^-T with its autocovariance gamma, tapered
+(Newey and West 1987; Priestley 1981, ch. 6).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock
+from ...errors import EstimationError
+from ...estimation.estimators import Estimate, finish, group_standard_deviation, Problem, two_step
+from ...estimation.least_squares import pseudo_inverse
+from ...estimation.residuals import Residuals, residuals_of
+
+FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
+# Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
+# spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
+REACH = 8.0
+Pairs = Iterable[tuple[RegressorBlock, RegressorBlock]]  # of the data, and of the instruments
+
+
+def instrumental(problem: Problem, read: Callable[[Sequence[Parameter]], Iterable[RegressorBlock]],
+                 instruments: Callable[[Sequence[Parameter]], Pairs]) -> Estimate:
+    """
+    Return the instrumental variables Estimate, weighted per joint.
+
+    Instruments are the regressor of a motion that follows the measured one without its noise, so
+    they are independent of the errors in the columns: the estimate is consistent where least
+    squares is biased (Reiersol 1941; for robots Janot, Vandanjon and Gautier 2014, who simulate
+    that motion).
+    read : parameters -> blocks of the data in order of time, their columns these parameters
+    instruments : parameters -> pairs of such a block and one of the same samples whose motion is
+        free of the noise of the first
+    """
+    beta, standard_deviation = two_step(problem)
+    moments = _moments(problem, instruments)
+    scale = problem.base.prior_sd
+    for _ in range(3):
+        ZW, Zy = _weighted(moments, standard_deviation)
+        beta = pseudo_inverse(scale[:, None] * ZW, scale) @ (scale * Zy)
+        standard_deviation = group_standard_deviation(problem, beta)
+    ZW, _ = _weighted(moments, standard_deviation)
+    rows = whiten(_scores(problem, read, instruments, (beta, standard_deviation)), ZW)
+    plain = finish(problem, beta, standard_deviation)
+    # What no row shows has no error by the pseudo-inverse; least squares knows that it is large.
+    half = pseudo_inverse(rows, scale)
+    covariance = half @ half.T
+    error = np.where(plain.determined, np.sqrt(np.diag(covariance)), plain.bse)
+    covariance += np.diag(error ** 2 - np.diag(covariance))
+    return replace(plain, cov_params=covariance, bse=error, data_bse=error,
+                   determined=plain.determined & (error < scale), system=(rows, rows @ beta))
+
+
+def _scores(problem, read, instruments, found):
+    """Return the covariance (b, b) of Z'r weighted, r the residual of (params, deviations)."""
+    base, (beta, standard_deviation) = problem.base, found
+    values = base.expand(beta, np.zeros(len(base.parameters)))
+    residuals = residuals_of(read(base.parameters), values)
+    return score_covariance(instruments(base.parameters), tapered_autocovariances(residuals),
+                            standard_deviation, base.places())
+
+
+def _moments(problem, instruments):
+    """Return group -> (Z'W (b, b), Z'y (b,)) over all the data."""
+    base = problem.base
+    keep = base.places()
+    out = {}
+    for block, other in instruments(base.parameters):
+        if not np.array_equal(block.t, other.t):
+            raise EstimationError('the instruments are of other samples than the data')
+        for g, h in zip(block.groups, other.groups):
+            place = keep[g.columns]
+            seen = np.flatnonzero(place >= 0)
+            where, W, Z = place[seen], g.W[:, seen], h.W[:, seen]
+            if g.name not in out:
+                b = len(base)
+                out[g.name] = np.zeros((b, b)), np.zeros(b)
+            ZW, Zy = out[g.name]
+            ZW[np.ix_(where, where)] += Z.T @ W
+            Zy[where] += Z.T @ g.y
+    return out
+
+
+def _weighted(moments, standard_deviation):
+    """Return both moments summed over the groups by their weights."""
+    return [sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
+            for k in range(2)]
+
+
+def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
+    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
+    from scipy.signal.windows import parzen  # costs more than most identifications: when needed
+    times, out = residuals.correlation(), {}
+    for name, (total, pairs) in residuals.covariances.items():
+        L = int(min(REACH * times[name], len(total) - 1))
+        # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
+        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
+        out[name] = np.concatenate([half[:0:-1], half])
+    return out
+
+
+def score_covariance(pairs: Pairs, gamma: Mapping[str, np.ndarray],
+                     standard_deviation: Mapping[str, float], place: np.ndarray) -> np.ndarray:
+    """
+    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
+
+    pairs : (block, block of the instruments Z) in order of time; for least squares both are the
+        same; gamma : of ``tapered_autocovariances``
+    place : column -> row of the result, -1: none
+    standard_deviation : group -> of its rows [unit of the group]
+    """
+    from scipy.signal import oaconvolve
+    size = int(place.max()) + 1
+    out = np.zeros((size, size))
+    for block, other in pairs:
+        for g, h in zip(block.groups, other.groups):
+            where = place[g.columns]
+            seen = np.flatnonzero(where >= 0)
+            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
+            L = len(gamma[g.name]) // 2
+            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
+            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
+    return (out + out.T) / 2
+
+
+def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """
+    Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding.
+
+    covariance : (m, m); rows : (m, k)
+    """
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    w, V = np.linalg.eigh(covariance / size / size[:, None])
+    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])

@@ -1,0 +1,216 @@
+"""
+Noise of the motion: what it makes of an estimate and of its errors.
+
+The rows are computed from a motion that the filter left noisy.  Where the torque is as recorded
+that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
+are.  Drawn and sent through the same filter it becomes torque errors e, whose scores W' e have the
+covariance that belongs between the bread of the sandwich (White 1980).  Rows are weighted by all
+that is left of them: those of a passive joint, whose torque is known to be zero, have no other
+noise than the motion's, and would outweigh all others without it.
+
+Noisy rows W have E[W'W] = W0'W0 + G, with G the contribution of the noise alone.  Where G is most
+of it the true rows show nothing, yet least squares finds a small number with a small error;
+elsewhere it finds too little, by the share of the noise (attenuation).  G comes from the same rows
+with the noise drawn once more, and W'W - G in the place of W'W is consistent (Fuller 1987, 2.2).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ...dynamics.regressor import RegressorBlock
+from ...estimation.base_parameters import BaseParameters
+from ...estimation.estimators import (effective_standard_deviation, Estimate, finish, prior_rows,
+                                      Problem)
+from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
+
+LEAST = 0.02  # share of the residual's variance that is left to the torque at least
+LOST = 0.5  # of the prior standard deviation
+SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """
+    What R draws of the motion's noise do.
+
+    scores : group -> (b, R) of sum W' e; shares : group -> share of what its residuals, correlated
+        as they are, weigh without this noise
+    """
+
+    scores: dict[str, np.ndarray]
+    shares: dict[str, float]
+
+    def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
+        """Return the ``estimate`` of a problem with errors of this noise and of all other."""
+        alone = problem if estimate.leaning else replace(problem, correlation={})
+        inverse = finish(alone, estimate.params, estimate.standard_deviation,
+                         estimate.leaning).cov_params
+        meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        meat += self._meat(problem, estimate, solved_weights(problem, estimate))
+        return _with_covariance(estimate, inverse @ meat @ inverse)
+
+    def under_prior(self, problem: Problem, estimate: Estimate, prior: np.ndarray) -> Estimate:
+        """
+        Return the ``estimate`` with errors of all noise, where its rows joined a ``prior`` (b, b).
+
+        Rows are weighted by all of their residual, this noise included, as if it were another in
+        every row: what it does to all of them together is known better.
+        """
+        weights = effective_standard_deviation(problem, estimate.standard_deviation)
+        A, _, _ = problem.factors.system(weights)
+        scale = problem.base.prior_sd
+        rows = (estimate.system[0] if estimate.system else A) * scale
+        left = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[0]  # without what only noise excites
+        prior = prior / np.outer(scale, scale)
+        meat = self._meat(problem, estimate, weights) * np.outer(scale, scale)
+        still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
+        gain = still @ prior
+        covariance = still @ prior @ still.T + gain @ left.T @ meat @ left @ gain.T
+        return _with_covariance(estimate, covariance * np.outer(scale, scale))
+
+    def _meat(self, problem, estimate, weights):
+        """Return the covariance (b, b) of the weighted rows' scores by all noise."""
+        sd = effective_standard_deviation(problem, estimate.standard_deviation)
+        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        meat = scores @ scores.T / scores.shape[1]
+        for name, share in self.shares.items():
+            rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
+            meat += share * rows.T @ rows / weights[name] ** 4
+        return meat
+
+
+def _with_covariance(estimate, covariance):
+    """Return the Estimate with another covariance (b, b)."""
+    error = np.sqrt(np.diag(covariance))
+    return replace(estimate, cov_params=covariance, bse=error,
+                   data_bse=estimate.data_bse * error / estimate.bse)
+
+
+def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
+                 base: BaseParameters, residuals: Residuals) -> MotionNoise | None:
+    """
+    Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
+
+    base : BaseParameters of the columns of the blocks.  None where there are no pairs.
+    pairs : such triples, in order of time; residuals : of the same data
+    """
+    place = base.places()
+    scores: dict[str, np.ndarray] = {}
+    sums: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for block, errors, times in pairs:
+        for group in block.groups:
+            e = errors[group.name]
+            seen = place[group.columns] >= 0
+            own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
+            own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
+            add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
+    if not scores:
+        return None
+    return MotionNoise(scores, _shares(residuals, {
+        name: total / count for name, (total, count) in sums.items()}))
+
+
+def _shares(residuals, covariances):
+    """Return group -> share of its residuals without noise of ``covariances`` (L,)."""
+    whole_time, out = residuals.correlation(), {}
+    for name, own in covariances.items():
+        total, pairs = residuals.covariances[name]
+        whole = total / pairs
+        padded = np.pad(own, (0, max(0, len(whole) - len(own))))
+        remaining = whole - padded[:len(whole)]
+        share = float(remaining[0] / whole[0])
+        if share > LEAST:
+            share *= correlation_time(remaining)
+        out[name] = min(1.0, max(share, LEAST) / whole_time[name])
+    return out
+
+
+def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
+    """
+    Return the estimate as it is without noise in the rows, and no number for what only it excites.
+
+    problem, estimate : of it.  Of least squares a direction of noise alone may be
+    off by all that the prior allows: so much is added to the covariance; instruments do not
+    shrink it, and their covariance says how little is known of it.  A base parameter of which
+    less than LOST of the prior is ruled out by least squares is not determined.
+    """
+    base, weights = problem.base, solved_weights(problem, estimate)
+    gram = noise_gram(data, base, weights)
+    if gram is None:
+        return estimate
+    A = problem.factors.system(weights)[0]
+    scales = base.scales()
+    information = (A.T @ A) * np.outer(scales, scales)
+    tiny = 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
+    shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
+    unbiased = data.options.estimator == 'instrumental'  # which noise does not shrink
+    if not unbiased:
+        prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
+        estimate = _made_good(problem, estimate, scales, (information + tiny, prior),
+                              (shares, directions))
+    noisy = directions[:, shares > SHARE] * scales[:, None]
+    if not noisy.size:
+        return estimate
+    prior_sd = base.prior_sd
+    lost_errors = noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0)
+    wider = estimate.widened(lost_errors @ lost_errors.T)
+    lost = wider.data_bse > LOST * prior_sd
+    kept = estimate if unbiased else wider
+    return replace(kept, determined=estimate.determined & ~lost,
+                   data_bse=np.where(lost, np.inf, kept.data_bse),
+                   rank=max(0, estimate.rank - noisy.shape[1]))
+
+
+def _made_good(problem, estimate, scales, rows, noise):
+    """
+    Return the Estimate by the information less that of the noise, where that is not most of it.
+
+    scales : (b,) of the base parameters; rows : (information (b, b), prior rows (k, b)) about
+    scaled ones; noise : (shares (b,), directions (b, b)) of that information
+    """
+    information, prior = rows
+    shares, directions = noise
+    part = np.where(shares > SHARE, 0.0, shares)
+    dual = information @ directions  # inverse of the directions, transposed
+    whole = information + prior.T @ prior
+    move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales
+    covariance = move @ estimate.cov_params @ move.T
+    error = np.sqrt(np.diag(covariance))
+    independent = effective_standard_deviation(problem, estimate.standard_deviation)
+    A, b, _ = problem.factors.system(independent)
+    keep = scales[:, None] * directions * (1.0 - part) @ dual.T / scales
+    return replace(estimate, params=move @ estimate.params, cov_params=covariance, bse=error,
+                   data_bse=estimate.data_bse * error / estimate.bse, system=(A @ keep, b))
+
+
+def noise_gram(data: Any, base: BaseParameters,
+               standard_deviation: Mapping[str, float]) -> np.ndarray | None:
+    """
+    Return the expected contribution G (b, b) of the motion's noise to W'W of the base columns.
+
+    base : BaseParameters of its columns; None where the method draws no noise
+    standard_deviation : group -> of its residual, by which the rows are weighted
+    """
+    method = data.method
+    place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
+    for robot, observation in zip(data.robots, data.observations):
+        for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
+            drawn = True
+            for one, other in zip(rows.groups, noisy.groups):
+                where = place[one.columns]
+                change = (other.W - one.W)[:, where >= 0]
+                where = where[where >= 0]
+                weight = times / standard_deviation[one.name] ** 2
+                gram[np.ix_(where, where)] += weight * (change.T @ change)
+    return gram if drawn else None
+
+
+def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
+    """Return group -> standard deviation by which rows were weighted for an ``estimate``."""
+    if estimate.leaning:
+        return effective_standard_deviation(problem, estimate.standard_deviation)
+    return estimate.standard_deviation
