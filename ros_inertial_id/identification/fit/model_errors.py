@@ -85,7 +85,7 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
         own = [k for k, p in enumerate(parameters) if p.owner == now.owner and never_negative(p)]
         tried = tuple(parameters[k] for k in places)
         chosen = tried.index(now)
-        drives = (params[:, own] < 0.0).any(axis=1)  # as no friction does
+        drives = np.array((params[:, own] < 0.0).any(axis=1))  # as no friction does
         drives[chosen] = False
         weights = np.where(drives, 0.0, np.exp(-0.5 * (squares - squares[~drives].min())))
         out[name] = ConstantProfile(tried, chosen, params, weights / weights.sum())

@@ -205,8 +205,9 @@ def _result(value, covariance, rest, text, imu, **notes):
 
 def _with_extrinsics(observations, loads, rest, value, fit):
     """
-    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one, and
-    the covariance (49, 49) of the calibrated numbers, then of these.
+    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one.
+
+    And the covariance (49, 49) of the calibrated numbers, then of these.
 
     value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
     group, inverse of Z'W, before the errors of how the IMU sits in each recording

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
 from .sensor import force_sign, sensor_turn
-from ..bodies.observation import (BodiesObservation, BodiesState, beyond_motion,
+from ..bodies.observation import (beyond_motion, BodiesObservation, BodiesState,
                                   clock_and_filter, doubt, marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
