@@ -31,7 +31,9 @@ def demonstration(graph, folder, rig, seconds):
         heard = set()
         while demo.poll() is None:
             assert time.monotonic() < end, log.read_text()[-3000:]
-            heard |= {name for name, _ in graph.node.get_node_names_and_namespaces()}
+            # Hidden is who looks for a free domain, as another demonstration on this computer.
+            heard |= {name for name, _ in graph.node.get_node_names_and_namespaces()
+                      if not name.startswith('_')}
             graph.spin(0.2)
         told = demo.stdout.read()
     assert demo.returncode == 0, log.read_text()[-3000:]
