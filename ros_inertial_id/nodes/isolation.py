@@ -50,8 +50,8 @@ def _others(domain: int) -> Iterator[str]:
     """Yield the other nodes of a ``domain``."""
     context = Context()
     rclpy.init(context=context, domain_id=domain)
-    node = Node(f'_listener_{os.getpid()}', context=context, namespace=NAMESPACE, enable_rosout=False,
-                start_parameter_services=False, use_global_arguments=False)
+    node = Node(f'_listener_{os.getpid()}', context=context, namespace=NAMESPACE,
+                enable_rosout=False, start_parameter_services=False, use_global_arguments=False)
     own = node.get_fully_qualified_name()
     try:
         end = time.monotonic() + LISTENS
