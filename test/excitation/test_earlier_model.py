@@ -26,7 +26,8 @@ def model_of(base, covariance, more=0):
     """Return what the design reads of a model; ``more`` base parameters of unknown columns."""
     entries = [{'name': n, 'grouping': g} for n, g in zip(base.names(), base.groupings())]
     entries += [{'name': f'fz{k}', 'grouping': {f'fz{k}': 1.0}} for k in range(more)]
-    return SimpleNamespace(base=entries, covariance=covariance, statistics={}, validity_range={})
+    return SimpleNamespace(method='serial_arm', options={}, base=entries, covariance=covariance,
+                           statistics={}, validity_range={})
 
 
 def test_information_is_the_inverse_covariance_of_what_both_know():
