@@ -5,8 +5,8 @@ Node ``identification``: from the last recording to a model that every controlle
 recorder finished last; the answer comes when the model is published.  ``~/payload`` weighs what
 the identified arm carries in such a recording.  The model goes to ``~/identified_model`` (YAML),
 ``~/base_parameters`` (a table for controllers) and, where it is physically consistent,
-``~/robot_description`` (URDF), all latched.  With ``online`` the estimate is also made while
-the robot moves.
+``~/robot_description`` (URDF), the load to ``~/payload``, all latched.  With ``online`` the
+estimate is also made while the robot moves.
 """
 
 from dataclasses import asdict, dataclass
@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from geometry_msgs.msg import InertiaStamped
 from std_msgs.msg import Float64MultiArray, String
-import yaml
 
 from .conversions import latched, subscribe
 from .long_work import CANCELLED, LongWork
-from .model_topics import band_table, base_table, identified_urdf
+from .model_topics import band_table, base_table, identified_urdf, inertia_message
 from .online import Online, topics_of
 from .parameters import check_mounting, declare_options, read_options
 from .running import GuardedNode, run
@@ -28,7 +28,6 @@ from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
 from ..errors import ConfigError, RecordingError
 from ..identification.files import make_folder, read_description
-from ..identification.identified_model import plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
@@ -60,11 +59,11 @@ class NodeOptions:
 
 
 class Identification(GuardedNode):
-    """Identifies in a thread of its own, so that other calls are answered meanwhile."""
+    """Identifies in the thread of its services, so that it goes on with the rest meanwhile."""
 
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        self._work = LongWork(self)
+        self._work = LongWork(self, self._have_failed)
         self._online: Online | None = None
         own = self._own = declare_options(self, NodeOptions, settable=(
             'recording', 'validation', 'urdf_file', 'out'))
@@ -78,12 +77,11 @@ class Identification(GuardedNode):
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
         self._band = self.create_publisher(Float64MultiArray, '~/prediction_band', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
-        self._payload = self.create_publisher(String, '~/payload', latched())
+        self._payload = self.create_publisher(InertiaStamped, '~/payload', latched())
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
         subscribe(self, String, 'robot_description', self._describe, latched())
-        for name, work in (('identify', self._identify), ('payload', self._weigh)):
-            self.offer_later(f'~/{name}', partial(self._start, name, work))
-            self.offer(f'~/start_{name}', partial(self._start, name, work))
+        self._work.offer('identify', self._identify)
+        self._work.offer('payload', self._weigh)
         self.offer('~/cancel', self._work.cancel)
         if own.online:
             self._online = Online(
@@ -97,7 +95,7 @@ class Identification(GuardedNode):
         """Return (level, words, {key: value}) for diagnostics."""
         level, words, values = self._state
         if self._work.busy:
-            level, words, values = 'ok', self._work.words, {}
+            level, words, values = 'ok', self._work.words, self._work.values
         if self._online:
             worse, about, more = self._online.health()
             values = {**values, **more}
@@ -120,17 +118,8 @@ class Identification(GuardedNode):
     def _remember(self, message):
         self._last = message.data
 
-    def _start(self, name, work, done=None):
-        """Start ``work``; ``done`` : called with success and words."""
-        def end(success, words):
-            if not success:
-                self._state = ('warn' if words == CANCELLED else 'error', words, {})
-                self.get_logger().error(words)
-            if done is not None:
-                done(success, words)
-
-        self._work.begin(name, work, end)
-        return f'{name} is under way; ~/progress tells how far it is, ~/cancel ends it'
+    def _have_failed(self, words):
+        self._state = ('warn' if words == CANCELLED else 'error', words, {})
 
     def _bag(self, own):
         path = own.recording or self._last
@@ -148,10 +137,12 @@ class Identification(GuardedNode):
         path = self._bag(own)
         self.get_logger().info(f'weighing the load in {path}')
         load = identify_payload(model, [read_bag(path, progress=partial(self._work.step, 'read'))])
-        self._payload.publish(String(data=yaml.safe_dump(plain(load.to_dict()))))
-        self._state = ('ok', 'payload published', {'mass [kg]': f'{load.mass:.4g}'})
-        return (f'{load.link} carries {load.mass:.4f} +- {load.mass_error:.4f} kg at '
-                f'{load.center_of_mass.round(4).tolist()} m in {load.frame}')
+        message = inertia_message(load)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._payload.publish(message)
+        self._state = ('ok', 'payload published', {
+            'mass [kg]': f'{load.mass:.4g}', 'standard error [kg]': f'{load.mass_error:.2g}'})
+        return load.to_text()
 
     def _identify(self):
         own = read_options(self, NodeOptions)

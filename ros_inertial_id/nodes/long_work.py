@@ -1,115 +1,135 @@
-"""Long work beside a node that goes on answering, with its progress and a way to cancel it."""
+"""Long work of a node: services that answer at its end, while the node goes on with the rest."""
 
 from collections.abc import Callable
-import json
+from concurrent.futures import Future
+from contextlib import suppress
+import queue
 import threading
-from typing import Any
+import time
+from typing import Any, TypeVar
 
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
-from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
-from .conversions import every, latched
+from .conversions import every
 from ..errors import InertialIdError
 
-LOOK = 0.1  # [s] between looks at the thread
-CANCELLED = 'cancelled'  # the words, and the state
+LOOK = 0.02  # [s] between looks at what the work asks of the node
+CANCELLED = 'cancelled'
+T = TypeVar('T')
 
 
 class LongWork:
     """
-    One piece of work of a ``node`` at a time.
+    Trigger services of a ``node`` that work in a thread of their own, one at a time.
 
-    Latched ``~/progress`` says how far it is, as JSON: ``work`` (its name), ``state`` (idle,
-    running, done, failed or cancelled), ``step`` in words, ``fraction`` of that step, ``message``
-    (how it ended).  What is worked has to call ``step`` now and then: there it is cancelled.
+    A second node with an executor of two threads serves them: one works, the other refuses whoever
+    asks meanwhile.  What is worked has to call ``step`` now and then: there it is cancelled.
+
+    failed : called with the words of a refusal or failure, CANCELLED where it was cancelled
+    beside : the second node, for clients that the work waits for
     """
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._topic = node.create_publisher(String, '~/progress', latched())
-        self._thread: threading.Thread | None = None
-        self._end: Callable[[bool, str], object] = lambda success, words: None
-        self._outcome: tuple[str, str] | None = None
+    def __init__(self, node: Node, failed: Callable[[str], object] = lambda words: None) -> None:
+        self._node, self._failed = node, failed
+        self._lock, self._asked = threading.Lock(), queue.SimpleQueue[Callable[[], None]]()
+        self._name, self._step, self._fraction = '', '', 0.0
         self._cancelled = ''  # why
-        self._now: dict[str, Any] = {'work': '', 'state': 'idle', 'step': '', 'fraction': 0.0,
-                                     'message': ''}
-        self._published: dict[str, Any] = {}
         self.enough = False  # whether the work is to end with what it has
-        every(node, LOOK, self._look)
+        self.beside = Node(f'_{node.get_name()}_work', context=node.context,
+                           namespace=node.get_namespace(), use_global_arguments=False,
+                           enable_rosout=False, start_parameter_services=False)
+        self._group = ReentrantCallbackGroup()
+        self._executor = MultiThreadedExecutor(2, context=node.context)
+        self._executor.add_node(self.beside)
+        self._thread = threading.Thread(target=self._spin)
+        self._thread.start()
+        every(node, LOOK, self._answer)
 
     @property
     def busy(self) -> bool:
-        """Return whether work is under way, or its end was not dealt with yet."""
-        return self._thread is not None
+        """Return whether work is under way."""
+        return self._lock.locked()
 
     @property
     def words(self) -> str:
         """Return in words what is done, and how far it is."""
-        return f"{self._now['step']}, {100.0 * self._now['fraction']:.0f} %"
+        return f'{self._step}, {100.0 * self._fraction:.0f} %'
 
-    def begin(self, name: str, work: Callable[[], str], end: Callable[[bool, str], object]
-              ) -> None:
-        """
-        Start ``work`` in a thread.
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return what is done, and how far it is, for diagnostics."""
+        return {'work': self._name, 'step': self._step, 'fraction': round(self._fraction, 3)}
 
-        end : called in the node's own thread with success and the words that ``work`` returned, or
-            why it failed
-        InertialIdError where something else is under way.
-        """
-        if self.busy:
-            raise InertialIdError(f"{self._now['work']} is under way",
-                                  do='wait for its end, or call ~/cancel')
-        self._cancelled, self.enough = '', False
-        self._end = end
-        self.tell(work=name, state='running', step=name, fraction=0.0, message='')
-        self._thread = threading.Thread(target=self._run, args=(work,))
-        self._thread.start()
+    def offer(self, name: str, work: Callable[[], str]) -> None:
+        """Offer service ~/``name``, which answers with the words of ``work`` or why it failed."""
+        def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            response.success, response.message = self._serve(name, work)
+            return response
+
+        self.beside.create_service(Trigger, self._node.resolve_service_name(f'~/{name}'), serve,
+                                   callback_group=self._group)
 
     def step(self, name: str, done: float = 0.0, whole: float = 1.0) -> None:
         """Say that ``done`` of the ``whole`` of a step is done; raise where it was cancelled."""
         if self._cancelled:
             raise InertialIdError(self._cancelled)
-        self.tell(step=name, fraction=round(min(1.0, done / (whole or 1.0)), 3))
+        self._step, self._fraction = name, min(1.0, done / (whole or 1.0))
 
-    def tell(self, **changes: Any) -> None:
-        """Change what ~/progress says."""
-        self._now = {**self._now, **changes}
+    def in_node(self, function: Callable[[], T]) -> T:
+        """Return, or raise, what ``function`` does in the thread of the node."""
+        outcome: Future[T] = Future()
+
+        def answer() -> None:
+            try:
+                outcome.set_result(function())
+            except Exception as error:
+                outcome.set_exception(error)
+
+        self._asked.put(answer)
+        return outcome.result()
 
     def cancel(self) -> str:
         """Let the work end without a result; InertialIdError where there is none."""
         if not self.busy:
             raise InertialIdError('nothing to cancel')
         self._cancelled, self.enough = CANCELLED, True
-        return f"cancelling {self._now['work']}"
+        return f'cancelling {self._name}'
 
     def close(self) -> None:
-        """Cancel and wait: a thread must not outlive the middleware."""
+        """Cancel, and wait until the service has answered: a thread must not outlive the node."""
         self._cancelled, self.enough = 'the node was shut down meanwhile', True
-        if self._thread is not None:
-            self._thread.join()
-            if self._outcome and self._outcome[0] != 'done':
-                self._node.get_logger().error(f"{self._now['work']}: {self._outcome[1]}")
+        while self.busy:
+            self._answer()
+            time.sleep(LOOK)
+        self._executor.shutdown()
+        self._thread.join()
+        self.beside.destroy_node()
 
-    def _run(self, work: Callable[[], str]) -> None:
+    def _spin(self) -> None:
+        with suppress(ExternalShutdownException):
+            self._executor.spin()
+
+    def _answer(self) -> None:
+        """Do what the work asks of the node."""
+        while not self._asked.empty():
+            self._asked.get()()
+
+    def _serve(self, name: str, work: Callable[[], str]) -> tuple[bool, str]:
+        if not self._lock.acquire(blocking=False):
+            return False, f'{self._name} is under way; wait for its end, or call ~/cancel'
         try:
-            self._outcome = 'done', work()
+            self._cancelled, self.enough = '', False
+            self._name, self._step, self._fraction = name, name, 0.0
+            return True, work()
         except InertialIdError as error:
-            self._outcome = CANCELLED if self._cancelled else 'failed', str(error)
+            words = str(error)
         except Exception as error:  # a fault of ours: say so and stay alive
-            self._outcome = 'failed', ('internal error, please report: '
-                                       f'{type(error).__name__}: {error}')
-
-    def _look(self) -> None:
-        if self._thread is not None and not self._thread.is_alive() and self._outcome:
-            self._thread.join()
-            (state, words), self._outcome, self._thread = self._outcome, None, None
-            self.tell(state=state, message=words)
-            self.publish()
-            self._end(state == 'done', words)
-        self.publish()
-
-    def publish(self) -> None:
-        """Publish what has changed."""
-        if self._now != self._published:
-            self._published = self._now
-            self._topic.publish(String(data=json.dumps(self._published)))
+            words = f'internal error, please report: {type(error).__name__}: {error}'
+        finally:
+            self._lock.release()
+        self._failed(words)
+        self._node.get_logger().error(f'{name}: {words}')
+        return False, words

@@ -7,6 +7,7 @@ Layout and formulas are a contract with controllers and stand in doc/contract.md
 import re
 from typing import Any
 
+from geometry_msgs.msg import InertiaStamped
 import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
@@ -18,6 +19,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.validation import TERMS
 from ..identification.model.identified_description import description_of
 from ..identification.settings import robot_of_model
+from ..procedures.payload import Payload
 
 
 def base_table(model: IdentifiedModel) -> Float64MultiArray:
@@ -56,6 +58,20 @@ def band_table(model: IdentifiedModel) -> Float64MultiArray:
                 model.validity_range.get(name, {}).get(quantity, unbounded)[place]
                 for name in joints]
     return table(list(joints), columns)
+
+
+def inertia_message(load: Payload) -> InertiaStamped:
+    """Return a ``load`` as a message, not a number where the data do not determine it."""
+    message = InertiaStamped()
+    message.header.frame_id, message.inertia.m = load.frame, load.mass
+    known = {symbol for symbol in ('mc', 'I') if all(
+        sure for name, sure in load.determined.items() if name.startswith(symbol))}
+    center = load.center_of_mass if 'mc' in known else np.full(3, np.nan)
+    inertia = load.inertia if 'I' in known else np.full((3, 3), np.nan)
+    message.inertia.com.x, message.inertia.com.y, message.inertia.com.z = center.tolist()
+    for i, j in zip(*np.triu_indices(3)):
+        setattr(message.inertia, f"i{'xyz'[i]}{'xyz'[j]}", float(inertia[i, j]))
+    return message
 
 
 def identified_urdf(model: IdentifiedModel) -> str:

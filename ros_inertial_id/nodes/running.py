@@ -189,31 +189,6 @@ class GuardedNode(Node):
             return response
         self.create_service(Trigger, name, answer)
 
-    def offer_later(self, name: str, begin: Callable[[Callable[[bool, str], object]], object]
-                    ) -> None:
-        """
-        Offer a Trigger service whose answer may come after its callback.
-
-        begin : called with what gives the answer, (success, words); what it raises is one
-        An EventsExecutor runs no callback that waits: the response is sent later instead.
-        """
-        service = self.create_service(Trigger, name, lambda _, response: response)
-        send = service.send_response
-
-        def send_later(response: Trigger.Response, header: Any) -> None:
-            def answer(success: bool, words: str) -> None:
-                response.success, response.message = success, words
-                send(response, header)
-
-            try:
-                begin(answer)
-            except InertialIdError as error:
-                answer(False, str(error))
-            except Exception as error:
-                answer(False, self._failed(name, error))
-
-        service.send_response = send_later
-
     def report(self, health: Callable[[], tuple[str, str, Mapping[str, Any]]]) -> None:
         """
         Publish diagnostics (REP 107) every second from now on.

@@ -1,6 +1,6 @@
 """The node identification: answers, refusals, and what it publishes."""
 
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
+from geometry_msgs.msg import InertiaStamped  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
@@ -16,6 +17,8 @@ from ros_inertial_id.identification.identified_model import IdentifiedModel  # n
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
+from ros_inertial_id.nodes.model_topics import inertia_message  # noqa: E402
+from ros_inertial_id.procedures.payload import Payload  # noqa: E402
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
 LONG = 30_000  # samples; even a fast machine computes for longer than two calls take
@@ -111,27 +114,47 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     assert level == 'ok' and values['base parameters'] == str(len(model.base))
 
 
-def test_a_client_starts_it_sees_its_progress_and_cancels_it(node, bag, long_bag):
-    told = node.listen(String, 'identification/progress', LATCHED)
-
-    def now():
-        return json.loads(told[-1].data) if told else {'state': None}
+def test_a_client_goes_on_meanwhile_sees_the_progress_and_cancels_it(node, bag, long_bag):
+    def told():
+        return [values for *_, values in node.healths('identification') if 'work' in values]
 
     assert node.set('identification', recording=str(long_bag)) == ''
-    answer = node.call('identification/start_identify')
-    assert answer.success and 'is under way' in answer.message
-    node.until(lambda: now()['state'] == 'running' and 0.0 < now()['fraction'] < 1.0, 'progress')
-    assert not node.call('identification/start_identify').success
-    assert node.call('identification/cancel').success
-    node.until(lambda: now()['state'] == 'cancelled', 'its end')
-    steps = [json.loads(m.data) for m in told]
-    print(*(f"{s['state']}: {s['step']}, {s['fraction']:.3f}" for s in steps), sep='\n')
-    assert {s['work'] for s in steps if s['state'] == 'running'} == {'identify'}
+    node.healths('identification').clear()
+    answer = node.ask(Trigger, 'identification/identify', Trigger.Request())
+    node.until(lambda: any(float(v['fraction']) > 0.0 for v in told()), 'progress')
+    assert {v['work'] for v in told()} == {'identify'}
+    refused = node.call('identification/payload')  # answered meanwhile
+    assert (refused.success, refused.message) == (
+        False, 'identify is under way; wait for its end, or call ~/cancel')
+    assert not answer.done() and node.call('identification/cancel').success
+    node.until(answer.done, 'its end')
+    assert (answer.result().success, answer.result().message) == (False, 'cancelled')
     assert not node.call('identification/cancel').success  # nothing is under way
     assert node.set('identification', recording=str(bag)) == ''
-    assert node.call('identification/start_identify').success
-    node.until(lambda: now()['state'] == 'done', 'the model')
-    assert {'read', 'check'} <= {json.loads(m.data)['step'] for m in told}
+    assert node.call('identification/identify').success
+
+
+def test_a_load_that_the_motion_does_not_show_is_not_published(node, bag):
+    assert node.set('identification', recording=str(bag)) == ''
+    assert node.call('identification/identify').success
+    loads = node.listen(InertiaStamped, 'identification/payload', LATCHED)
+    refused = node.call('identification/payload')
+    assert not refused.success and 'does not show the mass' in refused.message and not loads
+
+
+def test_a_load_is_an_inertia_without_what_the_data_do_not_determine():
+    inertia = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
+    determined = {s: s != 'Ixy' for s in ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy')}
+    load = Payload('hand', 'flange', 2.0, np.array([0.1, 0.2, 0.3]), inertia, 0.1, np.zeros(3),
+                   inertia, np.zeros(10), np.zeros((10, 10)), determined, {}, 1.0)
+    message = inertia_message(load)
+    assert (message.header.frame_id, message.inertia.m) == ('flange', 2.0)
+    com, tensor = message.inertia.com, message.inertia
+    assert (com.x, com.y, com.z) == (0.1, 0.2, 0.3)
+    assert np.isnan([tensor.ixx, tensor.ixy, tensor.ixz, tensor.iyy, tensor.iyz, tensor.izz]).all()
+    tensor = inertia_message(replace(load, determined=dict.fromkeys(determined, True))).inertia
+    assert [tensor.ixx, tensor.ixy, tensor.ixz, tensor.iyy, tensor.iyz, tensor.izz] == [
+        1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
 
 def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag):
