@@ -42,7 +42,6 @@ class Online:
                  learn: Callable[[str], OnlineIdentification]) -> None:
         self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
         self._complaint = ''
-        self._received: set[str] = set()
         self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
@@ -74,7 +73,6 @@ class Online:
 
     def _go_on(self):
         """Take what was received and, if no estimate is under way, begin one with it."""
-        self._received = set()
         self._streams.hand_to(self._take)
         if self._learning is None or self._thread is not None:
             return
@@ -129,7 +127,6 @@ class Online:
         return message
 
     def _take(self, channel: Channel) -> None:
-        self._received.add(channel.topic)
         self._watch.add(channel)
         if self._learning is not None:
             self._waiting.append(channel)
@@ -141,13 +138,11 @@ class Online:
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         words, self._complaint = self._complaint, ''
-        silent = [topic for topic in self._topics if topic not in self._received]
         found, stamps = self._watch.findings(), self._streams.values()
         words = words or '; '.join(f.says for f in found)
         level = 'error' if words else 'ok'
-        if not words and (silent or self._streams.slow()):
-            level, words = 'warn', (f"nothing received on {', '.join(silent)}" if silent
-                                    else self._streams.slow())
+        if not words and (late := self._streams.silent() or self._streams.slow()):
+            level, words = 'warn', late
         if self._learning is None:
             return level, words, {'online': 'waiting: robot_description', **stamps}
         if self._estimate is None:
@@ -165,7 +160,7 @@ class Online:
 
 def topics_of(options: Any) -> tuple[str, ...]:
     """
-    Return the topics that ``options`` of a method name: joint_states where they name none.
+    Return the topics that ``options`` of a method name.
 
     Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
     """
@@ -177,4 +172,4 @@ def topics_of(options: Any) -> tuple[str, ...]:
         elif isinstance(value, tuple):
             out += [word for text in value if isinstance(text, str)
                     for word in text.split() if word.startswith('/')]
-    return tuple(dict.fromkeys(out)) or ('joint_states',)
+    return tuple(dict.fromkeys(out))

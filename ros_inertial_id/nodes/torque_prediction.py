@@ -16,7 +16,7 @@ from std_msgs.msg import String
 
 from .conversions import advertise, DEPTH, every, latched, publish_joint_states, subscribe
 from .external_torque import ExternalTorque, ExternalTorqueOptions
-from .parameters import check_mounting, declare_options
+from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of
 from .prediction_health import PredictionHealth
 from .running import GuardedNode, run
 from .streams import Streams
@@ -35,7 +35,6 @@ from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
 from ..procedures.stream_watch import as_values, StreamWatch
 
-JOINT_STATES = 'joint_states'
 MODEL = 'identification/identified_model'  # latched topic
 PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
 AVERAGE = 1.0  # [s] of samples of the base IMU behind a direction of gravity
@@ -44,7 +43,7 @@ IMU = 'sensor_msgs/msg/Imu'
 
 
 @dataclass(frozen=True)
-class PredictionOptions(ExternalTorqueOptions):
+class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
@@ -66,6 +65,7 @@ class TorquePrediction(GuardedNode):
         super().__init__('torque_prediction', **node_options)
         self._options = declare_options(self, PredictionOptions, settable=('mounting',),
                                         check=_check)
+        self._joint_states = driver_of(self, self._options.config).joint_states
         self._gravity: np.ndarray | None = None  # by the base IMU
         self._model: IdentifiedModel | None = None
         self._robot = self._description = None
@@ -79,7 +79,7 @@ class TorquePrediction(GuardedNode):
         self._streams = Streams(self, self._complain)
         self._refusal = 'no model yet'
         self._complaint = ''
-        self._gaps = self._received = 0
+        self._gaps = 0
         self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
         self._residual = advertise(self, JointState, '~/residual', DEPTH)
         self._measured = advertise(self, JointState, '~/measured', DEPTH)
@@ -158,7 +158,7 @@ class TorquePrediction(GuardedNode):
         self._model, self._live, self._band = model, None, None  # another description may fit it
         robot = self._start(model)
         self._refusal = ''
-        self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
+        self._health, self._gaps = PredictionHealth(model), 0
         self._watch = StreamWatch(robot.urdf, aside=True)
         self._look_for_publishers()
         self.get_logger().info(
@@ -176,7 +176,7 @@ class TorquePrediction(GuardedNode):
                                   exists=methods_of(Live))
         own, options = self._options, prediction_options(model)
         options = replace(options,
-                          joint_states_topic=options.joint_states_topic or JOINT_STATES)
+                          joint_states_topic=options.joint_states_topic or self._joint_states)
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
             self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
@@ -197,7 +197,7 @@ class TorquePrediction(GuardedNode):
 
     def _topics(self):
         """Return the topics that are needed; before there is a model, the likeliest."""
-        return self._live.topics if self._live else (JOINT_STATES,)
+        return self._live.topics if self._live else (self._joint_states,)
 
     def _look_for_publishers(self):
         self._streams.look(self._topics())
@@ -281,11 +281,10 @@ class TorquePrediction(GuardedNode):
                 level, words = 'warn', '; '.join(f.says for f in found)
             if slow := self._streams.slow():
                 level, words = 'warn', slow
-            if live.received == self._received:
-                level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
+            if silent := self._streams.silent():
+                level, words = 'warn', silent
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._received = live.received
         self._complaint = ''
         return level, words, values
 
