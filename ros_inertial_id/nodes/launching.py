@@ -132,7 +132,7 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
     """
     Return what launch_ros.actions.Node takes, one mapping per node of a ``plan``.
 
-    values : {argument: text}, '' for what is not given
+    values : {argument: text}, '' or none for what is not given
     ConfigError for a configuration or file that does not exist, or a text that is no YAML.
     """
     given = {name: text for name, text in values.items() if text}

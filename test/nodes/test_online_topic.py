@@ -85,7 +85,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
         assert abs(value - b['value']) < 2.0 * b['standard_error']
         # Prequential residuals hold the errors of the estimates before them, which are recent.
         assert 0.5 < error / b['standard_error']
-    graph.until(lambda: graph.health('identification')[1] == 'nothing received on joint_states',
+    graph.until(lambda: graph.health('identification')[1] == 'nothing received on /joint_states',
                 'word of the silence')
     assert graph.call('identification/forget').success
     graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')
