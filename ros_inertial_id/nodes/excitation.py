@@ -16,10 +16,10 @@ import yaml
 from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
-from .joint_watch import JOINT_STATES, JointWatch
+from .joint_watch import JointWatch
 from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
-from .parameters import declare_options, read_options
+from .parameters import declare_options, driver_of, read_options
 from .recorder_dialogue import RecorderDialogue
 from .running import GuardedNode, run
 from ..dynamics.robot_model import RobotModel
@@ -49,12 +49,14 @@ class Excitation(GuardedNode):
         self._course: Course | None = None
         self._built = None  # from which description and options
         self._status = 'idle'
-        self._joints = JointWatch(self, own.speed_scaling_topic, self._doubt, self._let_end,
-                                  self._compare)
-        self._controller = controller_link(self, own.controller, self._let_end)
+        driver = driver_of(self, own.config)
+        controller = own.controller or driver.controller
+        self._joints = JointWatch(self, (driver.joint_states, own.speed_scaling_topic),
+                                  self._doubt, self._let_end, self._compare)
+        self._controller = controller_link(self, controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
-        self._controllers = Controllers(self, own.controller)
-        self._held = HeldPosition(self, own.controller, self._joints.scaled)
+        self._controllers = Controllers(self, controller)
+        self._held = HeldPosition(self, controller, self._joints.scaled)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -71,8 +73,8 @@ class Excitation(GuardedNode):
         self._complete = True
         self._say('idle')
         self.get_logger().info(
-            f'would move {self.resolve_topic_name(own.controller)} at speed {own.speed:g} and '
-            f'watch {self.resolve_topic_name(JOINT_STATES)}; off until asked: call '
+            f'would move {self.resolve_topic_name(controller)} at speed {own.speed:g} and '
+            f'watch {self.resolve_topic_name(driver.joint_states)}; off until asked: call '
             '~/check, then ~/play')
 
     def _health(self):

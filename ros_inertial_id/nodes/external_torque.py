@@ -23,6 +23,7 @@ from ..procedures.momentum_observer import External, MomentumObserver, observer_
 CONTACT = {(False, False): ('ok', 'free'), (True, False): ('warn', 'contact'),
            (False, True): ('stale', 'unknown')}  # by contact and unknown of a joint
 
+
 @dataclass(frozen=True)
 class ExternalTorqueOptions:
     """Whether and how torques from outside are observed."""

@@ -22,7 +22,8 @@ from .conversions import latched, subscribe, table
 from .long_work import CANCELLED, LongWork
 from .model_topics import band_rows, base_rows, identified_urdf, inertia_message
 from .online import Online, topics_of
-from .parameters import check_mounting, declare_options, read_options
+from .parameters import (check_mounting, ConfiguredOptions, declare_options, driver_of,
+                         read_options)
 from .running import GuardedNode, run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
@@ -42,11 +43,10 @@ from ..report.knowledge import fits
 
 
 @dataclass(frozen=True)
-class NodeOptions:
+class NodeOptions(ConfiguredOptions):
     """Where the data are and where the results go."""
 
     method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
-    config: str = option('', 'YAML with a block named as the method; its values are defaults')
     recording: str = option('', 'bag to learn from, or a folder or pattern of several; empty: the '
                             'one the recorder finished last')
     validation: str = option('', 'bag, folder or pattern to validate with; empty: none')
@@ -54,7 +54,7 @@ class NodeOptions:
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
     topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
-                                     'options name, else joint_states')
+                                     'options name, else the joint states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
 
@@ -84,9 +84,10 @@ class Identification(GuardedNode):
         self._work.offer('identify', self._identify)
         self._work.offer('payload', self._weigh)
         self.offer('~/cancel', self._work.cancel)
+        joint_states = driver_of(self, own.config).joint_states
         if own.online:
             self._online = Online(
-                self, own.topics or topics_of(options), self._description,
+                self, own.topics or topics_of(options) or (joint_states,), self._description,
                 lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "

@@ -16,7 +16,6 @@ from ..errors import MotionError, RecordingError
 from ..measurement.live import carried
 from ..measurement.recording import Channel
 
-JOINT_STATES = 'joint_states'  # topic
 BEGINNING = 10 ** 9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
 OVERTAKES = 60 * 10 ** 9  # [ns] by which joint states may be ahead of /clock as this node has it:
@@ -34,7 +33,7 @@ class JointWatch:
     """
     Joint states of a ``node``'s robot, and what is wrong with them.
 
-    scaling_topic : of the driver's speed scaling, '' for none
+    topics : of the joint states, and of the driver's speed scaling, '' for none
     doubt : called with words when joint states cannot be read
     slowed : called with words when trajectories are scaled, or the driver's clock went back
     seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
@@ -43,13 +42,14 @@ class JointWatch:
     all that waits before it judges.
     """
 
-    def __init__(self, node: Node, scaling_topic: str, doubt: Callable[[str], None],
+    def __init__(self, node: Node, topics: tuple[str, str], doubt: Callable[[str], None],
                  slowed: Callable[[str], None],
                  seen: Callable[[np.ndarray, dict[str, np.ndarray]], None]):
         self._node, self._doubt, self._seen = node, doubt, seen
         self.streams = Streams(node, self._complain, slowed, ReliabilityPolicy.BEST_EFFORT)
         self._simulated = simulated_time(node)
-        every(node, 0.2, lambda: self.streams.look((JOINT_STATES,)))
+        self._topic, scaling_topic = topics
+        every(node, 0.2, lambda: self.streams.look((self._topic,)))
         self._driver = DriverWatch(node, scaling_topic, slowed)
         self._robot: RobotModel | None = None
         self._received_at, self._looked_at, self._resumed_at = 0.0, 0.0, 0.0  # wall time [s]
@@ -111,7 +111,7 @@ class JointWatch:
         silence = self._read_newest(stale)
         if self.position is None:
             raise MotionError(self._complaint or 'no joint states',
-                              expected=self._node.resolve_topic_name(JOINT_STATES),
+                              expected=self._node.resolve_topic_name(self._topic),
                               do='start the robot driver')
         if silence > stale:
             raise MotionError(self._complaint or 'the joint states are late',
@@ -226,7 +226,7 @@ class DriverWatch:
         away, allowed = self._other()
         if abs(away) > allowed:
             raise MotionError(
-                f'{JOINT_STATES} is stamped by another clock',
+                'the joint states are stamped by another clock',
                 expected=f'stamps within {allowed:.2g} s of this clock',
                 found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
                 do='synchronise the computers, or give use_sim_time: if the robot is simulated')

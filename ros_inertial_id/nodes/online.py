@@ -37,7 +37,6 @@ class Online:
                  learn: Callable[[str], OnlineIdentification]) -> None:
         self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
         self._complaint = ''
-        self._received: set[str] = set()
         self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(DiagnosticArray, '~/online_parameters', 10)
         node.offer('~/forget', self._forget)
@@ -68,7 +67,6 @@ class Online:
 
     def _go_on(self):
         """Take what was received and, if no estimate is under way, begin one with it."""
-        self._received = set()
         self._streams.hand_to(self._take)
         if self._learning is None or self._thread is not None:
             return
@@ -79,7 +77,6 @@ class Online:
         self._thread.start()
 
     def _take(self, channel: Channel) -> None:
-        self._received.add(channel.topic)
         self._watch.add(channel)
         if self._learning is not None:
             self._waiting.append(channel)
@@ -121,11 +118,10 @@ class Online:
 
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
-        silent = ', '.join(topic for topic in self._topics if topic not in self._received)
         state = first_said(
             ('error', self._complaint),
             ('error', '; '.join(found.says for found in self._watch.findings())),
-            ('warn', silent and f'nothing received on {silent}'), ('warn', self._streams.slow()))
+            ('warn', self._streams.silent()), ('warn', self._streams.slow()))
         self._complaint = ''
         values: dict[str, Any] = self._streams.values()
         if self._learning is None or self._estimate is None:
@@ -142,7 +138,7 @@ class Online:
 
 def topics_of(options: Any) -> tuple[str, ...]:
     """
-    Return the topics that ``options`` of a method name: joint_states where they name none.
+    Return the topics that ``options`` of a method name.
 
     Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
     """
@@ -154,4 +150,4 @@ def topics_of(options: Any) -> tuple[str, ...]:
         elif isinstance(value, tuple):
             out += [word for text in value if isinstance(text, str)
                     for word in text.split() if word.startswith('/')]
-    return tuple(dict.fromkeys(out)) or ('joint_states',)
+    return tuple(dict.fromkeys(out))

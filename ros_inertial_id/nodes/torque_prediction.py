@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from .conversions import (advertise, DEPTH, every, first_said, latched, publish_joint_states,
                           subscribe)
 from .external_torque import ExternalTorque, ExternalTorqueOptions
-from .parameters import check_mounting, declare_options
+from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of
 from .prediction_health import PredictionHealth
 from .running import GuardedNode, run
 from .streams import Streams
@@ -37,7 +37,6 @@ from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
 from ..procedures.stream_watch import StreamWatch
 
-JOINT_STATES = 'joint_states'
 MODEL = 'identification/identified_model'  # latched topic
 PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
 AVERAGE = 1.0  # [s] of samples of the base IMU behind a direction of gravity
@@ -47,7 +46,7 @@ BAND = tuple(f'predicted_band/{name}' for name in ('lower', 'upper', 'standard_d
 
 
 @dataclass(frozen=True)
-class PredictionOptions(ExternalTorqueOptions):
+class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
@@ -76,12 +75,13 @@ class TorquePrediction(GuardedNode):
         super().__init__('torque_prediction', **node_options)
         self._options = declare_options(self, PredictionOptions, settable=('mounting',),
                                         check=_check)
+        self._joint_states = driver_of(self, self._options.config).joint_states
         self._gravity: np.ndarray | None = None  # by the base IMU
         self._model: IdentifiedModel | None = None
         self._robot: Any = None
         self._description = ''
         self._live: LiveSource[Any] | None = None
-        self._refusal, self._complaint, self._received = 'no model yet', '', 0
+        self._refusal, self._complaint = 'no model yet', ''
         self._streams = Streams(self, self._complain)
         self._outputs = {name: advertise(self, JointState, f'~/{name}', DEPTH)
                          for name in OUTPUTS + BAND}
@@ -144,7 +144,7 @@ class TorquePrediction(GuardedNode):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
         self._model, self._live = model, None  # another description may fit it
         self._live, self._band = self._source(model), cache(partial(band_for, model))
-        self._refusal, self._received, self._health = '', 0, PredictionHealth(model)
+        self._refusal, self._health = '', PredictionHealth(model)
         self._watch = StreamWatch(self._robot.urdf, aside=True)
         self._look_for_publishers()
         self.get_logger().info(
@@ -163,7 +163,7 @@ class TorquePrediction(GuardedNode):
                                   exists=methods_of(Live))
         own, options = self._options, prediction_options(model)
         options = replace(options,
-                          joint_states_topic=options.joint_states_topic or JOINT_STATES)
+                          joint_states_topic=options.joint_states_topic or self._joint_states)
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
             self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
@@ -181,12 +181,9 @@ class TorquePrediction(GuardedNode):
         ahead = own.lag - _period(own) if own.lag else 0.0
         return method.source(self._robot, options, ahead, model.preprocessing[0])
 
-    def _topics(self):
-        """Return the topics that are needed; before there is a model, the likeliest."""
-        return self._live.topics if self._live else (JOINT_STATES,)
-
     def _look_for_publishers(self):
-        self._streams.look(self._topics())
+        """Subscribe to what is needed; before there is a model, to the likeliest."""
+        self._streams.look(self._live.topics if self._live else (self._joint_states,))
 
     def _take(self, channel):
         """Give the method what has come; what came before the model is dropped."""
@@ -236,16 +233,14 @@ class TorquePrediction(GuardedNode):
         if live is None:
             return 'error', self._refusal, {}
         level, words, values = self._health.report()
-        silent = live.received == self._received
         level, words = first_said(
             ('error', self._complaint),
-            ('warn', f"nothing received on {', '.join(live.topics)}" if silent else ''),
-            ('warn', self._streams.slow()),
+            ('warn', self._streams.silent()), ('warn', self._streams.slow()),
             ('warn', '; '.join(found.says for found in self._watch.findings())),
             (level, words))
         if self._options.lag == 0.0:
             values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
-        self._received, self._complaint = live.received, ''
+        self._complaint = ''
         return level, words, {**values, **self._streams.values(), 'gaps': live.gaps}
 
 

@@ -28,7 +28,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 
-from ros_inertial_id.nodes.running import Executor, without_type_lookup
+from ros_inertial_id.nodes.rclpy_internals import Executor
+from ros_inertial_id.nodes.running import without_type_lookup
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).resolve().parent

@@ -31,7 +31,7 @@ class Watching:
         self.executor = SingleThreadedExecutor(context=graph.context)
         self.executor.add_node(self.node)
         self.doubts = []
-        self.joints = JointWatch(self.node, '', self.doubts.append,
+        self.joints = JointWatch(self.node, ('joint_states', ''), self.doubts.append,
                                  self.doubts.append, lambda *_: None)
         self.joints.of(load_robot_model(ARM.read_text()))
 

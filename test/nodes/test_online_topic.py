@@ -89,7 +89,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, cont
     q, v, a = [0.3, -0.4], [1.0, 0.5], [2.0, -3.0]
     torque = Model(model, robot.model.gravity.linear).torque(*([x] for x in (q, v, a)))[0]
     assert robot.torque(*map(np.array, (q, v, a))) == pytest.approx(torque, rel=0.02)
-    graph.until(lambda: graph.health('identification')[1] == 'nothing received on joint_states',
+    graph.until(lambda: graph.health('identification')[1] == 'nothing received on /joint_states',
                 'word of the silence')
     assert graph.call('identification/forget').success
     graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')
