@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 
-from .conversions import latched, subscribe
+from .conversions import latched, subscribe, table
 from .long_work import CANCELLED, LongWork
-from .model_topics import band_table, base_table, identified_urdf, inertia_message
+from .model_topics import band_rows, base_rows, identified_urdf, inertia_message
 from .online import Online, topics_of
 from .parameters import (check_mounting, ConfiguredOptions, declare_options, driver_of,
                          read_options)
@@ -74,8 +75,8 @@ class Identification(GuardedNode):
         self._last, self._identified = '', None
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
-        self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
-        self._band = self.create_publisher(Float64MultiArray, '~/prediction_band', latched())
+        self._table = self.create_publisher(DiagnosticArray, '~/base_parameters', latched())
+        self._band = self.create_publisher(DiagnosticArray, '~/prediction_band', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(InertiaStamped, '~/payload', latched())
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
@@ -167,8 +168,9 @@ class Identification(GuardedNode):
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(base_table(model))
-        self._band.publish(band_table(model))
+        self._table.publish(table(self, base_rows(
+            model.base, model.parameters, model.values, model.mounting['gravity_base'][0])))
+        self._band.publish(table(self, band_rows(model)))
         urdf = identified_urdf(model)
         if urdf:
             self._urdf.publish(String(data=urdf))

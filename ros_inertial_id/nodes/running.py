@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
@@ -26,7 +26,7 @@ from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
 
-from .conversions import every, LEVELS, STATE
+from .conversions import every, row, STATE, table
 from .rclpy_internals import Executor
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
@@ -191,13 +191,8 @@ class GuardedNode(Node):
 
         def diagnose() -> None:
             level, words, values = health()
-            status = DiagnosticStatus(
-                level=LEVELS[level], name=self.get_fully_qualified_name().lstrip('/') + STATE,
-                message=words, hardware_id='none',
-                values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
-            array = DiagnosticArray(status=[status])
-            array.header.stamp = self.get_clock().now().to_msg()
-            publisher.publish(array)
+            name = self.get_fully_qualified_name().lstrip('/') + STATE
+            publisher.publish(table(self, [row(name, values, level, words, 'none')]))
 
         every(self, 1.0, diagnose)
 

@@ -355,6 +355,11 @@ class Graph:
         self._lock.close()
 
 
+def read_table(message):
+    """Return {name: {key: text}} of the rows of a DiagnosticArray."""
+    return {row.name: {pair.key: pair.value for pair in row.values} for row in message.status}
+
+
 def _open_files(pid):
     """Return the names of the files that a process has open or mapped, none once it is gone."""
     try:
