@@ -1,26 +1,29 @@
 """
 How a motion reaches the controller: piece by piece, by its topic or as goals of its action.
 
-Every piece of a motion replaces the one before it, by either way.  An action also answers: a goal
-that is refused or given up says why, and the last one how it ended.  Many drivers and MoveIt's
-controllers take goals only.
+Every piece of a motion replaces the one before it, by either way.  An action also answers: each
+goal that is accepted, so that no piece is sent to an arm that already brakes as the pieces
+before it were lost; a goal that is refused or given up says why, and the last one how it ended.
+A joint_trajectory_controller reads its topic best effort, so nothing is acknowledged there.
 """
 
 from collections.abc import Callable, Sequence
 from copy import copy
+import time
 from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
 import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from .conversions import advertise, message_class, seconds
+from .conversions import advertise, message_class, seconds, simulated_time
 from ..errors import ConfigError, MotionError
-from ..excitation.braking import Brakes
-from ..excitation.path_clock import PathClock
+from ..excitation.braking import Brakes, LONGEST
+from ..excitation.path_clock import PathClock, STEP
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 ACTION = 'follow_joint_trajectory'  # how the names of actions end, by ros2_controllers' convention
@@ -29,19 +32,29 @@ CODES = {0: 'goal reached', -1: 'invalid goal', -2: 'invalid joints', -3: 'old h
          -4: 'path tolerance violated', -5: 'goal tolerance violated'}
 VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say nothing
 BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
-PATIENCE = 1.0  # [s] after the end of a trajectory for its result
-TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
+ARRIVES, PATIENCE, LOOK = 1.0, 1.5, 0.02  # [s] after the end of a trajectory until the arm has to
+#                                           be there, for the result, and between looks at it
+ANY = -1.0  # of a tolerance: none
 LATEST, TRIES = 0.02, 3  # [s] from the time of a piece until it is sent, and how often it is made
 SPARE = 1.2  # times as long as the last try took is what the next one may take
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
 
 
 class TopicLink:
-    """Sends to a JointTrajectory topic ``name`` of a ``node``; it tells no outcome."""
+    """
+    Sends to a JointTrajectory topic ``name`` of a ``node``; it tells no outcome.
+
+    What was not delivered within LATEST of the wall clock is not sent again, nor what a newer
+    piece has replaced.
+    """
+
+    arrived = 0  # nothing is known
 
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
-        self._publisher = advertise(node, JointTrajectory, name, 10)
+        self._publisher = advertise(
+            node, JointTrajectory, name, 1, 0.0 if simulated_time(node) else LATEST)
         self._followers: set[str] = set()  # when the first trajectory of a motion was sent
 
     def refuse(self) -> None:
@@ -55,7 +68,7 @@ class TopicLink:
             raise MotionError(f'{", ".join(gone)} does not listen to {self._name} any more',
                               do='see whether the controller runs')
 
-    def send(self, trajectory: JointTrajectory) -> None:
+    def send(self, trajectory: JointTrajectory, tracking: float) -> int:
         """Let the controller follow a ``trajectory`` from now on."""
         if not self._followers:
             listeners = self._listeners()
@@ -63,13 +76,15 @@ class TopicLink:
             controller = self._node.resolve_topic_name(self._name).rpartition('/')[0]
             self._followers = listeners & {controller} or listeners
         self._publisher.publish(trajectory)
+        return self.arrived
 
-    def await_result(self, after: float) -> None:
-        """Nothing more is sent, the last trajectory ends ``after`` [s]: await nothing."""
+    def withdraw(self) -> None:
+        """Do nothing: what was not delivered is withdrawn by its lifespan."""
+
+    def outcome(self, after: float) -> str:
+        """Return '': no result comes."""
         self._followers = set()
-
-    def outcome(self) -> str | None:
-        """Return None: no result comes."""
+        return ''
 
     def _listeners(self):
         """Return the names of the nodes that listen."""
@@ -83,20 +98,24 @@ class ActionLink:
     Sends goals to the FollowJointTrajectory action ``name``.
 
     gave_up : called with words when the controller refuses a goal or gives it up
+    arrived : number of the newest goal that was accepted
     Raises ConfigError where control_msgs is not installed.
+
+    A lifespan of goals would also be one of their answers, which a player that was held up could
+    not read any more; so a goal that is not accepted in time is withdrawn.
     """
 
     def __init__(self, node: Node, name: str, gave_up: Callable[[str], None]):
-        kind = message_class('control_msgs/action/FollowJointTrajectory')
-        if kind is None:
+        self._kind = message_class('control_msgs/action/FollowJointTrajectory')
+        self._tolerance = message_class('control_msgs/msg/JointTolerance')
+        if self._kind is None:
             raise ConfigError(f'controller {name!r} is an action, which needs control_msgs',
                               do='install ros-$ROS_DISTRO-control-msgs, or give the topic '
                                  'joint_trajectory of the controller')
-        self._goal_type: Any = kind.Goal
-        self._client = ActionClient(node, kind, name)
         self._node, self._name, self._gave_up = node, name, gave_up
-        self._newest = 0
-        self._deadline, self._result = 0.0, ''
+        self.arrived = self._newest = 0
+        self._result = ''
+        self._client = self._new_client()
 
     def refuse(self) -> None:
         """Raise MotionError when there is no such action."""
@@ -104,34 +123,43 @@ class ActionLink:
             raise MotionError(f'nobody serves the action {self._name}',
                               do='start the controller, or correct controller:')
 
-    def send(self, trajectory: JointTrajectory) -> None:
-        """Let the controller follow a ``trajectory`` from now on."""
-        self._newest, self._result = self._newest + 1, ''
-        self._deadline = 0.0
-        number = self._newest
-        self._client.send_goal_async(self._goal_type(trajectory=trajectory)).add_done_callback(
-            lambda answer: self._answered(number, answer))
-
-    def await_result(self, after: float) -> None:
-        """Nothing more is sent, the last trajectory ends ``after`` [s]: await its result."""
-        self._deadline = seconds(self._node) + after + PATIENCE
-
-    def outcome(self) -> str | None:
+    def send(self, trajectory: JointTrajectory, tracking: float) -> int:
         """
-        Return once, in words, how the last goal ended; None while that is awaited, or nothing is.
+        Let the controller follow a ``trajectory`` from now on; return the number of the goal.
+
+        tracking : how far [rad or m] from it every joint may be
+        """
+        self._newest, self._result = self._newest + 1, ''
+        names, number = trajectory.joint_names, self._newest
+        goal = self._kind.Goal(
+            trajectory=trajectory, goal_time_tolerance=Duration(sec=round(ARRIVES)),
+            path_tolerance=[self._tolerance(name=name, position=tracking) for name in names],
+            goal_tolerance=[self._tolerance(name=name, position=tracking, velocity=ANY)
+                            for name in names])
+        self._client.send_goal_async(goal).add_done_callback(
+            lambda answer: self._answered(number, answer))
+        return number
+
+    def withdraw(self) -> None:
+        """Let a goal that was not accepted so far not be sent again."""
+        self._client.destroy()
+        self._client, self._result = self._new_client(), 'goal not accepted in time'
+
+    def outcome(self, after: float) -> str:
+        """
+        Wait for the end of the last goal, ``after`` [s] from now; return in words how it ended.
 
         A goal without a result long after its end stands: cancelled, a controller would hold the
         arm where it is measured, and take the newton metres behind the difference away at once.
         """
-        if not self._deadline:
-            return None
-        if self._result:
-            self._deadline = 0.0
-            return f'controller: {self._result}'
-        if seconds(self._node) < self._deadline:
-            return None
-        self._deadline = 0.0
-        return 'controller: no result; it does not see the arm at rest where the motion ends'
+        end = seconds(self._node) + after + PATIENCE
+        while not self._result and seconds(self._node) < end:
+            time.sleep(LOOK)
+        return f"controller: {self._result or 'no result'}"
+
+    def _new_client(self):
+        return ActionClient(self._node, self._kind, self._name,
+                            goal_service_qos_profile=QoSProfile(depth=1))
 
     def _answered(self, number: int, answer: Future) -> None:
         """Note that goal ``number`` was accepted, or say that it was not."""
@@ -141,6 +169,7 @@ class ActionLink:
                 self._result = 'goal refused'
                 self._gave_up(f'{self._name} refused the goal; the controller logs why')
             return
+        self.arrived = max(self.arrived, number)
         handle.get_result_async().add_done_callback(lambda end: self._ended(number, end.result()))
 
     def _ended(self, number: int, response: Any) -> None:
@@ -180,19 +209,25 @@ def trajectory_message(joint_names: Sequence[str], began: int,
 
 
 class CourseSender:
-    """Sends one course at a time, on the clock of the robot: ``now_ns`` returns its time [ns]."""
+    """
+    Sends one course at a time, on the clock of the robot: ``now_ns`` returns its time [ns].
+
+    duration : of the course [s]; now : time since it began [s]
+    behind : time for which nothing was sent [s], negative where the clock went back
+    delay : by how much late pieces have stretched the course [s]
+    """
 
     def __init__(self, link: TopicLink | ActionLink, now_ns: Callable[[], int]) -> None:
         self._link, self._now_ns = link, now_ns
         self._course: Any = None
-        self._brakes: Any = None
         self._clock: Any = None
         self._names: Sequence[str] = ()
-        self._began, self._first, self._sent = 0, 0.0, 0.0
-        self._last: Any = None
+        self._tracking = 0.0
+        self._began, self._first, self._newest = 0, 0.0, 0
+        self._sent: dict[int, float] = {}  # number of a piece -> when it was made [s]
 
-    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool
-              ) -> None:
+    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool,
+              tracking: float) -> None:
         """
         Send the first piece, LEAD before the start of ``course``.
 
@@ -200,28 +235,38 @@ class CourseSender:
             the first on, all with a past: they change nothing until the start.  Otherwise the
             first lies wholly ahead and is alone until the start: a controller that goes on from
             its command reaches it smoothly.
+        tracking : how far [rad or m] from the course a joint may be
         """
-        self._course, self._brakes, self._names = course, brakes, joint_names
+        self._course, self._names, self._tracking = course, joint_names, tracking
         self._began = self._now_ns() + round(LEAD * 1e9)
         self._first = -LEAD if held else 0.0
-        self._clock, self._last = PathClock(0.0, brakes), None
+        self._clock = PathClock(0.0, brakes)
         self._clock.go_on(self._first, HORIZON, MARGIN)
+        self._sent = {}
         self._send(self._first, self._message(self._clock, self._first, PAST if held else 0))
 
     @property
     def now(self) -> float:
-        """Return the time since the course began [s]."""
         return (self._now_ns() - self._began) * 1e-9
 
     @property
+    def duration(self) -> float:
+        return float(self._course.duration)
+
+    @property
     def behind(self) -> float:
-        """Return the time for which nothing was sent [s]; negative where the clock went back."""
-        return self.now - self._sent
+        return self.now - self._sent[self._newest]
 
     @property
     def delay(self) -> float:
-        """Return by how much late pieces have stretched the course [s]."""
         return float(self._clock.delay)
+
+    @property
+    def unknown(self) -> bool:
+        """Return whether the arm may already brake as pieces are not known to have arrived."""
+        arrived = self._link.arrived
+        made = self._sent.get(arrived, STEP - HORIZON)  # before the first it rests until the start
+        return arrived < self._newest and self.now - made > UNKNOWN
 
     def passed(self, since: float = 0.0) -> bool:
         """Return whether the end of the course lies ``since`` [s] back."""
@@ -235,18 +280,6 @@ class CourseSender:
         """Return the positions (N, n) of the course at ``stamps`` (N,) [ns]."""
         return self._course.at(self._clock.state((stamps - self._began) * 1e-9)[0])[0]
 
-    def too_late(self) -> str:
-        """Return in words that the next piece comes too late to go on, '' where it does not."""
-        if self.behind <= TOO_LATE and self.delay <= TOO_SLOW:
-            return ''
-        late = max(self.behind, self.delay)
-        return f'this computer is too slow: pieces of the motion left {late:.1f} s late'
-
-    def stretched(self) -> str:
-        """Return in words by how much late pieces have stretched the course, '' for not at all."""
-        return (f', {self.delay:.2f} s later than planned, as this computer was busy'
-                if self.delay > 1e-3 else '')
-
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
         return self.now >= self._first and self._promise(
@@ -257,12 +290,9 @@ class CourseSender:
         if self._clock.rests_at() > self.now:  # else the last piece may still be on its way
             self._promise(lambda clock, now: clock.brake(now))
 
-    def end(self) -> tuple[np.ndarray, float] | None:
-        """Return where (n,) and in how many seconds the last piece rests; None: nothing sent."""
-        longest = HORIZON + 2.0 * self._brakes.longest  # also where the clock went back
-        seconds = min(max(0.0, self._clock.rests_at() - self.now), longest)
-        self._link.await_result(seconds)
-        return None if self._last is None else (self._last, seconds)
+    def rests_in(self) -> float:
+        """Return in how many seconds the last piece rests, also where the clock went back."""
+        return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST)
 
     def _promise(self, change):
         """
@@ -290,5 +320,5 @@ class CourseSender:
         return trajectory_message(self._names, self._began, self._course.piece(clock, now, past))
 
     def _send(self, now, message):
-        self._sent, self._last = now, np.array(message.points[-1].positions)
-        self._link.send(message)
+        self._newest = self._link.send(message, self._tracking)
+        self._sent[self._newest] = now

@@ -7,13 +7,14 @@ with the topic's full name, read when it is subscribed to or advertised first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import importlib
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.client import Client
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
@@ -46,6 +47,16 @@ def latched() -> QoSProfile:
 def deliver(publisher: Publisher) -> None:
     """Wait until the last words of a node, of this ``publisher``, are where they go: not long."""
     publisher.wait_for_all_acked(DELIVERY)
+
+
+def ask(client: Client, question: Any, patience: float) -> Any:
+    """
+    Return the answer of a service, None where it does not come within ``patience`` [s].
+
+    For threads other than the one that serves the callbacks of the client's node.
+    """
+    with suppress(TimeoutError):
+        return client.call(question, patience)
 
 
 def message_class(type_name: str) -> Any:
@@ -120,15 +131,18 @@ def subscribe(node: Node, kind: type, topic: str, take: Callable[..., object],
                                         qos_overriding_options=OVERRIDES)
 
 
-def advertise(node: Node, kind: type, topic: str, depth: int) -> Publisher:
+def advertise(node: Node, kind: type, topic: str, depth: int, lifespan: float = 0.0
+              ) -> Publisher:
     """
     Advertise a ``topic`` with a quality that parameters may override, ``depth`` messages else.
 
+    lifespan : [s] of the wall clock after which a message is not sent again, 0 for ever
     ConfigError for a parameter that names no quality.
     """
     with _refusing(node.resolve_topic_name(topic)):
-        return node.create_publisher(kind, topic, QoSProfile(depth=depth),
-                                     qos_overriding_options=OVERRIDES)
+        return node.create_publisher(
+            kind, topic, QoSProfile(depth=depth, lifespan=Duration(seconds=lifespan)),
+            qos_overriding_options=OVERRIDES)
 
 
 def _checked(quality: QoSProfile) -> SetParametersResult:

@@ -1,5 +1,6 @@
 """A ROS graph of its own: a domain on this host, nodes in processes, and one who watches."""
 
+from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import fcntl
 import functools
@@ -248,6 +249,13 @@ class Graph:
                 assert process.ends or process.alive(), process.output
             assert time.monotonic() < end, f'waited {PATIENCE} s for {what}; ' + self.outputs()
             self.executor.spin_once(timeout_sec=0.05)
+
+    def beside(self, work):
+        """Return what ``work`` does in a thread, which may wait for what this one serves."""
+        with ThreadPoolExecutor(1) as thread:
+            future = thread.submit(work)
+            self.until(future.done, 'the work')
+            return future.result()
 
     def spin(self, seconds, enough=lambda: False):
         """Spin for a while, to give something that must not happen time; or until ``enough()``."""

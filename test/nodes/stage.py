@@ -8,6 +8,7 @@ from live_graph import LATCHED
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 import yaml
 
@@ -71,16 +72,17 @@ class Stage:
             self.graph.until(lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
                              f'the recorder to find {topic}')
 
-    def play(self, verb='play', **parameters):
-        """Play with these parameters; return the path of the bag."""
+    def play(self, **parameters):
+        """Begin to play with these parameters; return the path of the bag."""
         self._bags += 1
         name = f'bag{self._bags}'
         assert self.graph.set('recorder', name=name) == ''
         assert self.graph.set('excitation', **{**DEFAULTS, **parameters}) == ''
         self.statuses.clear()
         self.periods.clear()
-        response = self.graph.call(f'excitation/{verb}')
-        assert response.success, response.message
+        self.answer = self.graph.ask(Trigger, 'excitation/play', Trigger.Request())
+        self.graph.until(lambda: self.said('playing') or self.answer.done(), 'the motion')
+        assert not self.answer.done(), self.answer.result().message
         return self.folder / name
 
     def said(self, words):
@@ -98,10 +100,18 @@ class Stage:
 
     def finishes(self, bag):
         """Wait for the end, which no doubt may have brought about; return how late it is [s]."""
-        self.graph.until(lambda: '; ' in self.said('finished') or self.said('stopped'), 'the end')
-        assert f'; {bag}: ' in self.said('finished'), self.statuses[-1].data
-        late = re.search('([0-9.]+) s later', self.said('finished'))
+        words = self.ends(bag, 'finished')
+        late = re.search('([0-9.]+) s later', words)
         return float(late[1]) + 0.005 if late else 0.0  # printed with two digits
+
+    def ends(self, bag, how='stopped: '):
+        """Wait for the answer, which begins so and names the bag; return it."""
+        self.graph.until(self.answer.done, 'the end')
+        answer = self.answer.result()
+        assert answer.message.startswith(how) and f'; {bag}' in answer.message, answer.message
+        assert answer.success == (how == 'finished')
+        self.graph.until(lambda: self.said(answer.message), 'the same status')
+        return answer.message
 
     def now(self):
         """Return the stamp of the newest true joint state [ns]."""

@@ -27,8 +27,9 @@ def test_without_the_interfaces_it_is_said_what_to_install(monkeypatch):
         controller_link(None, NAME, print)
 
 
-@pytest.mark.parametrize('controller, stays', [('arm', True), ('other', False)])
-def test_topic_without_a_reader_is_refused(controller, stays):
+@pytest.mark.parametrize('controller, stays, simulated', [
+    ('arm', True, False), ('other', False, True)])
+def test_topic_without_a_reader_is_refused(controller, stays, simulated):
     """A controller has a node of its name; of others nobody knows which of them moves the arm."""
     listeners, sent = [], []
 
@@ -36,15 +37,18 @@ def test_topic_without_a_reader_is_refused(controller, stays):
         assert topic == '/ns/arm/joint_trajectory'
         return [SimpleNamespace(node_name=name, node_namespace='/ns') for name in listeners]
 
+    qualities = []
     node = SimpleNamespace(
-        create_publisher=lambda *_, **__: SimpleNamespace(publish=sent.append),
+        create_publisher=lambda *args, **_: (qualities.append(args[2]),
+                                             SimpleNamespace(publish=sent.append))[1],
+        get_parameter=lambda _: SimpleNamespace(value=simulated),
         resolve_topic_name=lambda name: f'/ns/{name}', get_subscriptions_info_by_topic=ends)
     link = controller_link(node, 'arm/joint_trajectory', print)
     with pytest.raises(MotionError, match='nobody listens to arm/joint_trajectory'):
         link.refuse()
     listeners[:] = [controller, 'echo']
     link.refuse()
-    link.send('piece')
+    link.send('piece', 0.1)
     link.refuse()
     listeners.remove('echo')
     if stays:
@@ -52,9 +56,11 @@ def test_topic_without_a_reader_is_refused(controller, stays):
         listeners[:] = ['echo']
     with pytest.raises(MotionError, match='/ns/[a-z]* does not listen to arm/joint_trajectory'):
         link.refuse()
-    link.await_result(0.5)
+    assert link.outcome(0.5) == ''
     link.refuse()
-    assert sent == ['piece'] and link.outcome() is None
+    assert sent == ['piece'] and qualities[0].depth == 1
+    # In simulated time the wall clock says nothing of how late a piece is.
+    assert (qualities[0].lifespan.nanoseconds == 0) == simulated
 
 
 def points_of(message):
@@ -81,12 +87,13 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
             now[0] += leaps.pop(0)
         return round(now[0] * 1e9)
 
-    def send(message):
+    def send(message, tracking):
         now[0] += sum(leaps[:2])
         sent.append(message)
+        return 0
 
-    sender = CourseSender(SimpleNamespace(send=send), now_ns)
-    sender.begin(course, course.brakes(robot, limits), robot.joint_names, held=True)
+    sender = CourseSender(SimpleNamespace(send=send, arrived=0), now_ns)
+    sender.begin(course, course.brakes(robot, limits), robot.joint_names, True, 0.1)
     for now[0] in np.arange(10.04, 10.0 + LEAD + course.approach + 2.0, 0.04):
         sender.send()
     ask, count = sender.brake if brake else sender.send, len(sent)

@@ -39,9 +39,7 @@ def test_nothing_is_said_of_an_active_one_or_of_one_that_is_not_listed(name):
 
 
 def test_without_a_controller_manager_nothing_is_refused(graph):
-    controllers = Controllers(graph.node, 'joint_trajectory_controller/joint_trajectory')
-    graph.spin(0.2)
-    controllers.refuse()
+    Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory').refuse()
 
 
 @pytest.mark.parametrize('goes_on, interfaces, effort, leads', [
@@ -62,12 +60,11 @@ def test_who_leads_an_arm_smoothly_to_where_it_is_measured(
         asked.append(request.names)
         return response
 
-    graph.node.create_service(GetParameters, 'joint_trajectory_controller/get_parameters', answer)
-    controllers = Controllers(graph.node, 'joint_trajectory_controller/joint_trajectory')
+    controllers = Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory')
     robot = load_robot_model(ARM.read_text())
     robot = replace(robot, effort=np.full(len(robot), effort))
-    assert not controllers.leads(robot)
-    graph.until(lambda: len(asked) > 1 or asked and leads == controllers.leads(robot) is True,
+    assert not controllers.leads(robot)  # nobody is there
+    graph.node.create_service(GetParameters, 'joint_trajectory_controller/get_parameters', answer)
+    graph.until(lambda: graph.beside(lambda: controllers.leads(robot)) == leads and asked,
                 'the answer')
     assert asked[0] == ['interpolate_from_desired_state', 'command_interfaces']
-    assert controllers.leads(robot) == leads

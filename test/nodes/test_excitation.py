@@ -1,6 +1,5 @@
 """The player of motions plays what was designed, and says in words what it does not play."""
 
-import json
 from pathlib import Path
 import re
 
@@ -28,7 +27,7 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     bag = stage.play(speed=speed, periods=1)
     later = stage.finishes(bag)
     assert 'velocity' in words and '% of its limits' in words
-    assert re.search('[1-9] /excitation/periods', stage.said('finished'))  # a late piece adds one
+    assert re.search('[1-9] /excitation/periods', stage.said('finished;'))  # a late piece adds one
     channels = stage.channels(bag)
     told = yaml.safe_load(read_bag(bag).periods)
     begin, end = told['bounds_ns']
@@ -47,36 +46,39 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     stage.rests()
 
 
-def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
+@pytest.mark.parametrize('verb', ['stop', 'cancel'])
+def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage, verb):
     bag = stage.move(speed=0.25, periods=20)
     again = stage.graph.call('excitation/play')
     assert not again.success
-    assert again.message == 'a motion is being played; call ~/stop first'
-    assert stage.graph.call('excitation/stop').success
-    stage.graph.until(lambda: stage.said('stopped: asked to; '), 'the end')
-    assert str(bag) in stage.said('stopped: asked to; ')
+    assert again.message == 'play is under way; wait for its end, or call ~/cancel'
+    assert stage.graph.call(f'excitation/{verb}').success
+    stage.ends(bag, 'stopped: asked to; ')
     stage.rests()
     stage.channels(bag)
-    idle = stage.graph.call('excitation/stop')
-    assert not idle.success and idle.message == 'no motion is being played'
+    count = len(stage.commands)
+    idle = stage.graph.call(f'excitation/{verb}')
+    assert not idle.success and idle.message == 'nothing to cancel'
+    assert len(stage.commands) == count
 
 
-def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
-    told = stage.graph.listen(String, 'excitation/progress', LATCHED)
-    bag = stage.move(verb='start_play', speed=0.25, periods=20)
-    steps = [json.loads(message.data) for message in told]
-    stage.graph.until(lambda: json.loads(told[-1].data)['fraction'] > 0.0, 'progress')
-    assert {'planning', 'playing'} <= {s['step'] for s in steps if s['work'] == 'play'}
-    assert stage.graph.call('excitation/cancel').success
-    stage.graph.until(lambda: str(bag) in stage.said('stopped: asked to; '), 'the end')
-    stage.graph.until(lambda: json.loads(told[-1].data)['state'] == 'cancelled', 'its last word')
-    stage.rests()
+def test_progress_is_told_by_diagnostics(stage):
+    bag = stage.move(speed=0.25, periods=20)
+
+    def told():
+        values = stage.graph.health('excitation')[2]
+        return (values.get('work'), values.get('step')) == ('play', 'playing') and (
+            float(values['fraction']) > 0.0)
+
+    stage.graph.until(told, 'progress')
+    stage.graph.call('excitation/stop')
+    stage.ends(bag)
 
 
 def test_play_answers_what_the_recorder_said(stage):
     bag = stage.play(speed=0.5, periods=20)
     assert stage.graph.call('excitation/stop').success
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the bag')
+    stage.ends(bag)
     refused = stage.graph.call('excitation/play')  # into a bag that is there already
     assert not refused.success
     assert refused.message.startswith('the recorder refused: ') and str(bag) in refused.message
@@ -95,9 +97,9 @@ def test_a_player_that_is_far_too_late_stops(stage):
     with stage.player.held_up():  # for which the simulator waits two seconds, no longer
         ended = stage.now() + 4_000_000_000
         stage.graph.until(lambda: stage.now() > ended, 'the simulator to go on')
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     # The middleware brings a process that was stopped for seconds its messages late or at once.
-    assert any(words in stage.said('stopped: ') for words in (
+    said = stage.ends(bag)
+    assert any(words in said for words in (
         'this computer is too slow: pieces of the motion left', 'no joint states for'))
     stage.rests(1.0)  # the last piece goes on for 0.2 s and eases for up to 2 s
     stage.channels(bag)
@@ -154,8 +156,8 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     assert 'read-only' in graph.set('excitation', controller='elsewhere')
 
     graph.set('excitation', motion_file=str(Path(tmp_path, 'motion.yaml')))
-    assert refusal() == ('the recorder does not answer; start it, or start this node with an '
-                         'empty recorder:')
-    assert refusal('stop') == 'no motion is being played'
+    assert refusal() == ('the recorder does not answer; start it, or start this node with '
+                         'recorder:=none')
+    assert refusal('stop') == 'nothing to cancel'
     assert not commands
     assert player.end() == 0

@@ -19,8 +19,7 @@ from stage import PERIOD, REST  # noqa: E402
 def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameters, words):
     bag = stage.move(speed=0.25, periods=20, **parameters)
     assert stage.graph.set('simulated_robot', fault=fault) == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    assert words in stage.said('stopped: ')
+    assert words in stage.ends(bag)
 
     def lasts():
         times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
@@ -45,9 +44,8 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
     """As UR's: a new piece would make the arm skip what it was slowed down by, or stopped for."""
     bag = stage.move(speed=0.25, periods=20)
     assert stage.graph.set('simulated_robot', speed_scaling=share) == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     words = f'the driver runs trajectories at {100.0 * share:.0f} % of their speed'
-    assert words in stage.said('stopped: ')
+    assert words in stage.ends(bag)
     stage.graph.spin(seconds)  # the rest of the piece takes three times as long, or waits
     refused = stage.graph.call('excitation/play')
     assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
@@ -63,8 +61,7 @@ def test_controller_that_was_restarted_gets_no_more_pieces(stage):
     """It holds the arm, and the next piece would begin ahead of it; this test listens, too."""
     bag = stage.move(speed=0.25, periods=20)
     assert stage.graph.set('simulated_robot', fault='controller_gone') == ''
-    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    assert 'does not listen to' in stage.said('stopped: ')
+    assert 'does not listen to' in stage.ends(bag)
     count = len(stage.commands)
     assert stage.graph.set('simulated_robot', fault='') == ''
     stage.rests()
@@ -77,8 +74,7 @@ def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage):
     assert stage.player.end() == 0
     assert 'Traceback' not in stage.player.output
     stage.rests()
-    stage.graph.until(lambda: stage.said('stopped: the player was shut down; '), 'the word')
-    assert str(bag) in stage.said('stopped: ')
+    stage.ends(bag, 'stopped: the player was shut down; ')
     stage.channels(bag)
 
 

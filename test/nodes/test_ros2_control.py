@@ -6,6 +6,7 @@ the one before it.
 """
 
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import MotionError  # noqa: E402
 from ros_inertial_id.nodes import controller_link as module  # noqa: E402
+from ros_inertial_id.nodes import controller_state as state_module  # noqa: E402
 from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
 from ros_inertial_id.nodes.controller_state import Controllers  # noqa: E402
 from ros_inertial_id.nodes.controller_state import HeldPosition  # noqa: E402
@@ -62,16 +64,16 @@ class Controller:
     def __init__(self, graph):
         from control_msgs.action import FollowJointTrajectory
         self.graph, self.said, self.goals, self.results = graph, [], [], []
-        self.accepts, self.replaces, self.cancelled = True, True, []
+        self.accepts, self.replaces, self.cancelled, self.requests = True, True, [], []
         self._result = FollowJointTrajectory.Result
         self._server = ActionServer(
             graph.node, FollowJointTrajectory, NAME, self._execute,
             goal_callback=lambda _: (GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT),
             cancel_callback=self._cancel)
         self.link = controller_link(graph.node, NAME, self.said.append)
-        graph.until(self._reachable, 'the action')
+        graph.until(self.reachable, 'the action')
 
-    def _reachable(self):
+    def reachable(self):
         try:
             self.link.refuse()
         except MotionError:
@@ -85,6 +87,7 @@ class Controller:
     async def _execute(self, handle):
         before, end = self.goals[-1:], Future()
         self.goals.append(end)
+        self.requests.append(handle.request)
         for goal in before:
             if self.replaces and not goal.done():
                 goal.set_result(('abort', 0, 'Current goal cancelled due to new incoming action.'))
@@ -96,7 +99,7 @@ class Controller:
         """Send goals, each of which replaces the one before."""
         for _ in range(count):
             known = len(self.goals)
-            self.link.send(JointTrajectory(joint_names=['joint1']))
+            self.link.send(JointTrajectory(joint_names=['joint1']), 0.1)
             self.graph.until(lambda: len(self.goals) > known, 'the goal')
 
     def end(self, how, code=0, words=''):
@@ -104,9 +107,7 @@ class Controller:
 
     def outcome(self):
         """Return the words about the last goal."""
-        found = []
-        self.graph.until(lambda: found.append(self.link.outcome()) or found[-1], 'the result')
-        return found[-1]
+        return self.graph.beside(lambda: self.link.outcome(60.0))
 
 
 @pytest.fixture
@@ -124,19 +125,16 @@ def test_action_that_nobody_serves_is_refused(graph):
 
 def test_goals_that_are_replaced_are_no_fault_and_the_last_one_tells_its_result(controller):
     controller.send(3)
-    controller.link.await_result(60.0)
-    assert controller.link.outcome() is None
     controller.end('succeed')
-    assert controller.outcome() == 'controller: goal reached'
-    assert controller.link.outcome() is None and controller.said == []
+    assert controller.outcome() == 'controller: goal reached' and controller.said == []
 
 
 def test_a_refused_goal_is_told(controller):
     controller.accepts = False
-    controller.link.send(JointTrajectory())
+    controller.link.send(JointTrajectory(), 0.1)
     controller.graph.until(lambda: controller.said, 'the refusal')
     assert 'refused the goal' in controller.said[0] and len(controller.said) == 1
-    controller.link.await_result(60.0)
+    assert controller.link.arrived == 0
     assert controller.outcome() == 'controller: goal refused'
 
 
@@ -157,18 +155,33 @@ def test_a_violation_counts_although_the_goal_was_replaced_meanwhile(controller)
 
 
 def test_a_goal_without_a_result_stands_long_after_its_end(controller, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(module, 'seconds', lambda node: now[0])
     controller.send()
-    controller.link.await_result(0.5)
-    now[0] = 0.5
-    assert controller.link.outcome() is None
-    now[0] = 0.5 + module.PATIENCE
-    assert 'no result; it does not see the arm at rest' in controller.link.outcome()
+    now = itertools.count()
+    monkeypatch.setattr(module, 'seconds', lambda node: 0.1 * next(now))
+    assert controller.link.outcome(0.5) == 'controller: no result'
     monkeypatch.undo()
     controller.end('succeed')  # a question to cancel it would have come before
     controller.graph.until(lambda: controller.link._result, 'the result')
     assert not controller.cancelled and controller.said == []
+
+
+def test_goals_carry_tolerances_for_a_controller_that_is_left_alone(controller):
+    controller.send()
+    goal = controller.requests[-1]
+    assert [(t.name, t.position) for t in goal.path_tolerance] == [('joint1', 0.1)]
+    assert [(t.name, t.position, t.velocity) for t in goal.goal_tolerance] == [
+        ('joint1', 0.1, -1.0)]
+    assert goal.goal_time_tolerance.sec == 1
+
+
+def test_a_goal_that_is_withdrawn_is_not_sent_again_and_others_are(controller):
+    controller.send()
+    controller.graph.until(lambda: controller.link.arrived == 1, 'its acceptance')
+    controller.link.withdraw()
+    assert controller.link.outcome(0.0) == 'controller: goal not accepted in time'
+    controller.graph.until(controller.reachable, 'the action')
+    controller.send()
+    controller.graph.until(lambda: controller.link.arrived == 2, 'its acceptance')
 
 
 def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
@@ -184,7 +197,7 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 
     def refused():
         try:
-            controllers.refuse()
+            graph.beside(controllers.refuse)
         except MotionError as error:
             errors.append(str(error))
         return errors
@@ -193,7 +206,7 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
     assert 'controller arm_controller does not move the arm' in errors[0]
 
 
-def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
+def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, monkeypatch):
     from control_msgs.msg import JointTrajectoryControllerState
     scaled = []
     node = GuardedNode('holder', context=graph.context)  # whose executor leaves it its messages
@@ -209,16 +222,15 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     def told():
         publisher.publish(state)
         graph.spin(0.02)
-        held.seen(measured)
         return held.position(robot, measured, tracking=0.1) is not None
 
     graph.until(told, 'the state')
     np.testing.assert_array_equal(held.position(robot, measured, tracking=0.1), [0.5, -0.201])
     with pytest.raises(MotionError, match='joint1 does not follow its controller'):
         held.position(robot, measured, tracking=0.005)
-    held.moves()
-    held.seen(measured)
+    monkeypatch.setattr(state_module, 'RECENT', -1.0)
     assert held.position(robot, measured, tracking=0.1) is None
+    monkeypatch.undo()
     assert scaled == []  # 0 of a controller that does not fill it
     for state.speed_scaling_factor in (1.0, 0.5, 0.0):
         graph.until(lambda: told() and scaled and scaled[-1] == (

@@ -17,6 +17,7 @@ from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
@@ -51,7 +52,6 @@ class Beside:
         graph.start('torque_prediction', model_file=folder / 'model.yaml', use_sim_time=True)
         self.player = graph.start('excitation', motion_file=folder / 'motion.yaml',
                                   use_sim_time=True, from_command=True)
-        self.statuses = graph.listen(String, 'excitation/status', LATCHED)
         self.periods = graph.listen(String, 'excitation/periods', LATCHED)
         self.pieces = graph.listen(JointTrajectory, CONTROLLER)
         self.states = graph.listen(JointState, 'joint_states')
@@ -69,15 +69,14 @@ class Beside:
 
     def play(self):
         """Begin to play."""
-        self.statuses.clear()
-        answer = self.graph.call('excitation/play')
-        assert answer.success, answer.message
-        self.graph.until(lambda: self.periods, 'its periods')
+        self.answer = self.graph.ask(Trigger, 'excitation/play', Trigger.Request())
+        self.graph.until(lambda: self.periods or self.answer.done(), 'its periods')
+        assert self.periods, self.answer.result().message
 
     def finish(self):
         """Wait for the end, which no doubt may have brought about."""
-        self.graph.until(lambda: any('; ' in s.data for s in self.statuses), 'the end')
-        assert self.statuses[-1].data.startswith('finished'), self.statuses[-1].data
+        self.graph.until(self.answer.done, 'the end')
+        assert self.answer.result().success, self.answer.result().message
 
     def wait(self, seconds):
         """Wait until the robot's time has passed by this much."""
