@@ -39,6 +39,7 @@ from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched, STATE
+from ..nodes.excitation import FINISHED
 from ..nodes.isolation import isolate, NAMESPACE
 from ..nodes.running import SIGNALS, without_type_lookup
 from ..nodes.simulated_robot import ACCELERATION
@@ -89,20 +90,23 @@ class Demo(Chain):
         self.call_when_ready('excitation/check')
         self._statuses.clear()
         self._reports.clear()
-        self.call('excitation/play', lambda: 'playing' in self._statuses)
-        ended = ('finished', 'stopped')
+        bag = self.out / name
+
+        def over():
+            return self._statuses and f'; {bag}: ' in self._statuses[-1]
+
         with self.timed():
-            self.wait(lambda: any(s.startswith(ended) for s in self._statuses), name, LONGEST)
-        self.wait(lambda: f'; {self.out / name}: ' in self._statuses[-1], f'bag {name}')
-        last = next(s for s in self._statuses if s.startswith(ended))
-        if not last.startswith('finished'):
+            self.call('excitation/play', over, LONGEST)
+        self.wait(over, f'bag {name}')
+        last = self._statuses[-1]
+        if not last.startswith(FINISHED):
             raise RecordingError(f'{name}: {last}')
         say(last)
         plan = read_motion(str(motion))
         largest = np.abs(plan.at(np.linspace(0.0, plan.period, 20_000))[2]).max(0)
         ratios = [report[f'{joint}{ACCELERATION}'] / a for report in self._reports
                   for joint, a in zip(plan.joint_names, largest)]
-        return self.out / name, max(ratios)
+        return bag, max(ratios)
 
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:

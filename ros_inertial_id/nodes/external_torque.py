@@ -23,6 +23,7 @@ from ..procedures.momentum_observer import External, MomentumObserver, observer_
 CONTACT = {(False, False): ('ok', 'free'), (True, False): ('warn', 'contact'),
            (False, True): ('stale', 'unknown')}  # by contact and unknown of a joint
 
+
 @dataclass(frozen=True)
 class ExternalTorqueOptions:
     """Whether and how torques from outside are observed."""
@@ -51,7 +52,7 @@ class ExternalTorque:
             for kind, name in ((JointState, 'external_torque'),
                                (WrenchStamped, 'external_wrench')))
         self._contact = node.create_publisher(DiagnosticArray, '~/contact', latched())
-        self._said: list[tuple[str, str]] = []
+        self._said: list[tuple[str, str]] = []  # of contact
 
     def start(self, model: IdentifiedModel, robot: RobotModel, options: Any) -> None:
         """
@@ -61,7 +62,7 @@ class ExternalTorque:
         Raises ConfigError for efforts on a topic of their own, RobotModelError for a link of the
         wrench that does not exist.
         """
-        self._observer = None
+        self._observer, self._said = None, []
         if options.effort_topic:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')

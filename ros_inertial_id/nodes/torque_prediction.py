@@ -181,12 +181,9 @@ class TorquePrediction(GuardedNode):
         ahead = own.lag - _period(own) if own.lag else 0.0
         return method.source(self._robot, options, ahead, model.preprocessing[0])
 
-    def _topics(self):
-        """Return the topics that are needed; before there is a model, the likeliest."""
-        return self._live.topics if self._live else (self._joint_states,)
-
     def _look_for_publishers(self):
-        self._streams.look(self._topics())
+        """Subscribe to what is needed; before there is a model, to the likeliest."""
+        self._streams.look(self._live.topics if self._live else (self._joint_states,))
 
     def _take(self, channel):
         """Give the method what has come; what came before the model is dropped."""

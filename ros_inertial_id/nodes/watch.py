@@ -9,7 +9,6 @@ for recorder and identification.  Nothing on it moves the robot.
 from dataclasses import dataclass
 from functools import partial
 import math
-import queue
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import qos_profile_sensor_data
@@ -55,7 +54,6 @@ class Watch(GuardedNode):
                        for role, name in NODES.items()}
         self._triggers = {words: self.create_client(Trigger, name)
                           for words, name in SERVICES.items()}
-        self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         for curve, topic in CURVES.items():
             self.create_subscription(JointState, f'torque_prediction/{topic}',
                                      partial(self._sample, curve), qos_profile_sensor_data)
@@ -66,9 +64,8 @@ class Watch(GuardedNode):
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers,
-            self._asked.put)
-        every(self, 0.1, self._serve)
+            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call)
+        every(self, 0.5, self._look_for_services)
         self.get_logger().info(f'look at {self.server.url}')
 
     def _sample(self, curve, message):
@@ -96,18 +93,18 @@ class Watch(GuardedNode):
                     'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
                     'message': status.message, 'values': _values(status)})
 
-    def _serve(self):
-        """Call what buttons asked for; say which services there are."""
+    def _look_for_services(self):
         self.state.set('services', [words for words, client in self._triggers.items()
                                     if client.service_is_ready()])
-        while not self._asked.empty():
-            words = self._asked.get()
-            client = self._triggers[words]
-            if not client.service_is_ready():
-                self.state.set('answer', f'{words}: no node offers {client.srv_name}')
-                continue
+
+    def _call(self, words: str) -> None:
+        """Call the service of a button, from a thread of the server."""
+        client = self._triggers[words]
+        if client.service_is_ready():
             self.state.set('answer', f'{words}: asked')
             client.call_async(Trigger.Request()).add_done_callback(partial(self._done, words))
+        else:
+            self.state.set('answer', f'{words}: no node offers {client.srv_name}')
 
     def _done(self, words: str, future: Future) -> None:
         answer = future.result()

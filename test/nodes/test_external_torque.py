@@ -67,8 +67,9 @@ def test_a_wrench_that_somebody_listens_to_has_its_standard_deviation(
         shared_graph, arm_recording, setting):
     node = shared_graph.node
     external = ExternalTorque(node, ExternalTorqueOptions(external_wrench_link='link1'))
-    wrench, deviation = (shared_graph.listen(WrenchStamped, f'{node.get_name()}/{name}') for name in
-                         ('external_wrench', 'external_wrench_standard_deviation'))
+    wrench, deviation = (
+        shared_graph.listen(WrenchStamped, f'{node.get_name()}/external_wrench{what}')
+        for what in ('', '_standard_deviation'))
     external.start(*setting)
     samples = replace(arm_recording.channels['/joint_states'].rows(slice(0, 50)),
                       topic='joint_states')

@@ -101,7 +101,8 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     assert list(rows) == [*(b['name'] for b in model.base), 'gravity_base']
     for status, entry in zip(tables[-1].status, model.base):
         numbers = [float(rows[status.name][key]) for key in ('value', 'standard_error', 'used')]
-        assert (status.level == status.OK) == entry['determined'] and status.message == entry['unit']
+        assert (status.level == status.OK) == entry['determined']
+        assert status.message == entry['unit']
         assert np.isfinite(numbers[2]) and (numbers[:2] == [
             entry['value'], entry['standard_error']] or not entry['determined'])
     owners = {p.name: p.owner for p in model.parameters}
