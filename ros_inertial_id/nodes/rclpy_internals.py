@@ -49,13 +49,15 @@ def taken(reader: Subscription) -> list[Received]:
 
     After a callback that took long the executor serves timers and messages in an order of its own.
     """
-    handle = getattr(reader, 'handle', None)
     out: list[Received] = []
-    if not hasattr(handle, 'take_message'):
+    try:
+        queue = reader.handle
+        take = queue.take_message
+    except AttributeError:
         return out
-    with handle:
+    with queue:
         while len(out) < reader.qos_profile.depth:  # publishers go on
-            received = handle.take_message(reader.msg_type, True)
+            received = take(reader.msg_type, True)
             if received is None:
                 break
             out.append(received)
