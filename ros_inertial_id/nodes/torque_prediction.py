@@ -89,8 +89,12 @@ class TorquePrediction(GuardedNode):
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
-            self._accept(IdentifiedModel.from_yaml(
-                read_text(self._options.model_file), self._options.model_file))
+            self._model = IdentifiedModel.from_yaml(
+                read_text(self._options.model_file), self._options.model_file)
+            if self._options.mounting == 'imu':  # is waited for
+                self._anew()
+            else:
+                self._accept(self._model)
         else:
             self.create_subscription(String, MODEL, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {MODEL}')
