@@ -25,10 +25,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.subscription import Subscription
 
 try:
-    from rclpy.experimental.events_executor import EventsExecutor as Executor
+    from rclpy.experimental.events_executor import EventsExecutor
 except ImportError:
-    Executor = SingleThreadedExecutor
+    EventsExecutor = SingleThreadedExecutor
 
+Executor = EventsExecutor
 Received = tuple[bytes, Any]  # a message, and what the middleware says of it
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
