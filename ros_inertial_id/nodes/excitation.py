@@ -294,7 +294,8 @@ class Excitation(GuardedNode):
             self._recorder.stop()
             raise
         status = '; '.join(filter(None, (*ended, self._recorder.stop())))
-        self._say(status)
+        if status != self._status:
+            self._say(status)
         if not status.startswith(FINISHED):
             raise MotionError(status)
         return status
