@@ -312,7 +312,8 @@ class CourseSender:
         for _ in range(TRIES):
             clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
-            message = self._message(clock, now)
+            # A past from now on: a controller goes to a first point ahead from where it is.
+            message = self._message(clock, now, PAST + int(np.ceil(takes / STEP)))
             late = self.now - now
             if late < LATEST:
                 self._clock = clock
@@ -321,7 +322,7 @@ class CourseSender:
             takes = min(SPARE * (takes + late), AHEAD)
         return False
 
-    def _message(self, clock, now, past=PAST):
+    def _message(self, clock, now, past):
         piece = self._course.piece(clock, now, past)
         return self._link.message(trajectory_message(self._names, self._began, piece),
                                   self._tracking)
