@@ -41,7 +41,7 @@ def hear(seconds):
     from sensor_msgs.msg import JointState
 
     from ros_inertial_id.measurement.bags.messages import decode, JOINT_STATE
-    from ros_inertial_id.nodes.running import Executor
+    from ros_inertial_id.nodes.rclpy_internals import Executor
     rclpy.init()
     node, heard = rclpy.create_node('listener'), []
     node.create_subscription(JointState, 'torque_prediction/predicted',

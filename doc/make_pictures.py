@@ -4,7 +4,7 @@ Make the pictures of README and documentation: report and live page of a simulat
     python doc/make_pictures.py
 
 Needs mujoco and chromium; nothing is fetched.  The live page is the one that the node ``watch``
-serves, with the events of one moment in it; its curves are the identified model on a motion that
+serves, with what is shown at one moment in it; its curves are the identified model on a motion that
 it has not seen.  Two minutes.
 """
 
@@ -28,7 +28,6 @@ from ros_inertial_id.report import watch_page  # noqa: E402
 PICTURES = Path(__file__).resolve().parent / 'pictures'
 BROWSER = shutil.which('chromium') or shutil.which('google-chrome')
 BUTTONS = ('record', 'stop recording', 'identify', 'estimate anew')
-STUB = ('{set onopen(f) { f(); }, set onerror(f) {}, set onmessage(f) { f({data: %s}); }}')
 OVERVIEW = '''<style>body{margin:0;background:#e4e7eb;display:flex;gap:24px;padding:24px}
 img{width:630px;height:760px;object-fit:cover;object-position:top;border-radius:8px}</style>
 <img src="report.png"><img src="live.png">'''
@@ -65,8 +64,9 @@ def live(model, recording):
     state.set('services', ['stop recording', 'identify', 'estimate anew'])
     state.set('online', [[b['name'], b['value'], b['standard_error']]
                          for b in model.identified.base])
-    data = json.dumps(state.since(0, 0.0)[1])
-    return watch_page(BUTTONS).replace("new EventSource('/events')", STUB % json.dumps(data))
+    data = json.dumps(state.since(0)[1])
+    return watch_page(BUTTONS).replace(
+        '\nlook();', f"\n$('link').textContent = 'connected';\nshow({data});")
 
 
 def main():

@@ -1,19 +1,21 @@
 // Torque from ~/base_parameters of the identification node and its band from ~/prediction_band,
-// header only, C++17, no allocation after construction.
+// both diagnostic_msgs/msg/DiagnosticArray.  Header only, C++17, no allocation after construction.
 //
-// Layout and formulas: doc/contract.md.  With pinocchio:
+// Keys and formulas: doc/contract.md.  With pinocchio:
 //
-//   inertial_id::IdentifiedTorque terms(labels, message.data, body_index, joint_index);
+//   inertial_id::IdentifiedTorque terms(message, joint_of_link, joint_index);
+//   model.gravity.linear() << terms.gravity()[0], terms.gravity()[1], terms.gravity()[2];
 //   const auto & Y = pinocchio::computeJointTorqueRegressor(model, data, q, v, a);
 //   tau = Y * Eigen::Map<const Eigen::VectorXd>(terms.pi().data(), terms.pi().size());
 //   const auto & n = pinocchio::rnea(model, data, q, v, a);  // by the bodies of the description
 //   for (int j = 0; j < model.nv; ++j) tau[j] += terms.joint_term(j, q[j], v[j], a[j], n[j]);
 //
-// labels: message.layout.dim[k].label, k = 0..4.  body_index: link name -> number of its joint in
-// the model, from 0 (model.frames[model.getFrameId(link)].parentJoint - 1), negative where it is
-// none; joint_index: joint name -> index of its velocity.  Set model.gravity to gravity().
+// joint_of_link: link name -> number of the joint that carries it, from 0
+// (model.frames[model.getFrameId(link, pinocchio::BODY)].parentJoint - 1); joint_index: joint name
+// -> index of its velocity (model.joints[model.getJointId(joint)].idx_v()).  Both: negative where
+// there is none.
 //
-//   inertial_id::PredictionBand band(band_labels, band_message.data, joint_index);
+//   inertial_id::PredictionBand band(band_message, joint_index);
 //   band.at(q.data(), v.data(), a.data(), half.data(), outside.data());
 //
 // tau -+ half [N m] holds 95 % of motion like the training; outside 0: within its range.
@@ -23,125 +25,126 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <sstream>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace inertial_id
 {
 
-enum class Law
-{
-  viscous, presliding, coulomb, coulomb_atan, asymmetric, stiction, stribeck_atan, stribeck, power,
-  offset, armature, spring, spring2, spring3, sine1, cosine1, sine2, cosine2, sine3, cosine3,
-  coulomb_load
-};
+using Index = std::function<int (const std::string &)>;
+using Values = std::map<std::string, std::string>;
 
-inline double column(Law law, double q, double v, double a, double c, double n)
+template<class Status>
+Values values_of(const Status & row)
 {
-  constexpr double step = 0.01;  // [rad/s] of the sign function in stiction and Stribeck's laws
-  constexpr double two_by_pi = 0.63661977236758134308;
-  const double sign = (v > 0.0) - (v < 0.0);
-  switch (law) {
-    case Law::viscous: return v;
-    case Law::presliding: return sign;  // developed; c [rad] after a reversal it is less
-    case Law::coulomb: return c > 0.0 ? std::tanh(v / c) : sign;
-    case Law::coulomb_atan: return c > 0.0 ? two_by_pi * std::atan(v / c) : sign;
-    case Law::asymmetric: return std::abs(std::tanh(v / c));
-    case Law::stiction: return two_by_pi * std::atan(v / step);
-    case Law::stribeck_atan:
-      return two_by_pi * two_by_pi * std::atan(c * std::abs(v)) * std::atan(v / step);
-    case Law::stribeck: return std::exp(-(v / c) * (v / c)) * std::tanh(v / step);
-    case Law::power: return sign * std::pow(std::abs(v), c);
-    case Law::offset: return 1.0;
-    case Law::armature: return a;
-    case Law::spring: return q;
-    case Law::spring2: return q * q;
-    case Law::spring3: return q * q * q;
-    case Law::sine1: return std::sin(q);
-    case Law::cosine1: return std::cos(q);
-    case Law::sine2: return std::sin(2.0 * q);
-    case Law::cosine2: return std::cos(2.0 * q);
-    case Law::sine3: return std::sin(3.0 * q);
-    case Law::cosine3: return std::cos(3.0 * q);
-    case Law::coulomb_load: return std::abs(n) * std::tanh(v / c);
-  }
-  return 0.0;
-}
-
-inline std::vector<std::string> split(const std::string & text)
-{
-  std::vector<std::string> out;
-  std::stringstream stream(text);
-  for (std::string word; std::getline(stream, word, ','); ) {
-    out.push_back(word);
+  Values out;
+  for (const auto & pair : row.values) {
+    out[pair.key] = pair.value;
   }
   return out;
 }
 
-inline std::size_t index_of(const std::vector<std::string> & names, const std::string & name)
+template<class Map>
+const auto & at(const Map & map, const std::string & key)
 {
-  for (std::size_t k = 0; k < names.size(); ++k) {
-    if (names[k] == name) {
-      return k;
-    }
+  const auto found = map.find(key);
+  if (found == map.end()) {
+    throw std::runtime_error("identified_torque: unknown or missing: " + key);
   }
-  throw std::runtime_error("base_parameters: no " + name);
+  return found->second;
 }
+
+// Independent of the locale, which std::stod is not.
+inline double number_of(const Values & values, const std::string & key)
+{
+  const std::string & text = at(values, key);
+  double out = 0.0;
+  if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc()) {
+    throw std::runtime_error("identified_torque: " + key + " is no number: " + text);
+  }
+  return out;
+}
+
+inline int place_of(const Index & index, const std::string & name)
+{
+  const int out = index(name);
+  if (out < 0) {
+    throw std::runtime_error("identified_torque: the robot has no " + name);
+  }
+  return out;
+}
+
+struct State
+{
+  double q, v, a, n;  // n: torque of the joint by the description [N m]
+};
+using Law = double (*)(const State &, double c);
+
+inline double sign(double v) {return (v > 0.0) - (v < 0.0);}
+inline double step(double v, double c) {return c > 0.0 ? std::tanh(v / c) : sign(v);}
+inline double arc(double x) {return 0.63661977236758134308 * std::atan(x);}  // 2 / pi
 
 inline Law law_of(const std::string & name)
 {
-  static const std::vector<std::string> names{
-    "viscous", "presliding", "coulomb", "coulomb_atan", "asymmetric", "stiction", "stribeck_atan",
-    "stribeck", "power", "offset", "armature", "spring", "spring2", "spring3", "sine1", "cosine1",
-    "sine2", "cosine2", "sine3", "cosine3", "coulomb_load"};
-  return static_cast<Law>(index_of(names, name));
+  using S = const State &;
+  static constexpr double w = 0.01;  // [rad/s]
+  static const std::map<std::string, Law> laws{
+    {"viscous", [](S s, double) {return s.v;}},
+    {"presliding", [](S s, double) {return sign(s.v);}},  // c [rad] after a reversal it is less
+    {"coulomb", [](S s, double c) {return step(s.v, c);}},
+    {"coulomb_atan", [](S s, double c) {return c > 0.0 ? arc(s.v / c) : sign(s.v);}},
+    {"asymmetric", [](S s, double c) {return std::abs(step(s.v, c));}},
+    {"stiction", [](S s, double) {return arc(s.v / w);}},
+    {"stribeck_atan", [](S s, double c) {return arc(c * std::abs(s.v)) * arc(s.v / w);}},
+    {"stribeck", [](S s, double c) {return std::exp(-std::pow(s.v / c, 2)) * step(s.v, w);}},
+    {"power", [](S s, double c) {return sign(s.v) * std::pow(std::abs(s.v), c);}},
+    {"offset", [](S, double) {return 1.0;}},
+    {"armature", [](S s, double) {return s.a;}},
+    {"spring", [](S s, double) {return s.q;}},
+    {"spring2", [](S s, double) {return s.q * s.q;}},
+    {"spring3", [](S s, double) {return s.q * s.q * s.q;}},
+    {"sine1", [](S s, double) {return std::sin(s.q);}},
+    {"cosine1", [](S s, double) {return std::cos(s.q);}},
+    {"sine2", [](S s, double) {return std::sin(2.0 * s.q);}},
+    {"cosine2", [](S s, double) {return std::cos(2.0 * s.q);}},
+    {"sine3", [](S s, double) {return std::sin(3.0 * s.q);}},
+    {"cosine3", [](S s, double) {return std::cos(3.0 * s.q);}},
+    {"coulomb_load", [](S s, double c) {return std::abs(s.n) * step(s.v, c);}}};
+  return at(laws, name);
 }
 
 class IdentifiedTorque
 {
 public:
-  using Index = std::function<int (const std::string &)>;
-
-  // labels: of the five dimensions; data: row by row; Index: see the head of this file.
+  // message: a DiagnosticArray, or anything with the same fields; indices: see the head.
+  template<class Message>
   IdentifiedTorque(
-    const std::vector<std::string> & labels, const std::vector<double> & data,
-    const Index & body_index, const Index & joint_index)
+    const Message & message, const Index & joint_of_link, const Index & joint_index)
   {
-    if (labels.size() != 5) {
-      throw std::runtime_error("base_parameters: not five dimensions");
-    }
-    const auto names = split(labels[0]), columns = split(labels[1]), owners = split(labels[2]);
-    const auto laws = split(labels[3]), gravity = split(labels[4]);
-    if (data.size() != names.size() * columns.size() || gravity.size() != 3) {
-      throw std::runtime_error("base_parameters: data and labels do not fit");
-    }
-    for (int k = 0; k < 3; ++k) {
-      gravity_[k] = std::stod(gravity[k]);
-    }
-    const auto used = index_of(columns, "used"), owner = index_of(columns, "owner");
-    const auto element = index_of(columns, "element"), law = index_of(columns, "law");
-    const auto nonlinear = index_of(columns, "nonlinear");
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      const double * row = data.data() + k * columns.size();
-      const std::string & name = owners.at(static_cast<std::size_t>(row[owner]));
-      if (row[element] < 0.0) {
-        const Law kind = law_of(laws.at(static_cast<std::size_t>(row[law])));
-        terms_.push_back({joint_index(name), kind, row[used], row[nonlinear]});
-        continue;
+    static const std::map<std::string, std::size_t> elements{
+      {"m", 0}, {"mcx", 1}, {"mcy", 2}, {"mcz", 3}, {"Ixx", 4}, {"Ixy", 5}, {"Iyy", 6}, {"Ixz", 7},
+      {"Iyz", 8}, {"Izz", 9}};
+    for (const auto & row : message.status) {
+      const Values values = values_of(row);
+      const auto x = [&](const char * key) {return number_of(values, key);};
+      if (row.name == "gravity_base") {
+        gravity_ = {x("x"), x("y"), x("z")};
+      } else if (values.count("element")) {
+        const std::size_t first = 10u * place_of(joint_of_link, row.hardware_id);
+        pi_.resize(std::max(pi_.size(), first + 10u), 0.0);
+        pi_[first + at(elements, values.at("element"))] += x("used");
+      } else {
+        terms_.push_back(
+          {place_of(joint_index, row.hardware_id), law_of(at(values, "law")), x("used"),
+            values.count("c") ? x("c") : 0.0});
       }
-      const int body = body_index(name);
-      if (body < 0) {
-        throw std::runtime_error("base_parameters: the model has no body " + name);
-      }
-      if (pi_.size() < 10u * (body + 1)) {
-        pi_.resize(10u * (body + 1), 0.0);
-      }
-      pi_[10u * body + static_cast<std::size_t>(row[element])] += row[used];
     }
   }
 
@@ -158,7 +161,7 @@ public:
     double tau = 0.0;
     for (const auto & term : terms_) {
       if (term.joint == joint) {
-        tau += term.coefficient * column(term.law, q, v, a, term.nonlinear, n);
+        tau += term.used * term.law({q, v, a, n}, term.c);
       }
     }
     return tau;
@@ -169,7 +172,7 @@ private:
   {
     int joint;
     Law law;
-    double coefficient, nonlinear;
+    double used, c;
   };
   std::vector<double> pi_;
   std::vector<Term> terms_;
@@ -180,28 +183,16 @@ private:
 class PredictionBand
 {
 public:
-  using Index = std::function<int (const std::string &)>;
-
-  // labels: of the two dimensions; data: row by row; Index: place of a joint in the states.
-  PredictionBand(
-    const std::vector<std::string> & labels, const std::vector<double> & data,
-    const Index & joint_index)
+  template<class Message>
+  PredictionBand(const Message & message, const Index & joint_index)
   {
-    if (labels.size() != 2) {
-      throw std::runtime_error("prediction_band: not two dimensions");
-    }
-    const auto names = split(labels[0]), columns = split(labels[1]);
-    if (data.size() != names.size() * columns.size()) {
-      throw std::runtime_error("prediction_band: data and labels do not fit");
-    }
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      const double * row = data.data() + k * columns.size();
-      const auto value = [&](const std::string & name) {return row[index_of(columns, name)];};
+    for (const auto & row : message.status) {
+      const Values values = values_of(row);
+      const auto x = [&](const char * key) {return number_of(values, key);};
       joints_.push_back(
-        {joint_index(names[k]), value("constant"), value("per_speed"), value("per_acceleration"),
-          value("near_reversal"), value("slow"), value("turns") > 0.0,
-          {value("q_low"), value("q_high")}, {value("v_low"), value("v_high")},
-          {value("a_low"), value("a_high")}});
+        {place_of(joint_index, row.name), x("constant"), x("per_speed"), x("per_acceleration"),
+          x("near_reversal"), x("slow"), x("turns") > 0.0, {x("q_low"), x("q_high")},
+          {x("v_low"), x("v_high")}, {x("a_low"), x("a_high")}});
     }
   }
 

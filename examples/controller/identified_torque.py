@@ -4,21 +4,22 @@ Torque from the topics of ``identification``: what a controller needs, without Y
     python3 identified_torque.py --ros-args -r __ns:=/arm
 
 Reads latched robot_description, identification/base_parameters and identification/prediction_band
-once each (layout and formulas: doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs
+once each (keys and formulas: doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs
 one call of pinocchio, and ``PredictionBand.half_width(q, v, a)`` says how far it may be wrong: a
 larger difference to the measured torque is not the model's.  identified_torque.hpp beside this
 file is both in C++.
 """
 
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import pinocchio
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.wait_for_message import wait_for_message
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 
 STEP = 0.01  # [rad/s] of the sign function in stiction and Stribeck's laws
-LAWS = {  # column(q, v, a, nonlinear) of a joint, by name
+LAWS = {  # f(q, v, a, c) of a joint, by name
     'viscous': lambda q, v, a, c: v,
     'presliding': lambda q, v, a, c: np.sign(v),  # developed; c [rad] after a reversal it is less
     'coulomb': lambda q, v, a, c: np.tanh(v / c) if c else np.sign(v),
@@ -44,45 +45,57 @@ LAWS = {  # column(q, v, a, nonlinear) of a joint, by name
 }
 
 
+ELEMENTS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')  # as in pinocchio
+
+
+def rows_of(message):
+    """Return [(name, owner, {key: text})] of a diagnostic_msgs/DiagnosticArray."""
+    return [(row.name, row.hardware_id, {pair.key: pair.value for pair in row.values})
+            for row in message.status]
+
+
+def joint_of(model, owner, values):
+    """Return the number in a pinocchio model of the joint that owns a row, or carries its link."""
+    if 'element' in values:
+        return model.frames[model.getFrameId(owner, pinocchio.BODY)].parentJoint
+    return model.getJointId(owner)
+
+
 class IdentifiedTorque:
     """
     Joint torques of the identified robot.
 
     description : text of robot_description
-    table : std_msgs/Float64MultiArray of identification/base_parameters
+    message : diagnostic_msgs/DiagnosticArray of identification/base_parameters
     """
 
-    def __init__(self, description, table):
-        names, columns, owners, laws, gravity = (d.label.split(',') for d in table.layout.dim)
-        rows = np.array(table.data).reshape(len(names), len(columns))
-        used, owner, element, law, nonlinear = (
-            rows[:, columns.index(name)]
-            for name in ('used', 'owner', 'element', 'law', 'nonlinear'))
+    def __init__(self, description, message):
+        rows = rows_of(message)
         model = pinocchio.buildModelFromXML(description)
-        moving = {model.frames[model.getFrameId(link)].parentJoint
-                  for link in owners if model.existBodyName(link)}
+        moving = {joint_of(model, owner, values) for _, owner, values in rows if owner}
         held = [k for k in range(1, model.njoints) if k not in moving]
         self.model = pinocchio.buildReducedModel(model, held, pinocchio.neutral(model))
-        self.model.gravity.linear = np.array(gravity, dtype=float)
         self.data = self.model.createData()
         self.joint_names = list(self.model.names)[1:]
         self._pi = np.zeros(10 * (self.model.njoints - 1))
-        self._terms = []  # (joint, law, coefficient, nonlinear constant)
-        for k, name in enumerate(owners[int(o)] for o in owner):
-            if element[k] >= 0:
-                frame = self.model.frames[self.model.getFrameId(name, pinocchio.BODY)]
-                self._pi[10 * (frame.parentJoint - 1) + int(element[k])] += used[k]
+        self._terms = []  # (joint, law, used, its constant)
+        for name, owner, values in rows:
+            if name == 'gravity_base':
+                self.model.gravity.linear = np.array([float(values[axis]) for axis in 'xyz'])
+                continue
+            joint, used = joint_of(self.model, owner, values) - 1, float(values['used'])
+            if 'element' in values:
+                self._pi[10 * joint + ELEMENTS.index(values['element'])] += used
             else:
-                self._terms.append((self.joint_names.index(name), LAWS[laws[int(law[k])]],
-                                    used[k], nonlinear[k]))
+                self._terms.append((joint, LAWS[values['law']], used, float(values.get('c', 0))))
 
     def torque(self, q, v, a):
         """Return the torques (n,) [N m] at q, v, a (n,), in the order of ``joint_names``."""
         tau = pinocchio.computeJointTorqueRegressor(self.model, self.data, q, v, a) @ self._pi
         n = pinocchio.rnea(self.model, self.data, q, v, a)  # by the bodies of the description
-        for joint, law, coefficient, nonlinear in self._terms:
+        for joint, law, used, c in self._terms:
             load = abs(n[joint]) if law is LAWS['coulomb_load'] else 1.0
-            tau[joint] += coefficient * load * law(q[joint], v[joint], a[joint], nonlinear)
+            tau[joint] += used * load * law(q[joint], v[joint], a[joint], c)
         return tau
 
 
@@ -90,15 +103,14 @@ class PredictionBand:
     """
     How far the identified torque may be from the robot's: 95 % of motion like the training.
 
-    table : std_msgs/Float64MultiArray of identification/prediction_band
+    message : diagnostic_msgs/DiagnosticArray of identification/prediction_band
     joint_names : in whose order states are given
     """
 
-    def __init__(self, table, joint_names):
-        names, columns = (d.label.split(',') for d in table.layout.dim)
-        rows = np.array(table.data).reshape(len(names), len(columns))[
-            [names.index(joint) for joint in joint_names]]
-        self._terms = dict(zip(columns, rows.T))
+    def __init__(self, message, joint_names):
+        terms = {name: values for name, _, values in rows_of(message)}
+        self._terms = {key: np.array([float(terms[joint][key]) for joint in joint_names])
+                       for key in terms[joint_names[0]]}
 
     def half_width(self, q, v, a):
         """Return half the width (n,) [N m] at q, v, a (n,), and how far out of range it is."""
@@ -126,9 +138,9 @@ def main():
     node = rclpy.create_node('identified_torque')
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     texts = wait_for_message(String, node, 'robot_description', qos_profile=latched)
-    tables = wait_for_message(Float64MultiArray, node, 'identification/base_parameters',
+    tables = wait_for_message(DiagnosticArray, node, 'identification/base_parameters',
                               qos_profile=latched)
-    bands = wait_for_message(Float64MultiArray, node, 'identification/prediction_band',
+    bands = wait_for_message(DiagnosticArray, node, 'identification/prediction_band',
                              qos_profile=latched)
     robot = IdentifiedTorque(texts[1].data, tables[1])
     band = PredictionBand(bands[1], robot.joint_names)

@@ -71,14 +71,17 @@ class Chain:
                 f'nodes.{name}', ['--ros-args', *arguments], stdout=log,
                 stderr=subprocess.STDOUT, start_new_session=True)
 
-    def call(self, service: str, enough: Callable[[], object] = lambda: False) -> str:
+    def call(self, service: str, enough: Callable[[], object] = lambda: False,
+             patience: float = PATIENCE) -> str:
         """
         Return the message of a Trigger service; a lost reply is asked for once more.
 
         service : its name; enough : () -> whether its effect was seen, which is an answer, too
+        patience : [s] for an answer
         RecordingError where there is none, or it is a refusal.
         """
-        return str(getattr(self._ask(Trigger, service, Trigger.Request(), enough), 'message', ''))
+        answer = self._ask(Trigger, service, Trigger.Request(), enough, patience)
+        return str(getattr(answer, 'message', ''))
 
     def call_when_ready(self, service: str) -> str:
         """Return the message of a Trigger ``service`` that may refuse for a while."""
@@ -101,13 +104,13 @@ class Chain:
             if not result.successful:
                 raise RecordingError(f'{node} refused {name}: {result.reason}')
 
-    def _ask(self, kind, service, request, enough=lambda: False):
+    def _ask(self, kind, service, request, enough=lambda: False, patience=PATIENCE):
         client = self.node.create_client(kind, service)
         try:
             for _ in range(2):
                 self.wait(client.service_is_ready, f'service {service}')
                 future = client.call_async(request)
-                deadline = time.monotonic() + PATIENCE
+                deadline = time.monotonic() + patience
                 while not future.done() and time.monotonic() < deadline:
                     self.spin()
                     if enough() and not future.done():

@@ -19,6 +19,7 @@ import signal
 import sys
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
 from rclpy.signals import SignalHandlerOptions
@@ -37,15 +38,18 @@ from ..excitation.motion_files import read_motion
 from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
-from ..nodes.conversions import latched
+from ..nodes.conversions import latched, STATE
+from ..nodes.excitation import FINISHED
 from ..nodes.isolation import isolate, NAMESPACE
 from ..nodes.running import SIGNALS, without_type_lookup
+from ..nodes.simulated_robot import ACCELERATION
 from ..report import summary
 from ..report.design_files import write_design
 from ..share import shared_file
 
 RATE = 500.0  # [Hz]
 LONGEST = 3600.0  # [s] of wall time for a motion of 20 s
+ARM = f"{NAMESPACE.lstrip('/')}/simulated_robot{STATE}"  # in diagnostics
 READERS = 3  # of the joint states: recorder, player, prediction
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
@@ -60,10 +64,16 @@ class Demo(Chain):
     def __init__(self, out: pathlib.Path) -> None:
         super().__init__(out, NAMESPACE)
         self._statuses: list[str] = []
+        self._reports: list[dict[str, float]] = []  # largest accelerations, in diagnostics
         self.node.create_subscription(String, 'excitation/status', self._note, latched())
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._note_arm, 100)
 
     def _note(self, message):
         self._statuses.append(message.data)
+
+    def _note_arm(self, message):
+        self._reports += [{v.key: float(v.value) for v in status.values}
+                          for status in message.status if status.name == ARM]
 
     def play(self, motion: pathlib.Path, name: str) -> tuple[pathlib.Path, float]:
         """
@@ -78,21 +88,25 @@ class Demo(Chain):
                   and all(self.node.count_subscribers(in_bag(topic)) for topic in RECORDED),
                   'all readers')
         self.call_when_ready('excitation/check')
-        self.call('simulated_robot/largest_acceleration')
         self._statuses.clear()
-        self.call('excitation/play', lambda: 'playing' in self._statuses)
-        ended = ('finished', 'stopped')
+        self._reports.clear()
+        bag = self.out / name
+
+        def over():
+            return self._statuses and f'; {bag}: ' in self._statuses[-1]
+
         with self.timed():
-            self.wait(lambda: any(s.startswith(ended) for s in self._statuses), name, LONGEST)
-        self.wait(lambda: f'; {self.out / name}: ' in self._statuses[-1], f'bag {name}')
-        last = next(s for s in self._statuses if s.startswith(ended))
-        if not last.startswith('finished'):
+            self.call('excitation/play', over, LONGEST)
+        self.wait(over, f'bag {name}')
+        last = self._statuses[-1]
+        if not last.startswith(FINISHED):
             raise RecordingError(f'{name}: {last}')
         say(last)
-        reached = json.loads(self.call('simulated_robot/largest_acceleration'))
         plan = read_motion(str(motion))
         largest = np.abs(plan.at(np.linspace(0.0, plan.period, 20_000))[2]).max(0)
-        return self.out / name, max(reached[j] / a for j, a in zip(plan.joint_names, largest))
+        ratios = [report[f'{joint}{ACCELERATION}'] / a for report in self._reports
+                  for joint, a in zip(plan.joint_names, largest)]
+        return bag, max(ratios)
 
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ counted to the last message.
 """
 
 from dataclasses import dataclass
-import json
 from pathlib import Path
 import sys
 import time
@@ -96,20 +95,22 @@ class _RigChain(Chain):
 
     def __init__(self, out, rig):
         super().__init__(out)
-        self._rig, self._counts, self._written = rig, {}, {}
+        self._rig, self._counts, self._written, self._published = rig, {}, {}, {}
         self._time, self._prediction = 0.0, NO_MODEL
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
 
     def _count(self, message):
-        """Note how much the recorder says that it has written, and the time of the rig."""
+        """Note how much rig and recorder say that they published and wrote, and its time."""
         for status in message.status:
+            counts = {v.key.removesuffix(' count'): int(v.value)
+                      for v in status.values if v.key.endswith(' count')}
             if status.name == f'simulated_rig{STATE}':
                 self._time = next(float(v.value) for v in status.values if v.key == 'time_s')
+                self._published = counts if status.message == 'paused' else {}
             if status.name == f'torque_prediction{STATE}':
                 self._prediction = status.message
             if status.name == f'recorder{STATE}':
-                self._written = {v.key.removesuffix(' count'): int(v.value)
-                                 for v in status.values if v.key.endswith(' count')}
+                self._written = counts
 
     def has_model(self):
         """Return whether torque_prediction has taken a model."""
@@ -145,7 +146,8 @@ class _RigChain(Chain):
             end = self._time + seconds  # by its own clock: a loaded computer slows it down
             self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
         self.set('simulated_rig', 'running', False)
-        before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
+        self.wait(lambda: self._published, 'word of what was published')
+        before, self._counts = self._counts, self._published
         published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
         self._drain({**published, **({f'/{PREDICTED}': 1} if predicted else {})})
         self.call('recorder/stop')

@@ -241,32 +241,59 @@ def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives
 
     drives : DriveOptions, on which side of the gears the motion is measured
     """
-    unwrap = Unwrapper(joints)
+    unwrap, own = Unwrapper(joints), OwnMessages(joints)
+    needed = ('position', 'velocity') if live.measured_velocity else ('position',)
 
     def take(channel):
-        channel = joint_side(unwrap(channel), joints, drives)
-        rows, values = carried(channel, joints, ('position', 'velocity'))
-        good = np.isfinite(values['position']).all(1)
-        if live.measured_velocity:
-            good &= np.isfinite(values['velocity']).all(1)
-        stamps = channel.stamp_ns[rows]
-        live.move(live.seconds(stamps[good]), *(x[good] for x in values.values()))
-        if not good.all():
-            raise RecordingError('no position or velocity at stamp '
-                                 f'{stamps[~good][0] * 1e-9:.6f} s')
+        rows, values = own(joint_side(unwrap(channel), joints, drives))
+        live.move(live.seconds(channel.stamp_ns[rows]), values['position'], values['velocity'])
+        own.refuse_without(needed, topic)
 
     live.listen(topic, take)
 
 
 def listen_to_efforts(live: LiveMotion, topic: str, joints: Sequence[str]) -> None:
     """Let ``live`` take the efforts of ``joints`` from the joint states on a ``topic``."""
+    own = OwnMessages(joints)
+
     def take(channel):
-        rows, values = carried(channel, joints, ('effort',))
-        live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
-        if not np.isfinite(values['effort']).all():
-            raise RecordingError(f"{channel.topic.lstrip('/')} carry no effort: no residual")
+        rows, values = own(channel)
+        if 'effort' in own.fields:
+            live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
+        own.refuse_without(('effort',), topic)
 
     live.listen(topic, take)
+
+
+class OwnMessages:
+    """
+    The messages of the driver of ``joints`` on its topic, by what they carry of every joint.
+
+    Others may repeat its positions there, without velocity and effort and at stamps of their own:
+    what carries less than the driver does is not its word, nor is what has a value that is no
+    number.
+
+    fields : that some message carried so far
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints, self.fields, self._any = joints, set[str](), False
+
+    def __call__(self, channel: Channel) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return (rows (M,), {name: (M, n)}) of the driver's messages in a JointState Channel."""
+        rows, values = carried(channel, self._joints, ('position', 'velocity', 'effort'))
+        whole = {name: np.isfinite(x).all(1) for name, x in values.items()}
+        self._any |= len(rows) > 0
+        self.fields |= {name for name, x in whole.items() if x.any()}
+        good = np.all([whole[name] for name in sorted(self.fields)] or [rows < 0], axis=0)
+        return rows[good], {name: x[good] for name, x in values.items()}
+
+    def refuse_without(self, needed: Sequence[str], topic: str) -> None:
+        """Raise RecordingError where messages came, and none carried what is ``needed``."""
+        missing = [name for name in needed if name not in self.fields]
+        if self._any and missing:
+            raise RecordingError(f"{topic.lstrip('/')} carry no {' or '.join(missing)} of all "
+                                 'joints')
 
 
 def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]

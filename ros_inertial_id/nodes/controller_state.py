@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from .conversions import ask, message_class, seconds, subscribe
-from .subscriptions import taken
+from .rclpy_internals import taken
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.playback import deviation, LEAD

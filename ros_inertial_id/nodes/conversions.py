@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import importlib
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.client import Client
@@ -23,14 +23,13 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import InvalidQosOverridesError, QoSOverridingOptions
 from rclpy.subscription import Subscription
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ..errors import ConfigError
 from ..measurement.bags.messages import encode, JOINT_STATE
 from ..measurement.recording import Channel
 
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
-          'error': DiagnosticStatus.ERROR}
+          'error': DiagnosticStatus.ERROR, 'stale': DiagnosticStatus.STALE}
 STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
 DELIVERY = Duration(seconds=2.0)  # a killed listener is one for 20 s
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
@@ -84,24 +83,28 @@ def every(node: Node, period: float, callback: Callable[[], object]) -> None:
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def table(names: Sequence[str], columns: Mapping[str, Sequence[float | None]]
-          ) -> Float64MultiArray:
+def row(name: str, values: Mapping[str, object], level: str = 'ok', words: str = '',
+        owner: str = '') -> DiagnosticStatus:
     """
-    Return numbers by name as a Float64MultiArray that needs no parser.
+    Return one row of a table by names, also of diagnostics: ``owner`` is its hardware_id.
 
-    names : of the rows, listed with commas in dim[0].label
-    columns : {label: one number per row, None as NaN}, listed with commas in dim[1].label
-
-    The data are row by row.
+    values : numbers become the shortest text that reads back as the same number, None nan
     """
-    message = Float64MultiArray()
-    rows = list(zip(*columns.values()))
-    message.layout.dim = [
-        MultiArrayDimension(label=','.join(names), size=len(rows),
-                            stride=len(rows) * len(columns)),
-        MultiArrayDimension(label=','.join(columns), size=len(columns), stride=len(columns))]
-    message.data = [float('nan') if x is None else float(x) for row in rows for x in row]
+    return DiagnosticStatus(level=LEVELS[level], name=name, message=words, hardware_id=owner,
+                            values=[KeyValue(key=key, value='nan' if x is None else str(x))
+                                    for key, x in values.items()])
+
+
+def table(node: Node, rows: Sequence[DiagnosticStatus]) -> DiagnosticArray:
+    """Return a table of ``rows``, stamped with the time of ``node``."""
+    message = DiagnosticArray(status=rows)
+    message.header.stamp = node.get_clock().now().to_msg()
     return message
+
+
+def first_said(*states: tuple[str, str]) -> tuple[str, str]:
+    """Return the first of ``states``, (level, words), that has words; ('ok', '') for none."""
+    return next((state for state in states if state[1]), ('ok', ''))
 
 
 def publish_joint_states(publisher: Publisher, stamp_ns: np.ndarray, names: Sequence[str],

@@ -19,10 +19,10 @@ import yaml
 from .controller_link import controller_link, CourseSender, PIECE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
-from .joint_watch import DriverWatch, JOINT_STATES, JointWatch
+from .joint_watch import DriverWatch, JointWatch
 from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
-from .parameters import declare_options, read_options
+from .parameters import declare_options, driver_of, read_options
 from .recorder_dialogue import RecorderDialogue
 from .running import GuardedNode, run
 from ..errors import InertialIdError, MotionError
@@ -55,15 +55,18 @@ class Excitation(GuardedNode):
         self._status = 'idle'
         scaling, recorder = ('' if name == 'none' else name
                              for name in (own.speed_scaling_topic, own.recorder))
+        names = driver_of(self, own.config)
+        controller = own.controller or names.controller
         driver = DriverWatch(self, scaling, self._let_end)
-        self._joints = JointWatch(self, driver, self._doubt, self._let_end, self._compare)
-        self._held = HeldPosition(self, own.controller, driver.scaled)
-        self._controller = controller_link(self, own.controller, self._let_end)
+        self._joints = JointWatch(self, driver, self._doubt, self._let_end, self._compare,
+                                  names.joint_states)
+        self._held = HeldPosition(self, controller, driver.scaled)
+        self._controller = controller_link(self, controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         self._work = LongWork(self)
-        self._controllers = Controllers(self._work.beside, self.resolve_topic_name(own.controller))
+        self._controllers = Controllers(self._work.beside, self.resolve_topic_name(controller))
         self._recorder = RecorderDialogue(
             self._work.beside, recorder and self.resolve_service_name(recorder))
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -78,8 +81,8 @@ class Excitation(GuardedNode):
         self._complete = True
         self._say('idle')
         self.get_logger().info(
-            f'would move {self.resolve_topic_name(own.controller)} at speed {own.speed:g} and '
-            f'watch {self.resolve_topic_name(JOINT_STATES)}; off until asked: call '
+            f'would move {self.resolve_topic_name(controller)} at speed {own.speed:g} and '
+            f'watch {self.resolve_topic_name(names.joint_states)}; off until asked: call '
             '~/check, then ~/play')
 
     # In the node's thread

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
 
-from .conversions import advertise, DEPTH, latched, publish_joint_states, table
+from .conversions import advertise, DEPTH, latched, publish_joint_states, row, table
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
@@ -17,8 +17,11 @@ from ..measurement.joints.drives import effort_map, joint_side
 from ..measurement.live import carried
 from ..measurement.recording import Channel
 from ..options import option
-from ..procedures.external_wrench import COMPONENTS, WrenchObserver
+from ..procedures.external_wrench import WrenchObserver
 from ..procedures.momentum_observer import External, MomentumObserver, observer_of
+
+CONTACT = {(False, False): ('ok', 'free'), (True, False): ('warn', 'contact'),
+           (False, True): ('stale', 'unknown')}  # by contact and unknown of a joint
 
 
 @dataclass(frozen=True)
@@ -40,28 +43,26 @@ class ExternalTorque:
     """Publishers of a ``node``, and the observer behind them; ``options``: how it observes."""
 
     def __init__(self, node: Node, options: ExternalTorqueOptions):
-        self._options = options
+        self._node, self._options = node, options
         self._observer: MomentumObserver | None = None
-        self._robot: RobotModel | None = None
-        self._torque = advertise(node, JointState, '~/external_torque', DEPTH)
-        self._deviation = advertise(
-            node, JointState, '~/external_torque_standard_deviation', DEPTH)
-        self._wrench = advertise(node, WrenchStamped, '~/external_wrench', DEPTH)
-        self._covariance = advertise(node, Float64MultiArray, '~/external_wrench_covariance',
-                                     DEPTH)
-        self._wrenches: WrenchObserver | None = None
-        self._contact = node.create_publisher(String, '~/contact', latched())
-        self._touched: tuple[str, ...] | None = None
+        # Of what is observed, and of its standard deviation.
+        self._torque, self._wrench = (
+            [advertise(node, kind, f'~/{name}{what}', DEPTH)
+             for what in ('', '_standard_deviation')]
+            for kind, name in ((JointState, 'external_torque'),
+                               (WrenchStamped, 'external_wrench')))
+        self._contact = node.create_publisher(DiagnosticArray, '~/contact', latched())
+        self._said: list[tuple[str, str]] = []  # of contact
 
     def start(self, model: IdentifiedModel, robot: RobotModel, options: Any) -> None:
         """
         Observe with a ``model`` from now on.
 
-        robot : RobotModel, mounted as it is; options : SerialArmOptions of the prediction
+        robot : mounted as it is; options : SerialArmOptions of the prediction
         Raises ConfigError for efforts on a topic of their own, RobotModelError for a link of the
         wrench that does not exist.
         """
-        self._observer = None
+        self._observer, self._said = None, []
         if options.effort_topic:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
@@ -73,7 +74,7 @@ class ExternalTorque:
 
     def add(self, channel: Channel) -> None:
         """Publish what the joint states of a ``channel`` show."""
-        if self._observer is None or self._robot is None or channel.topic != self._topic:
+        if self._observer is None or channel.topic != self._topic:
             return
         names = self._robot.joint_names
         rows, values = carried(joint_side(channel, names, self._drives), names,
@@ -85,31 +86,27 @@ class ExternalTorque:
             return
         found = self._observer.add(stamps * 1e-9, q[good], v[good],
                                    tau[good] @ self._to_joints.T)
-        for publisher, torques in ((self._torque, found.torque),
-                                   (self._deviation, found.standard_deviation)):
+        for publisher, torques in zip(self._torque, (found.torque, found.standard_deviation)):
             publish_joint_states(publisher, stamps, names, effort=torques)
         self._publish_wrenches(stamps, q[good], found)
-        self._say(tuple(name if hit else f'{name} unknown' for name, hit, unsure in zip(
-            names, found.contact[-1], found.unknown[-1]) if hit or unsure))
+        states = [CONTACT[hit, unsure] for hit, unsure in zip(
+            found.contact[-1].tolist(), found.unknown[-1].tolist())]
+        if states != self._said:
+            self._said = states
+            self._contact.publish(table(self._node, [
+                row(name, {}, *state) for name, state in zip(names, states)]))
 
     def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, found: External) -> None:
-        """Publish the wrench of every sample and its covariance, while somebody listens."""
-        publishers = self._wrench, self._covariance
-        if self._wrenches is None or not any(p.get_subscription_count() for p in publishers):
+        """Publish the wrench of every sample and its standard deviation to who listens."""
+        if not any(publisher.get_subscription_count() for publisher in self._wrench):
             return
-        for stamp, wrench, covariance in zip(stamps.tolist(),
-                                             *self._wrenches.wrenches(q, found)):
-            message = WrenchStamped()
-            message.header.frame_id = self._wrenches.link
+        wrenches, covariances = self._wrenches.wrenches(q, found)
+        deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        message = WrenchStamped()
+        message.header.frame_id = self._wrenches.link
+        force, torque = message.wrench.force, message.wrench.torque
+        for k, stamp in enumerate(stamps.tolist()):
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
-            for part, values in ((message.wrench.force, wrench[:3]),
-                                 (message.wrench.torque, wrench[3:])):
-                part.x, part.y, part.z = values.tolist()
-            self._wrench.publish(message)
-            self._covariance.publish(table(COMPONENTS, dict(zip(COMPONENTS, covariance.T))))
-
-    def _say(self, touched):
-        """Publish the joints in contact, and those where it is unknown, when they change."""
-        if touched != self._touched:
-            self._touched = touched
-            self._contact.publish(String(data=', '.join(touched)))
+            for publisher, values in zip(self._wrench, (wrenches[k], deviations[k])):
+                force.x, force.y, force.z, torque.x, torque.y, torque.z = values.tolist()
+                publisher.publish(message)

@@ -14,14 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 
-from .conversions import latched, subscribe
+from .conversions import latched, subscribe, table
 from .long_work import CANCELLED, LongWork
-from .model_topics import band_table, base_table, identified_urdf, inertia_message
+from .model_topics import band_rows, base_rows, identified_urdf, inertia_message
 from .online import Online, topics_of
-from .parameters import check_mounting, declare_options, read_options
+from .parameters import (check_mounting, ConfiguredOptions, declare_options, driver_of,
+                         read_options)
 from .running import GuardedNode, run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
@@ -41,11 +43,10 @@ from ..report.knowledge import fits
 
 
 @dataclass(frozen=True)
-class NodeOptions:
+class NodeOptions(ConfiguredOptions):
     """Where the data are and where the results go."""
 
     method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
-    config: str = option('', 'YAML with a block named as the method; its values are defaults')
     recording: str = option('', 'bag to learn from, or a folder or pattern of several; empty: the '
                             'one the recorder finished last')
     validation: str = option('', 'bag, folder or pattern to validate with; empty: none')
@@ -53,7 +54,7 @@ class NodeOptions:
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
     topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
-                                     'options name, else joint_states')
+                                     'options name, else the joint states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
 
@@ -74,8 +75,8 @@ class Identification(GuardedNode):
         self._last, self._identified = '', None
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
-        self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
-        self._band = self.create_publisher(Float64MultiArray, '~/prediction_band', latched())
+        self._table = self.create_publisher(DiagnosticArray, '~/base_parameters', latched())
+        self._band = self.create_publisher(DiagnosticArray, '~/prediction_band', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(InertiaStamped, '~/payload', latched())
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
@@ -83,9 +84,10 @@ class Identification(GuardedNode):
         self._work.offer('identify', self._identify)
         self._work.offer('payload', self._weigh)
         self.offer('~/cancel', self._work.cancel)
+        joint_states = driver_of(self, own.config).joint_states
         if own.online:
             self._online = Online(
-                self, own.topics or topics_of(options), self._description,
+                self, own.topics or topics_of(options) or (joint_states,), self._description,
                 lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
@@ -166,8 +168,9 @@ class Identification(GuardedNode):
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(base_table(model))
-        self._band.publish(band_table(model))
+        self._table.publish(table(self, base_rows(
+            model.base, model.parameters, model.values, model.mounting['gravity_base'][0])))
+        self._band.publish(table(self, band_rows(model)))
         urdf = identified_urdf(model)
         if urdf:
             self._urdf.publish(String(data=urdf))

@@ -3,12 +3,14 @@ Isolation of a demonstration: a ROS domain and a namespace in which nobody else 
 
 A simulated arm has the topics and joint names of a real one, and a real controller that hears its
 motion moves.  So a demonstration never works where the environment says, but in a domain of its
-own on this computer, in which it has listened before.
+own on this computer, whose ports nobody has and in which it has listened before.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 import os
 import random
+import socket
 import time
 
 import rclpy
@@ -19,7 +21,8 @@ from ..errors import ConfigError
 
 NAMESPACE = '/inertial_id_demo'
 DOMAINS = range(1, 102)  # above, the ports of DDS are those that Linux gives to other programs
-TRIED = 5        # domains, at random
+PORTS, FIRST = 250, 7400  # UDP ports of a domain, from the first one of domain 0 on (RTPS 9.6.1)
+TRIED = 5        # domains without such ports, at random
 LISTENS = 2.0    # [s] in each: nodes of one computer find one another in less
 REMOTE = ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_LOCALHOST_ONLY')
 
@@ -35,15 +38,32 @@ def isolate() -> str:
         os.environ.pop(name, None)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     taken = []
-    for domain in random.sample(DOMAINS, TRIED):
+    free = (d for d in random.sample(DOMAINS, len(DOMAINS)) if _ports_are_free(d))
+    for domain in islice(free, TRIED):
         others = sorted(set(_others(domain)))
         if not others:
             os.environ['ROS_DOMAIN_ID'] = str(domain)
             return f'ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'
         taken.append(f'{", ".join(others[:3])} in domain {domain}')
     raise ConfigError('no ROS domain is free for the demonstration',
-                      expected='one of those tried without any node', found='; '.join(taken),
+                      expected=f'one of {DOMAINS[0]} to {DOMAINS[-1]} without any node',
+                      found='; '.join(taken) or 'that UDP ports of each are in use',
                       do='end nodes on this computer that are not needed, and try again')
+
+
+def _ports_are_free(domain: int) -> bool:
+    """
+    Return whether no program of this computer has a port of a ``domain``.
+
+    Every node has some: also one that is not heard, as nodes beyond the 32nd of a process are not.
+    """
+    for port in range(FIRST + PORTS * domain, FIRST + PORTS * (domain + 1)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            try:
+                own.bind(('', port))
+            except OSError:
+                return False
+    return True
 
 
 def _others(domain: int) -> Iterator[str]:

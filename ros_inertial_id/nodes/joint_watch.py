@@ -10,13 +10,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64
 
 from .conversions import every, simulated_time, subscribe
+from .parameters import JOINT_STATES
 from .streams import Streams
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError, RecordingError
 from ..measurement.live import carried
 from ..measurement.recording import Channel
 
-JOINT_STATES = 'joint_states'  # topic
 BEGINNING = 10 ** 9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
 STANDS = 10.0  # [s] of wall time in which simulated time may stand still
@@ -37,6 +37,7 @@ class JointWatch:
     doubt : called with words when joint states cannot be read
     went_back : called with words when the driver's clock was set back
     seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
+    topic : of the joint states
     position : (n,) the newest, None before any came
 
     Silence is of the robot's time.  What this process did not look at is no silence: it reads
@@ -45,11 +46,13 @@ class JointWatch:
 
     def __init__(self, node: Node, driver: 'DriverWatch', doubt: Callable[[str], None],
                  went_back: Callable[[str], None],
-                 seen: Callable[[np.ndarray, dict[str, np.ndarray]], None]):
+                 seen: Callable[[np.ndarray, dict[str, np.ndarray]], None],
+                 topic: str = JOINT_STATES):
         self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
+        self._topic = topic
         self.streams = Streams(node, self._complain, went_back, ReliabilityPolicy.BEST_EFFORT)
         self.simulated = simulated_time(node)
-        every(node, 0.2, lambda: self.streams.look((JOINT_STATES,)))
+        every(node, 0.2, lambda: self.streams.look((topic,)))
         self._robot: RobotModel | None = None
         # Each by wall time [s] and by the robot's [s].
         self._received = self._looked = self._resumed = np.zeros(2)
@@ -109,7 +112,7 @@ class JointWatch:
             time.sleep(LOOK)
         if self.position is None:
             raise MotionError(self._complaint or 'no joint states',
-                              expected=self._node.resolve_topic_name(JOINT_STATES),
+                              expected=self._node.resolve_topic_name(self._topic),
                               do='start the robot driver')
         if self.silence > stale:
             raise MotionError(self._complaint or 'the joint states are late',

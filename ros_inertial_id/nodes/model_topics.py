@@ -1,19 +1,19 @@
 """
-An identified model as messages: a table that a controller reads without a parser, and a URDF.
+An identified model as messages: tables of names and values that a controller reads, and a URDF.
 
-Layout and formulas are a contract with controllers and stand in doc/contract.md.
+Tables and formulas are a contract with controllers and stand in doc/contract.md.
 """
 
-import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 import numpy as np
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from numpy.typing import ArrayLike
 
-from .conversions import table
-from ..dynamics.friction import LAWS
-from ..dynamics.inertial_parameters import SYMBOLS
+from .conversions import row
+from ..dynamics.inertial_parameters import Parameter, SYMBOLS
 from ..errors import InertialIdError
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.validation import TERMS
@@ -22,42 +22,45 @@ from ..identification.settings import robot_of_model
 from ..procedures.payload import Payload
 
 
-def base_table(model: IdentifiedModel) -> Float64MultiArray:
-    """Return the table of the base parameters of a ``model``, laid out as doc/contract.md says."""
-    values = {p.name: float(x) for p, x in zip(model.parameters, model.values)}
-    parameters = {p.name: p for p in model.parameters}
-    owners = list(dict.fromkeys(p.owner for p in model.parameters))
-    laws = list(LAWS)
-    # The first of a grouping is the one that stands for it.
-    rows = [(entry, parameters[next(iter(entry['grouping']))]) for entry in model.base]
-    message = table(
-        [entry['name'] for entry in model.base],
-        {'value': [e['value'] for e, _ in rows],
-         'standard_error': [e['standard_error'] for e, _ in rows],
-         'used': [sum(c * values[name] for name, c in e['grouping'].items()) for e, _ in rows],
-         'owner': [owners.index(p.owner) for _, p in rows],
-         'element': [_element(p) for _, p in rows],
-         'law': [laws.index(p.law) if p.law in laws else -1 for _, p in rows],
-         'nonlinear': [p.nonlinear for _, p in rows]})
-    gravity = [f'{x:.17g}' for x in model.mounting['gravity_base'][0]]
-    message.layout.dim += [MultiArrayDimension(label=','.join(labels), size=1, stride=1)
-                           for labels in (owners, laws, gravity)]
-    return message
+def base_rows(base: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter],
+              values: np.ndarray, gravity: ArrayLike) -> list[DiagnosticStatus]:
+    """
+    Return the table of base parameters as doc/contract.md has it.
+
+    base : entries as in IdentifiedModel.base; parameters, values : (p,) standard ones behind them
+    gravity : (3,) in the base frame [m/s^2]
+    """
+    standard = {p.name: (p, float(x)) for p, x in zip(parameters, values)}
+    rows = []
+    for entry in base:
+        parts = [(c, *standard[name]) for name, c in entry['grouping'].items()]
+        numbers = {'value': entry['value'], 'standard_error': entry['standard_error'],
+                   'used': sum(c * x for c, _, x in parts)}
+        _, parameter, _ = parts[0]  # the first of a grouping stands for it
+        symbol = parameter.name.rstrip('0123456789')
+        if parameter.law:
+            numbers['law'] = parameter.law
+            if parameter.nonlinear is not None:
+                numbers['c'] = parameter.nonlinear
+        elif symbol in SYMBOLS:
+            numbers['element'] = symbol
+        rows.append(row(entry['name'], numbers, 'ok' if entry['determined'] else 'warn',
+                        entry['unit'], parameter.owner))
+    return rows + [row('gravity_base', dict(zip('xyz', np.asarray(gravity))), words='m/s^2')]
 
 
-def band_table(model: IdentifiedModel) -> Float64MultiArray:
-    """Return the band of a model's predictions as a table, laid out as doc/contract.md says."""
+def band_rows(model: IdentifiedModel) -> list[DiagnosticStatus]:
+    """Return the band of a model's predictions as a table, as doc/contract.md has it."""
     band = model.statistics.get('prediction_band') or {}
-    joints = band.get('joints', {})
-    unbounded = (-np.inf, np.inf)
-    columns = {term: [joints[name][term] for name in joints] for term in (*TERMS, 'slow')}
-    columns['turns'] = [float(name in band.get('angles', ())) for name in joints]
-    for quantity in 'qva':
-        for place, end in enumerate(('low', 'high')):
-            columns[f'{quantity}_{end}'] = [
-                model.validity_range.get(name, {}).get(quantity, unbounded)[place]
-                for name in joints]
-    return table(list(joints), columns)
+    rows = []
+    for joint, terms in band.get('joints', {}).items():
+        numbers = {term: terms[term] for term in (*TERMS, 'slow')}
+        numbers['turns'] = float(joint in band.get('angles', ()))
+        for quantity in 'qva':
+            numbers[f'{quantity}_low'], numbers[f'{quantity}_high'] = model.validity_range.get(
+                joint, {}).get(quantity, (-np.inf, np.inf))
+        rows.append(row(joint, numbers))
+    return rows
 
 
 def inertia_message(load: Payload) -> InertiaStamped:
@@ -80,8 +83,3 @@ def identified_urdf(model: IdentifiedModel) -> str:
         return description_of(model, robot_of_model(model))[0]
     except InertialIdError:  # not physically consistent, or no tree
         return ''
-
-
-def _element(parameter: Any) -> int:
-    symbol = re.sub(r'\d+$', '', parameter.name)
-    return SYMBOLS.index(symbol) if not parameter.law and symbol in SYMBOLS else -1

@@ -8,7 +8,8 @@ import numpy as np
 from rclpy.node import Node
 
 from .long_work import LongWork
-from .parameters import configured_mounting, declare_options, read_options
+from .parameters import (configured_mounting, ConfiguredOptions, declare_options,
+                         read_options)
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..excitation.collision import CollisionShapes, wanted_shapes
@@ -24,13 +25,13 @@ DESIGNS = 'designs'  # folder of the motions that ~/design makes
 
 
 @dataclass(frozen=True)
-class PlaybackOptions:
+class PlaybackOptions(ConfiguredOptions):
     """What is played, how fast, and what stops it."""
 
     motion_file: str = option('', 'YAML of a designed motion (inertial-id design)')
-    controller: str = option('joint_trajectory_controller/joint_trajectory',
-                             'JointTrajectory topic of the controller, or its action: a '
-                             'name that ends in follow_joint_trajectory')
+    controller: str = option('', 'JointTrajectory topic of the controller, or its action: a name '
+                             'that ends in follow_joint_trajectory; empty: as the configuration '
+                             'says, else joint_trajectory_controller/joint_trajectory')
     from_command: bool = option(
         False, 'the controller goes on from its last command (interpolate_from_desired_state) and '
         'cannot say so: the first motion may begin where the arm is measured')
@@ -44,7 +45,6 @@ class PlaybackOptions:
     stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.03)
     effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
     recorder: str = option('recorder', 'recorder node to start and stop; none')
-    config: str = option('', 'YAML with a block design; its values are defaults of design.*')
 
 
 def declare_design(node: Node, config: str) -> None:

@@ -5,34 +5,29 @@ It is made in a thread: that of a closed loop takes seconds, in which what share
 on to record and predict.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-import math
 import threading
 from typing import Any
 
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from diagnostic_msgs.msg import DiagnosticArray
 
-from .conversions import every, table
+from .conversions import every, first_said, table
+from .model_topics import base_rows
 from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
 from ..procedures.online import OnlineEstimate, OnlineIdentification
-from ..procedures.stream_watch import as_values, StreamWatch
+from ..procedures.stream_watch import StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next, at least
 LOOK = 0.2  # [s] between looks at the thread and for publishers
-Outcome = tuple[OnlineIdentification, OnlineEstimate | Exception | None, list[str]]
 
 
 class Online:
     """
     Listens to the robot for ``node`` and publishes ~/online_parameters; ~/forget begins anew.
-
-    The same numbers go to ~/online_by_name, where plotters show them by their names: position is
-    the value, velocity the standard error.
 
     topics : to learn from; urdf : text, '' to wait for robot_description
     learn : makes an OnlineIdentification of a URDF, '' to see whether it can be learned
@@ -42,14 +37,12 @@ class Online:
                  learn: Callable[[str], OnlineIdentification]) -> None:
         self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
         self._complaint = ''
-        self._received: set[str] = set()
         self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
-        self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
-        self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
+        self._table = node.create_publisher(DiagnosticArray, '~/online_parameters', 10)
         node.offer('~/forget', self._forget)
         self._begin()
-        self._thread: threading.Thread | None = None
-        self._outcome: Outcome | None = None
+        self._thread: threading.Thread | None = None  # its outcome waits for a look
+        self._outcome: tuple[OnlineIdentification, OnlineEstimate | Exception | None] | None = None
         every(node, LOOK, self._look)
         every(node, PERIOD, self._go_on)
         node.get_logger().info(f"learning online from {', '.join(self._topics)}")
@@ -74,7 +67,6 @@ class Online:
 
     def _go_on(self):
         """Take what was received and, if no estimate is under way, begin one with it."""
-        self._received = set()
         self._streams.hand_to(self._take)
         if self._learning is None or self._thread is not None:
             return
@@ -84,55 +76,41 @@ class Online:
                                         args=(self._learning, channels))
         self._thread.start()
 
+    def _take(self, channel: Channel) -> None:
+        self._watch.add(channel)
+        if self._learning is not None:
+            self._waiting.append(channel)
+
     def _estimate_of(self, learning: OnlineIdentification, channels: Sequence[Channel]) -> None:
-        """Learn ``channels`` and estimate, in the thread; the outcome waits for a look."""
-        words: list[str] = []
+        """Learn ``channels`` and estimate, in the thread."""
         try:
             for channel in channels:
                 try:
                     learning.add(channel)
                 except InertialIdError as error:  # costs that batch
-                    words.append(str(error))
-            self._outcome = learning, learning.estimate(), words
+                    self._complain(str(error))
+            self._outcome = learning, learning.estimate()
         except Exception as error:
-            self._outcome = learning, error, words
+            self._outcome = learning, error
 
     def _look(self):
         """Look for publishers, and publish the estimate; a fault ends this estimate alone."""
         self._streams.look(self._topics)
         if self._outcome is None:
             return
-        (learning, estimate, words), self._outcome, self._thread = self._outcome, None, None
-        if learning is not self._learning:  # learning has begun anew
+        (learning, estimate), self._outcome, self._thread = self._outcome, None, None
+        if learning is not self._learning or estimate is None:  # begun anew, or too early
             return
-        for each in words:
-            self._complain(each)
         if isinstance(estimate, InertialIdError):
             self._complain(str(estimate))
         elif isinstance(estimate, Exception):  # a fault of ours: say so and learn anew
             self._complain('internal error, please report; learning begins anew: '
                            f'{type(estimate).__name__}: {estimate}')
             self._begin()
-        elif estimate is not None:
+        else:
             self._estimate = estimate
-            self._table.publish(table(
-                [b['name'] for b in estimate.base],
-                {name: [b[name] for b in estimate.base] for name in ('value', 'standard_error')}))
-            self._by_name.publish(self._plotted(estimate.base))
-
-    def _plotted(self, base: Sequence[Mapping[str, Any]]) -> JointState:
-        numbers = [[math.nan if b[key] is None else float(b[key]) for b in base]
-                   for key in ('value', 'standard_error')]
-        message = JointState(name=[b['name'] for b in base], position=numbers[0],
-                             velocity=numbers[1])
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        return message
-
-    def _take(self, channel: Channel) -> None:
-        self._received.add(channel.topic)
-        self._watch.add(channel)
-        if self._learning is not None:
-            self._waiting.append(channel)
+            self._table.publish(table(self._node, base_rows(
+                estimate.base, estimate.parameters, estimate.values, estimate.gravity)))
 
     def _complain(self, words):
         self._complaint = words
@@ -140,32 +118,27 @@ class Online:
 
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
-        words, self._complaint = self._complaint, ''
-        silent = [topic for topic in self._topics if topic not in self._received]
-        found, stamps = self._watch.findings(), self._streams.values()
-        words = words or '; '.join(f.says for f in found)
-        level = 'error' if words else 'ok'
-        if not words and (silent or self._streams.slow()):
-            level, words = 'warn', (f"nothing received on {', '.join(silent)}" if silent
-                                    else self._streams.slow())
-        if self._learning is None:
-            return level, words, {'online': 'waiting: robot_description', **stamps}
-        if self._estimate is None:
-            return level, words, {'online': f'waiting: {self._learning.waiting}', **stamps}
-        estimate = self._estimate
-        unseen = ('-' if estimate.unseen_percent is None else f'{estimate.unseen_percent:.3g}')
-        return level, words, {
-            'online seconds': f'{estimate.seconds:.1f}',
-            'online determined': f"{sum(b['determined'] for b in estimate.base)} of "
-                                 f'{len(estimate.base)}',
-            'online condition number': f'{estimate.condition_number:.4g}',
-            'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps,
-            **stamps, **as_values(found)}
+        state = first_said(
+            ('error', self._complaint),
+            ('error', '; '.join(found.says for found in self._watch.findings())),
+            ('warn', self._streams.silent()), ('warn', self._streams.slow()))
+        self._complaint = ''
+        values: dict[str, Any] = self._streams.values()
+        if self._learning is None or self._estimate is None:
+            waiting = self._learning.waiting if self._learning else 'robot_description'
+            return *state, {'online': f'waiting: {waiting}', **values}
+        base, unseen = self._estimate.base, self._estimate.unseen_percent
+        return *state, {
+            'online seconds': f'{self._estimate.seconds:.1f}',
+            'online determined': f"{sum(b['determined'] for b in base)} of {len(base)}",
+            'online condition number': f'{self._estimate.condition_number:.4g}',
+            'online residual of unseen data [%]': '-' if unseen is None else f'{unseen:.3g}',
+            'online gaps': self._learning.gaps, **values}
 
 
 def topics_of(options: Any) -> tuple[str, ...]:
     """
-    Return the topics that ``options`` of a method name: joint_states where they name none.
+    Return the topics that ``options`` of a method name.
 
     Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
     """
@@ -177,4 +150,4 @@ def topics_of(options: Any) -> tuple[str, ...]:
         elif isinstance(value, tuple):
             out += [word for text in value if isinstance(text, str)
                     for word in text.split() if word.startswith('/')]
-    return tuple(dict.fromkeys(out)) or ('joint_states',)
+    return tuple(dict.fromkeys(out))

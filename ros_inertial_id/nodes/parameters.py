@@ -7,23 +7,31 @@ as a configuration file; what is not allowed is refused with the reason.
 
 from array import array
 from collections.abc import Callable, Collection
-from dataclasses import Field, fields
+from dataclasses import dataclass, Field, fields, replace
 from typing import Any
 
 from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
-                                ParameterType, SetParametersResult)
+                                SetParametersResult)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import InertialIdError
+from ..identification.settings import DriverOptions
 from ..methods import METHODS
-from ..options import DESIGN, element_type, options_from, read_blocks
+from ..options import DESIGN, DRIVER, element_type, option, options_from, read_blocks
 
-ARRAYS = {str: (Parameter.Type.STRING_ARRAY, ParameterType.PARAMETER_STRING_ARRAY),
-          float: (Parameter.Type.DOUBLE_ARRAY, ParameterType.PARAMETER_DOUBLE_ARRAY),
-          int: (Parameter.Type.INTEGER_ARRAY, ParameterType.PARAMETER_INTEGER_ARRAY)}
-FARTHEST = 1e300  # the end of a range that is open there
+JOINT_STATES = 'joint_states'  # topic
+ARRAYS = {str: Parameter.Type.STRING_ARRAY, float: Parameter.Type.DOUBLE_ARRAY,
+          int: Parameter.Type.INTEGER_ARRAY}
+FARTHEST = 2 ** 62  # the end of a range that is open there
+
+
+@dataclass(frozen=True)
+class ConfiguredOptions:
+    """What every node beside a robot is asked for."""
+
+    config: str = option('', 'YAML of the robot, whose blocks hold where no parameter is given')
 
 
 def declare_options(node: Node, kind: type, defaults: Any = None,
@@ -87,6 +95,28 @@ def configured_mounting(path: str) -> str:
     return next((str(words) for words in given if words), '')
 
 
+def load_driver(path: str) -> DriverOptions:
+    """Return the block driver of a configuration file, '' for defaults."""
+    block = read_blocks(path, tuple(METHODS)).get(DRIVER) if path else None
+    return options_from(DriverOptions, block or {}, f'{path}, block {DRIVER}')
+
+
+def driver_of(node: Node, path: str) -> DriverOptions:
+    """
+    Return the names of the driver that a configuration file gives, for a ``node`` beside it.
+
+    Remapped joint states go before; that the node is in another namespace is said.
+    """
+    driver, space = load_driver(path), node.get_namespace().strip('/')
+    wanted = driver.namespace.strip('/')
+    if wanted not in ('', space):
+        node.get_logger().warning(f'{path} is of a driver in the namespace /{wanted}; this node '
+                                  f'is in /{space}: start it with -r __ns:=/{wanted}')
+    if node.resolve_topic_name(JOINT_STATES) != f'/{space}/{JOINT_STATES}'.replace('//', '/'):
+        return replace(driver, joint_states=JOINT_STATES)
+    return driver
+
+
 def _plain(parameter: Parameter) -> Any:
     """Return the value of a parameter, numbers as a list."""
     value = parameter.value
@@ -108,13 +138,12 @@ def _declare(node: Node, prefix: str, kind_spec: 'tuple[type, Field[Any]]', defa
         return
     # Any list may be set: an empty one has no type of its own in ROS, and [1, 2] is one of whole
     # numbers.  The check of the options knows which elements are allowed.
-    kind_of_array, descriptor.type = ARRAYS[element]
-    descriptor.dynamic_typing = True
+    descriptor.type, descriptor.dynamic_typing = ARRAYS[element].value, True
     # Read-only would refuse the typed empty list, too: the check keeps it as it is.
     descriptor.read_only = False
     value = node.declare_parameter(name, list(default), descriptor).value
     if not value:  # declared without a type, which would hide all parameters from GetParameters
-        node.set_parameters([Parameter(name, kind_of_array, [])])
+        node.set_parameters([Parameter(name, ARRAYS[element], [])])
 
 
 def _describe_range(descriptor: ParameterDescriptor, element: type, low: float | None,
@@ -122,10 +151,7 @@ def _describe_range(descriptor: ParameterDescriptor, element: type, low: float |
     """Write the range of a number into its descriptor."""
     if low is None and high is None:
         return
-    low, high = -FARTHEST if low is None else low, FARTHEST if high is None else high
-    if element is int:
-        descriptor.integer_range = [IntegerRange(
-            from_value=int(max(low, -2 ** 62)), to_value=int(min(high, 2 ** 62)))]
-    else:
-        descriptor.floating_point_range = [FloatingPointRange(
-            from_value=float(low), to_value=float(high))]
+    kind, name = ((IntegerRange, 'integer_range') if element is int
+                  else (FloatingPointRange, 'floating_point_range'))
+    setattr(descriptor, name, [kind(from_value=element(-FARTHEST if low is None else low),
+                                    to_value=element(FARTHEST if high is None else high))])

@@ -26,11 +26,12 @@ class PredictionHealth:
         self._newest: float | None = None  # stamp [s]
         self._outside: dict[str, str] = {}
 
-    def account(self, torques: LiveTorques, t: np.ndarray) -> None:
+    def account(self, torques: LiveTorques, t: np.ndarray,
+                seen: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         """
         Take LiveTorques of N samples, stamped t (N,) [s], into the running mean squares.
 
-        torques : with residuals (N, n) [N m, N]
+        torques : with residuals (N, n) [N m, N]; seen : {joint: {quantity: (N,)}} of the motion
         """
         self._count += len(t)
         since, self._newest = self._newest if self._newest is not None else t[0], float(t[-1])
@@ -39,24 +40,14 @@ class PredictionHealth:
         for name, square in zip(torques.names, np.mean(torques.residual ** 2, axis=0)):
             if np.isfinite(square):
                 self._square[name] = (1 - share) * self._square[name] + share * float(square)
-
-    def watch(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-        """
-        Return in words where a motion leaves the validity range of the model, or ''.
-
-        seen : {joint: {quantity: (N,)}} of the motion
-        """
-        outside = {}
         for where, quantities in seen.items():
             for name, values in quantities.items():
                 low, high = self._range[where][name]
                 slack = OUTSIDE * (high - low)
-                if values.min() < low - slack or values.max() > high + slack:
-                    extreme = values.min() if values.min() < low - slack else values.max()
-                    outside[f'{where} {name}'] = (
-                        f'{extreme:.4g} outside {low:.4g} to {high:.4g}')
-        self._outside.update(outside)
-        return '; '.join(f'{k} {v}' for k, v in outside.items())
+                for extreme in (values.min(), values.max()):
+                    if not low - slack <= extreme <= high + slack:
+                        self._outside[f'{where} {name}'] = (
+                            f'{extreme:.4g} outside {low:.4g} to {high:.4g}')
 
     def report(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words, {key: value}) for diagnostics, excursions since the last one."""
@@ -68,12 +59,10 @@ class PredictionHealth:
             values[f'{name} rms promised'] = f'{self.promised[name]:.4g}'
             if (ratio := rms / max(self.promised[name], 1e-12)) > WORSE:
                 worse[name] = ratio
-        values.update(self._outside)
-        level, words = 'ok', 'as promised'
+        outside, self._outside = self._outside, {}
+        if outside:
+            return 'warn', 'outside the validity range', values | outside
         if worse:
-            level, words = 'warn', (f'residual {max(worse.values()):.1f} times what was promised: '
-                                    + ', '.join(worse))
-        if self._outside:
-            level, words = 'warn', 'outside the validity range'
-        self._outside = {}
-        return level, words, values
+            return 'warn', (f'residual {max(worse.values()):.1f} times what was promised: '
+                            + ', '.join(worse)), values
+        return 'ok', 'as promised', values

@@ -16,9 +16,11 @@ from pathlib import Path, PurePath
 import numpy as np
 from std_msgs.msg import String
 
-from .conversions import deliver, every, latched, seconds, simulated_time, subscribe
-from .parameters import check_mounting, configured_mounting, declare_options
+from .conversions import deliver, every, latched, simulated_time
+from .parameters import (check_mounting, configured_mounting, ConfiguredOptions, declare_options,
+                         driver_of, JOINT_STATES)
 from .running import GuardedNode, LEAVE, run
+from .streams import TopicClocks
 from .subscriptions import no_decoder, Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
@@ -27,13 +29,10 @@ from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter
-from ..measurement.stream_clock import StreamClock
 from ..options import option
 
 STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
-SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
-WHOLE = 0.9  # [s] by which messages are counted at least
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
@@ -42,15 +41,14 @@ CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: a
 
 
 @dataclass(frozen=True)
-class RecorderOptions:
+class RecorderOptions(ConfiguredOptions):
     """What is recorded and where to."""
 
     topics: tuple[str, ...] = option(
-        ('joint_states',), 'topics to record, of any type that the package can decode')
+        (JOINT_STATES,), 'topics to record, of any type that the package can decode')
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
-    config: str = option('', 'YAML of the robot, whose mounting holds where none is given')
     mounting: str = option('', 'how the robot is mounted, written into the bag; empty: as the '
                            'configuration says, else upright')
 
@@ -62,33 +60,29 @@ class Recorder(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
-        self._options = declare_options(self, RecorderOptions, settable=('name', 'mounting'),
-                                        check=_check)  # of the next bag
+        own = self._options = declare_options(
+            self, RecorderOptions, settable=('name', 'mounting'), check=_check)  # of the next bag
         self._inputs = Subscriptions(self, self._write)
-        topic = self.resolve_topic_name('robot_description')
-        self._description_topic, self._description = topic, b''
-        self._topics = [name for name in self._inputs.resolved(self._options.topics)
-                        if name != topic]
+        joint_states = driver_of(self, own.config).joint_states
+        self._topics = self._inputs.resolved(
+            [joint_states if topic == JOINT_STATES else topic for topic in own.topics])
+        self._description = self.resolve_topic_name('robot_description')  # where there is one
         self._undecoded = {}
-        self._lost_before, self._began = 0, 0.0
-        self._simulated = simulated_time(self)
+        self._lost_before = 0
         self._problem: str | None = None
-        self._bag_path = ''  # of the last one
-        self._last_counts, self._counted, self._received = {}, {}, {}
-        # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
-        self._stamps, self._newest, self._clocks = {}, {}, {}
-        self._rates, self._counted_at = {}, 0.0  # [Hz], [s]
+        self._last_counts = {}
+        self._stamps, self._newest = {}, {}  # by sensor: [ns] since the last look, and reception
+        self._clocks, self._rates = TopicClocks(self), {}
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
-        subscribe(self, String, topic, self._take_description, latched(), raw=True)
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
         every(self, 0.2, self._look_for_publishers)
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
-            f"ready to record {', '.join(self._topics)} to {self._options.out}, "
+            f"ready to record {', '.join(self._topics)} to {own.out}, "
             f'mounting {self._mounting()!r}; call ~/start')
 
     def _mounting(self):
@@ -97,27 +91,12 @@ class Recorder(GuardedNode):
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
-        missing = self._inputs.look(self._topics)
+        missing = self._inputs.look([*self._topics, self._description])
         undecoded = dict(self._inputs.undecoded)
         if undecoded.keys() - self._undecoded.keys():
             self.get_logger().error(str(no_decoder(undecoded)))
         self._undecoded = undecoded
-        return missing
-
-    def _take_description(self, message):
-        self._description = bytes(message)
-        if self._bag is not None:
-            try:
-                self._write_latched(self._bag, [(self._description_topic, self._description)])
-            except RecordingError as error:
-                self._give_up(error)
-
-    def _write_latched(self, bag, messages):
-        """Write [(topic, message)] of what late joiners get, as received now."""
-        for topic, message in messages:
-            if topic not in bag.counts:
-                bag.add_topic(topic, STRING, latched=True)
-            bag.write(topic, message, self.get_clock().now().nanoseconds)
+        return [topic for topic in missing if topic in self._topics]
 
     def _write(self, topic, messages, received_ns):
         """Write messages, as received by our clock where it is a simulated one."""
@@ -127,27 +106,31 @@ class Recorder(GuardedNode):
         if self._bag is None:
             return
         # A middleware that does not say when it received a message says 0.
-        times = (received_ns if all(received_ns) and not self._simulated
+        times = (received_ns if all(received_ns) and not simulated_time(self)
                  else [self.get_clock().now().nanoseconds] * len(messages))
-        self._received[topic], self._newest[topic] = times[-1] * 1e-9, received_ns[-1]
         try:
-            self._bag.write_all(topic, messages, times)
+            self._append(self._bag, topic, messages, times)
         except RecordingError as error:
             self._give_up(error)
             return
-        if DECODERS[self._inputs.types[topic]].header == 'header' and not latched:
-            stamps = [header_stamp_ns(data) for data in messages if len(data) > HEADER]
-            self._stamps.setdefault(topic, []).extend(stamps)
+        if topic in self._stamps:
+            self._stamps[topic] += [header_stamp_ns(m) for m in messages if len(m) > HEADER]
+            self._newest[topic] = received_ns[-1]
+
+    def _append(self, bag, topic, messages, times):
+        """Write messages of a topic that may be new to the bag."""
+        if topic not in bag.counts:
+            bag.add_topic(topic, self._inputs.types[topic], self._inputs.latched(topic))
+        bag.write_all(topic, messages, times)
 
     def _flush(self):
         if self._bag is None:
             return
-        if not any(self._bag.path.glob('*')):
-            self._give_up(RecordingError(
-                f'the bag {self._bag.path} was deleted while it was recorded; what was in it is '
-                'lost', do='call ~/start again'))
-            return
         try:
+            if not any(self._bag.path.glob('*')):
+                raise RecordingError(
+                    f'the bag {self._bag.path} was deleted while it was recorded; what was in it '
+                    'is lost', do='call ~/start again')
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -167,28 +150,25 @@ class Recorder(GuardedNode):
                 or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3])
         make_folder(self._options.out)
         bag = BagWriter(Path(self._options.out, name), self._options.storage)
+        types, mounting = self._inputs.types, self.resolve_topic_name('mounting')
         for topic in self._topics:
-            bag.add_topic(topic, self._inputs.types[topic], self._inputs.latched(topic))
-        self._write_latched(bag, self._latched_so_far())
-        self._began = seconds(self)
-        self._received = dict.fromkeys(self._topics, self._began)
-        self._stamps, self._newest, self._clocks = {}, {}, {}
-        self._rates, self._counted, self._counted_at = {}, {}, self._began
+            bag.add_topic(topic, types[topic], self._inputs.latched(topic))
+        bag.add_topic(mounting, STRING, latched=True)
+        now = self.get_clock().now().nanoseconds
+        bag.write(mounting, encode_string(self._mounting()), now)
+        for topic, messages in self._kept.items():  # what a late joiner gets
+            self._append(bag, topic, messages, [now] * len(messages))
+        if self._description not in bag.counts:
+            self.get_logger().warning(
+                f'no {self._description} yet: a bag without it needs --urdf')
+        self._stamps = {topic: [] for topic in self._topics
+                        if DECODERS[types[topic]].header == 'header'
+                        and not self._inputs.latched(topic)}
+        self._clocks, self._rates = TopicClocks(self), {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
         return str(bag.path)
-
-    def _latched_so_far(self):
-        """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
-        out = [(self.resolve_topic_name('mounting'), encode_string(self._mounting()))]
-        if self._description:
-            out.append((self._description_topic, self._description))
-        else:
-            self.get_logger().warning(
-                f'no {self._description_topic} yet: a bag without it needs --urdf')
-        return out + [(topic, message) for topic in self._topics
-                      for message in self._kept.get(topic, ())]
 
     def _refuse_without_topics(self):
         """Raise RecordingError where a topic has no publisher or decoder, or the clock stands."""
@@ -208,39 +188,36 @@ class Recorder(GuardedNode):
         return not self.get_clock().now().nanoseconds
 
     def _stop(self):
-        if self._bag is None:
+        """Close the bag; return its path and what is in it."""
+        self._inputs.drain()
+        bag = self._bag
+        if bag is None:
             raise RecordingError(self._problem or 'not recording',
                                  do='' if self._problem else 'call ~/start first')
-        bag = self._bag
-        self._inputs.drain()
-        if self._bag is None:
-            raise RecordingError(self._problem)
         try:
             bag.close()
         except RecordingError as error:
             self._give_up(error)
             raise
         self._last_counts, self._bag = dict(bag.counts), None
-        self._bag_path = path = str(bag.path.resolve())
+        path = str(bag.path.resolve())
         self._finished.publish(String(data=path))
-        counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
-        words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
         self._look_at_stamps()
-        for topic, clock in self._clocks.items():
-            if clock.jumps:
-                words += (f'; {topic}: {clock.jumped}, {clock.jumps} such in all: was its '
-                          'publisher restarted, or its clock set?')
+        words = '; '.join([
+            f"{path}: {', '.join(f'{n} {t}' for t, n in bag.counts.items())}",
+            *[f'{lost} lost by the middleware'] * bool(lost),
+            *(f'{key}: {value}' for key, value in self._clocks.values().items())])
         self.get_logger().info(words)
-        return words
+        return path, words
 
     def _stop_and_check(self):
         """Close the bag; return what is in it and what the samples show, without a model."""
-        words = self._stop()
+        path, words = self._stop()
         if sum(self._last_counts.values()) > CHECKED:
             return f'{words}; too long to be looked at: inertial-id check'
         try:
-            found = channel_checks(read_bag(self._bag_path))
+            found = channel_checks(read_bag(path))
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
         shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]
@@ -251,54 +228,41 @@ class Recorder(GuardedNode):
     def _health(self):
         """Return (level, words, {key: value}) for diagnostics."""
         self._flush()  # what is reported is on the disk
-        counts = self._bag.counts if self._bag else self._last_counts
-        passed = seconds(self) - self._counted_at
-        if not 0.0 <= passed < WHOLE:  # of the robot's time, however slowly it passes
-            self._rates = {topic: round(max(0, count - self._counted.get(topic, 0)) / passed)
-                           for topic, count in counts.items() if passed > 0.0}
-            self._counted, self._counted_at = dict(counts), seconds(self)
-        rates = {topic: self._rates.get(topic, 0) for topic in counts}
         self._look_at_stamps()
-        level, words = self._state(rates)
-        values = {'lost': self._inputs.lost - self._lost_before}
-        for topic, count in counts.items():
-            values[f'{topic} count'] = count
-            values[f'{topic} rate [Hz]'] = rates[topic]
-        return level, words, values
+        counts = self._bag.counts if self._bag else self._last_counts
+        level, words = self._state()
+        return level, words, {
+            'lost': self._inputs.lost - self._lost_before,
+            **{f'{topic} count': count for topic, count in counts.items()},
+            **{f'{topic} rate [Hz]': rate for topic, rate in self._rates.items()},
+            **self._clocks.values()}
 
     def _look_at_stamps(self):
-        """Note whether stamps go back, or fall behind the clock of this computer."""
+        """Note how often sensors measure, and whether their clocks go back or fall behind."""
         for topic, stamps in self._stamps.items():
-            clock = self._clocks.setdefault(topic, StreamClock())
-            clock.sound(np.array(stamps, np.int64))
-            if not simulated_time(self):
-                clock.look((stamps[-1], self.get_clock().now().nanoseconds), self._newest[topic],
-                           len(stamps))
-        self._stamps = {}
+            if stamps:
+                self._clocks.add(topic, np.array(stamps, np.int64), self._newest[topic])
+            step = np.median(np.diff(stamps)) if len(stamps) > 1 else 0.0
+            self._rates[topic] = round(1e9 / step) if step > 0.0 else 0
+            self._stamps[topic] = []
 
-    def _state(self, rates):
-        """Return (level, words) for diagnostics; rates : [Hz] by topic."""
+    def _state(self):
+        """Return (level, words) for diagnostics."""
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
             return 'warn', 'use_sim_time: nobody publishes /clock'
         if self._bag is None:
             return 'ok', 'not recording'
-        words, now = f'recording to {self._bag.path}', seconds(self)
-        silent = [topic for topic, at in self._received.items() if now - at > SILENCE
-                  and DECODERS[self._inputs.types[topic]].header
-                  and not self._inputs.latched(topic)]
-        if silent:  # events and texts may be rare; a sensor is not
-            return 'warn', f"{words}; nothing received on {', '.join(silent)}"
-        slow = [f'{topic} falls behind: {clock.slow()}' for topic, clock in self._clocks.items()
-                if clock.slow()]
-        if slow:
-            return 'warn', '; '.join([words, *slow])
-        rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
-                if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
-        if rare and now - self._began > SILENCE:  # the first second is no whole one
-            return 'warn', (f"{words}; {', '.join(rare)}: slow for accelerations, is there a "
-                            'faster topic of the driver?')
+        rare = [f'{topic} comes at {rate} Hz' for topic, rate in self._rates.items()
+                if 0 < rate < SLOW and self._inputs.types[topic] == JOINT_STATE]
+        # Events and texts may be rare; a sensor is not.
+        wrong = self._clocks.silent(self._stamps) or self._clocks.slow() or (
+            f"{', '.join(rare)}: slow for accelerations, is there a faster topic of the driver?"
+            if rare else '')
+        words = f'recording to {self._bag.path}'
+        if wrong:
+            return 'warn', f'{words}; {wrong}'
         return 'warn' if self._inputs.lost > self._lost_before else 'ok', words
 
     def destroy_node(self) -> None:

@@ -6,8 +6,7 @@ a callback of a GuardedNode costs its message, never the node.
 """
 
 import _thread
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 import faulthandler
 import functools
 import gc
@@ -17,26 +16,21 @@ import sys
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
 
-from .conversions import every, LEVELS, STATE
+from .conversions import every, row, STATE, table
+from .rclpy_internals import Executor
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
 from ..share import shared_file
-
-try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
-    from rclpy.experimental.events_executor import EventsExecutor as Executor
-except ImportError:  # pragma: no cover (depends on the distribution)
-    Executor = SingleThreadedExecutor
 
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
@@ -67,9 +61,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     try:
         faulthandler.dump_traceback_later(START, exit=True)
         without_type_lookup()
-        with _refusing_arguments():
-            rclpy.init(args=None if args is None else list(args),
-                       signal_handler_options=SignalHandlerOptions.NO)
+        _init(args)
         with one_thread():  # small matrices by many threads: they would burn the other cores
             node = node_class()
             faulthandler.cancel_dump_traceback_later()
@@ -80,7 +72,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     except (InertialIdError, ParameterException) as error:
         print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
-    except rclpy_implementation.RCLError:
+    except RuntimeError:  # of rcl: the context ended meanwhile
         if rclpy.utilities.ok():
             raise
     finally:
@@ -111,12 +103,12 @@ def _leave() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-@contextmanager
-def _refusing_arguments() -> Iterator[None]:
-    """Raise ConfigError for ROS arguments that the middleware does not understand."""
+def _init(args):
+    """Begin the middleware; ConfigError for arguments that it does not understand."""
     try:
-        yield
-    except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
+        rclpy.init(args=None if args is None else list(args),
+                   signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
 
@@ -199,13 +191,8 @@ class GuardedNode(Node):
 
         def diagnose() -> None:
             level, words, values = health()
-            status = DiagnosticStatus(
-                level=LEVELS[level], name=self.get_fully_qualified_name().lstrip('/') + STATE,
-                message=words, hardware_id='none',
-                values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
-            array = DiagnosticArray(status=[status])
-            array.header.stamp = self.get_clock().now().to_msg()
-            publisher.publish(array)
+            name = self.get_fully_qualified_name().lstrip('/') + STATE
+            publisher.publish(table(self, [row(name, values, level, words, 'none')]))
 
         every(self, 1.0, diagnose)
 

@@ -9,7 +9,6 @@ every sample and the latched ``robot_description``; what is to be predicted, wit
 """
 
 from dataclasses import dataclass, replace
-import json
 
 from .conversions import DEPTH, every, message_class
 from .parameters import declare_options
@@ -46,7 +45,6 @@ class SimulatedRig(Simulator):
         self._senders = {topic: self.create_publisher(
             message_class(kind), _public(topic), DEPTH) for topic, kind in kind.topics.items()}
         self._published = dict.fromkeys(self._senders, 0)
-        self.offer('~/published', self._count)
         self.add_post_set_parameters_callback(self._have_set)
         every(self, TICK, self._tick)
         self.report(self._health)
@@ -71,10 +69,6 @@ class SimulatedRig(Simulator):
         for _, send, message in sorted(due, key=lambda item: item[0]):
             send(message)
 
-    def _count(self):
-        return json.dumps({self.resolve_topic_name(_public(topic)): count
-                           for topic, count in self._published.items()})
-
     def _have_set(self, parameters):
         for parameter in parameters:
             if parameter.name == 'running':
@@ -82,7 +76,8 @@ class SimulatedRig(Simulator):
                 self._sim_clock.pause()
 
     def _health(self):
-        counts = {f'{topic} published': count for topic, count in self._published.items()}
+        counts = {f'{self.resolve_topic_name(_public(topic))} count': count
+                  for topic, count in self._published.items()}
         return ('ok', 'running' if self._running else 'paused',
                 {'time_s': round(self._rig.time, 3), **counts})
 

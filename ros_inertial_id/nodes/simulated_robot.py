@@ -10,7 +10,6 @@ command.
 """
 
 from dataclasses import asdict, dataclass
-import json
 
 import numpy as np
 from rcl_interfaces.msg import ParameterType, ParameterValue
@@ -32,6 +31,7 @@ from ..simulation.arm import ArmOptions, SimulatedArm
 
 STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
+ACCELERATION = ': largest acceleration'  # [rad/s^2 or m/s^2] since the last diagnostics
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ class SimulatedRobot(Simulator):
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
         self.create_service(GetParameters, 'joint_trajectory_controller/get_parameters',
                             self._controller_parameters)
-        self.offer('~/largest_acceleration', self._largest_acceleration)
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = self._published = 0
         self._before = None  # true velocities of the last sample
@@ -154,14 +153,11 @@ class SimulatedRobot(Simulator):
                            if name == CONTINUES else ParameterValue() for name in request.names]
         return response
 
-    def _largest_acceleration(self):
-        """Return as JSON how fast velocities changed from sample to sample since the last time."""
-        out = json.dumps(dict(zip(self._arm.joint_names, self._fastest.round(6).tolist())))
-        self._fastest[:] = 0.0
-        return out
-
     def _health(self):
-        return 'ok', 'publishing', {'published': self._published}
+        largest = {f'{joint}{ACCELERATION}': round(x, 6)
+                   for joint, x in zip(self._arm.joint_names, self._fastest.tolist())}
+        self._fastest[:] = 0.0
+        return 'ok', 'publishing', {'published': self._published, **largest}
 
     def _true(self, own):
         """Return what truth_file says."""

@@ -1,23 +1,72 @@
 """
-Streams: the newest messages of topics, as a bag would give them.
+Streams: the newest messages of topics, as a bag would give them, and what their stamps say.
 
 Messages stay bytes until somebody asks; then they are decoded in one go, by the decoders that
 read bags.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import time
 
 import numpy as np
+from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
-from .conversions import simulated_time
+from .conversions import seconds, simulated_time
 from .running import GuardedNode
 from .subscriptions import Subscriptions
 from ..errors import InertialIdError
 from ..measurement.bags.messages import decode, DECODERS
 from ..measurement.recording import Channel
 from ..measurement.stream_clock import StreamClock
+
+SILENCE = 2.0  # [s] of the node's time without a message of a sensor that are worth a warning
+
+
+class TopicClocks:
+    """What the stamps of the topics of a ``node`` say of their clocks, by resolved name."""
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._real = node, not simulated_time(node)
+        self._clocks: dict[str, StreamClock] = {}
+        self._came: dict[str, float] = {}  # when the newest message did [s], or is awaited since
+
+    def add(self, topic: str, stamp_ns: np.ndarray, received_ns: int) -> tuple[np.ndarray, str]:
+        """
+        Return (N,) which stamps (N,) [ns] of a ``topic`` are to be used, and whether it went back.
+
+        received_ns : when the newest came, by this computer; the last is in words, '' if not
+        """
+        clock = self._clocks.setdefault(topic, StreamClock())
+        self._came[topic] = seconds(self._node)
+        used, back = clock.sound(stamp_ns)
+        if self._real and used.any():
+            clock.look((int(stamp_ns[used][-1]), self._node.get_clock().now().nanoseconds),
+                       received_ns, int(used.sum()))
+        return used, f'{topic}: {clock.jumped}' if back else ''
+
+    def silent(self, topics: Iterable[str]) -> str:
+        """Return in words from which ``topics`` nothing came lately, '' when there is none."""
+        now = seconds(self._node)  # a simulated one may be set back
+        names = [topic for topic in topics
+                 if not 0.0 <= now - self._came.setdefault(topic, now) < SILENCE]
+        return f"nothing received on {', '.join(names)}" if names else ''
+
+    def slow(self) -> str:
+        """Return in words which topics fall behind, '' when none does."""
+        return '; '.join(f'{topic} falls behind: {clock.slow()}'
+                         for topic, clock in self._clocks.items() if clock.slow())
+
+    def values(self) -> dict[str, str]:
+        """Return what was wrong with stamps so far, {key: value}."""
+        out = {}
+        for topic, clock in self._clocks.items():
+            if clock.left_out:
+                out[f'{topic} stamps left out'] = str(clock.left_out)
+            if clock.jumped:
+                out[f'{topic} clock'] = clock.jumped + (
+                    f', set back {clock.jumps} times in all' if clock.jumps else '')
+        return out
 
 
 class Streams:
@@ -27,22 +76,21 @@ class Streams:
     complain : called with words when a topic, or what it says, cannot be used
     went_back : called with words when the clock of a topic was set back: to begin anew
     reliability : as Subscriptions have it
+    slow, values : as TopicClocks have them
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
     def __init__(self, node: GuardedNode, complain: Callable[[str], None],
                  went_back: Callable[[str], None] = lambda words: None,
                  reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
-        self._node, self._complain = node, complain
-        self._went_back = went_back
-        self._clocks: dict[str, StreamClock] = {}  # by resolved name
-        self._real = not simulated_time(node)
+        self._node, self._complain, self._went_back = node, complain, went_back
         self._subscriptions = Subscriptions(node, self._keep, reliability)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()
         self._received: dict[str, int] = {}  # [ns] when the newest of a topic came
-        self.waited = 0.0
+        self._clocks = TopicClocks(node)
+        self.slow, self.values, self.waited = self._clocks.slow, self._clocks.values, 0.0
 
     def _keep(self, topic: str, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
         if topic in self._messages:  # messages of an ended subscription may wait in the executor
@@ -60,38 +108,9 @@ class Streams:
         self._refused = set(self._subscriptions.undecoded)
         self._subscriptions.drain()
 
-    def _sound(self, name: str, channel: Channel, now: int) -> Channel:
-        """Return what of a ``channel`` is stamped soundly; say where its clock was set back."""
-        clock, topic = self._clocks.setdefault(name, StreamClock()), self._names[name]
-        if not len(channel):
-            return channel
-        used, back = clock.sound(channel.stamp_ns)
-        if back:
-            words = f'{topic}: {clock.jumped}'
-            self._node.get_logger().warning(f'{words}; beginning anew')
-            self._went_back(words)
-        if not used.all():
-            channel = channel.rows(np.flatnonzero(used))
-        if self._real and len(channel):
-            clock.look((int(channel.stamp_ns[-1]), now), self._received[name], len(channel))
-        return channel
-
-    def slow(self) -> str:
-        """Return in words which topics fall behind, '' when none does."""
-        late = [(self._names.get(name, name), clock.slow())
-                for name, clock in self._clocks.items()]
-        return '; '.join(f'{topic} falls behind: {words}' for topic, words in late if words)
-
-    def values(self) -> dict[str, str]:
-        """Return what the stamps have shown for diagnostics, {key: value}."""
-        out = {}
-        for name, clock in self._clocks.items():
-            if clock.left_out:
-                out[f'{name} stamps left out'] = str(clock.left_out)
-            if clock.jumped:
-                out[f'{name} clock'] = clock.jumped + (
-                    f', set back {clock.jumps} times in all' if clock.jumps else '')
-        return out
+    def silent(self) -> str:
+        """Return in words from which topics nothing came lately, '' when there is none."""
+        return self._clocks.silent(self._names)
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """
@@ -105,17 +124,24 @@ class Streams:
             batch, messages[:] = messages[:], []
             if not batch:
                 continue
-            kind, topic = self._subscriptions.types[name], self._names[name]
-            self.waited = max(0.0, (time.time_ns() - self._received[name]) * 1e-9)
-            now = self._node.get_clock().now().nanoseconds
-            # Where a driver does not stamp, the time of reception would be mistaken for it.
-            received = 0 if DECODERS[kind].header else now
             try:
-                channel = decode(kind, batch, topic, [received] * len(batch), self._complain)
-                channel = self._sound(name, channel, now)
+                channel = self._sound(name, batch)
                 if len(channel):
                     take(channel)
             except InertialIdError as error:
                 self._complain(str(error))
             except Exception as error:  # a fault of ours: say so and go on with the next batch
                 self._complain(f'internal error, please report: {type(error).__name__}: {error}')
+
+    def _sound(self, name: str, batch: Sequence[bytes]) -> Channel:
+        """Return messages of a topic as a Channel of what is stamped soundly."""
+        kind, at = self._subscriptions.types[name], self._received[name]
+        self.waited = max(0.0, (time.time_ns() - at) * 1e-9)
+        # Where a driver does not stamp, the time of reception would be mistaken for it.
+        received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
+        channel = decode(kind, batch, self._names[name], [received] * len(batch), self._complain)
+        used, back = self._clocks.add(name, channel.stamp_ns, at)
+        if back:
+            self._node.get_logger().warning(f'{back}; beginning anew')
+            self._went_back(back)
+        return channel if used.all() else channel.rows(np.flatnonzero(used))

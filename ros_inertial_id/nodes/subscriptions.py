@@ -8,72 +8,26 @@ each other for ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Sequence
-import inspect
-from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from .conversions import DEPTH, message_class, subscribe
+from .rclpy_internals import Received, taken, with_information
 from .running import GuardedNode
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
 Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
-Received = Sequence[tuple[bytes, Any]]  # messages and what the middleware says of each
-TakeReceived = Callable[[str, Received], object]
-Offer = tuple[bool, bool]
-WITH_INFORMATION = inspect.signature(lambda message, information: None)
-
-
-class Reader:
-    """
-    A subscription of a ``node`` to a resolved ``topic`` of messages of ``type_name``.
-
-    take : called with the topic and [(message as bytes, about it)]
-    reliability : as Subscriptions have it
-    offer : whether the publishers are reliable, and latched
-    """
-
-    def __init__(self, node: GuardedNode, topic: str, type_name: str, take: TakeReceived,
-                 reliability: ReliabilityPolicy, offer: Offer) -> None:
-        self._node, self._topic, self._take = node, topic, take
-        self.type_name, self.offer = type_name, offer
-
-        def receive(*received: Any) -> None:
-            # The EventsExecutor of Jazzy hands over message and information as one pair.
-            take(topic, [received if len(received) == 2 else received[0]])
-
-        # By which rclpy knows a callback that takes message and information.
-        receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
-        quality = QoSProfile(depth=DEPTH, reliability=reliability,
-                             durability=DurabilityPolicy.BEST_AVAILABLE)
-        self._reader = subscribe(node, message_class(type_name), topic, receive, quality,
-                                 raw=True)
-
-    @property
-    def latched(self) -> bool:
-        """Return whether late joiners get the last messages."""
-        keeps = self._reader.qos_profile.durability
-        return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
-                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self.offer[1])
-
-    def drain(self) -> None:
-        """Hand over what has arrived and waits its turn."""
-        received = taken(self._reader)
-        if received:
-            self._take(self._topic, received)
-
-    def close(self) -> None:
-        """Hand over what waits and end the subscription."""
-        self.drain()
-        self._node.destroy_subscription(self._reader)
+Offer = tuple[str, bool, bool]  # type, whether all publishers are reliable, and keep for late ones
 
 
 class Subscriptions:
     """
     Subscribes for a node.
 
-    take : called with the resolved topic, messages that came as bytes, and when [ns] each did
+    take : called with the resolved topic, messages that came as bytes, and when [ns] each did, 0
+        where the middleware does not say
     reliability : best effort for who would rather have the newest than wait for what was lost: a
         reliable reader that was held up was seen to get nothing for a second after it
     """
@@ -81,9 +35,10 @@ class Subscriptions:
     def __init__(self, node: GuardedNode, take: Take,
                  reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
         self._node, self._take, self._reliability = node, take, reliability
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, Subscription] = {}  # all by resolved topic
+        self._offers: dict[str, Offer] = {}
         self._counts: dict[str, SequenceCount] = {}
-        self.types: dict[str, str] = {}  # by resolved topic
+        self.types: dict[str, str] = {}
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
 
     @property
@@ -93,7 +48,11 @@ class Subscriptions:
 
     def latched(self, topic: str) -> bool:
         """Return whether late joiners get the last messages of a resolved ``topic``."""
-        return topic in self._readers and self._readers[topic].latched
+        if topic not in self._readers:
+            return False
+        keeps = self._readers[topic].qos_profile.durability
+        return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
+                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offers[topic][2])
 
     def resolved(self, topics: Sequence[str]) -> list[str]:
         """Return the full names of ``topics``, remapped, each once."""
@@ -108,59 +67,55 @@ class Subscriptions:
         """
         wanted = self.resolved(topics)
         for topic in [t for t in self._readers if t not in wanted]:
-            self._readers.pop(topic).close()
+            self._end(topic)
         graph = dict(self._node.get_topic_names_and_types())
         for topic in wanted:
-            offers = self._node.get_publishers_info_by_topic(topic)
-            if offers and topic in graph:
-                self._subscribe(topic, graph[topic][0], _offer(offers))
+            qualities = [o.qos_profile for o in self._node.get_publishers_info_by_topic(topic)]
+            if qualities and topic in graph:
+                self._subscribe(topic, (
+                    graph[topic][0],
+                    all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
+                    all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities)))
         return [t for t in wanted if t not in self._readers and t not in self.undecoded]
 
-    def _subscribe(self, topic: str, type_name: str, offer: Offer) -> None:
+    def _subscribe(self, topic: str, offer: Offer) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
-        if type_name not in DECODERS or message_class(type_name) is None:
-            self.undecoded[topic] = type_name
+        kind = message_class(offer[0]) if offer[0] in DECODERS else None
+        if kind is None:
+            self.undecoded[topic] = offer[0]
             return
         self.undecoded.pop(topic, None)
         if topic in self._readers:
-            now = self._readers[topic]
-            if (now.type_name, now.offer) == (type_name, offer):
+            if self._offers[topic] == offer:
                 return
-            now.close()
-        self.types[topic] = type_name
+            self._end(topic)
+        self._offers[topic], self.types[topic] = offer, offer[0]
         self._counts.setdefault(topic, SequenceCount(lambda: self._node.count_publishers(topic)))
-        self._readers[topic] = Reader(self._node, topic, type_name, self._node.guarded(
-            self._hand_over, topic), self._reliability, offer)
+        quality = QoSProfile(depth=DEPTH, reliability=self._reliability,
+                             durability=DurabilityPolicy.BEST_AVAILABLE)
+        self._readers[topic] = subscribe(
+            self._node, kind, topic,
+            with_information(lambda received: self._hand_over(topic, [received])), quality,
+            raw=True)
 
-    def _hand_over(self, topic: str, received: Received) -> None:
+    def _hand_over(self, topic: str, received: Sequence[Received]) -> None:
+        if not received:
+            return
         messages, about = zip(*received)
         for each in about:
-            self._counts[topic].add(each['publication_sequence_number'])
-        self._take(topic, messages, [each['received_timestamp'] for each in about])
+            self._counts[topic].add(each.get('publication_sequence_number'))
+        self._take(topic, messages, [each.get('received_timestamp') or 0 for each in about])
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""
-        for reader in self._readers.values():
-            reader.drain()
+        for topic, reader in self._readers.items():
+            self._hand_over(topic, taken(reader))
 
-
-def taken(reader: Any) -> list[tuple[bytes, Any]]:
-    """
-    Return message and information of all that waits in the queue of a raw ``reader``.
-
-    After a callback that took long the executor serves timers and messages in an order of its
-    own; who judges a silence or closes a bag reads first what has arrived.
-    """
-    kind, out = reader.msg_type, []
-    with reader.handle:
-        take = reader.handle.take_message
-        # Publishers go on: take what a full queue holds, no more.
-        for _ in range(max(DEPTH, reader.qos_profile.depth)):
-            received = take(kind, True)
-            if received is None:
-                break
-            out.append(received)
-    return out
+    def _end(self, topic: str) -> None:
+        """Take what waits of a topic and end its subscription."""
+        reader = self._readers.pop(topic)
+        self._hand_over(topic, taken(reader))
+        self._node.destroy_subscription(reader)
 
 
 class SequenceCount:
@@ -182,14 +137,12 @@ class SequenceCount:
         if number - 1 in self._last:
             self._last[self._last.index(number - 1)] = number
             return
-        before = [k for k, last in enumerate(self._last) if last < number]
-        if before:
-            nearest = max(before, key=self._last.__getitem__)
-            gap = number - self._last[nearest] - 1
-            if len(self._last) >= self._publishers():
-                self._last[nearest], self.lost = number, self.lost + gap
-                return
-        self._last.append(number)  # of a publisher that was not received before
+        before = [last for last in self._last if last < number]
+        if before and len(self._last) >= self._publishers():
+            self._last[self._last.index(max(before))] = number
+            self.lost += number - max(before) - 1
+        else:
+            self._last.append(number)  # of a publisher that was not received before
 
 
 def no_decoder(types: dict[str, str]) -> RecordingError:
@@ -198,10 +151,3 @@ def no_decoder(types: dict[str, str]) -> RecordingError:
         'topics cannot be recorded', exists=sorted(filter(message_class, DECODERS)),
         found=[f'{topic} of type {name}' for topic, name in types.items()],
         do='leave them out of topics:')
-
-
-def _offer(offers: list[Any]) -> Offer:
-    """Return whether all publishers are reliable, and all keep messages for late joiners."""
-    qualities = [o.qos_profile for o in offers]
-    return (all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
-            all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities))

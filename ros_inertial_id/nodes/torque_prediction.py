@@ -8,21 +8,23 @@ says so when the motion leaves what was identified.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import advertise, DEPTH, every, latched, publish_joint_states, subscribe
+from .conversions import (advertise, DEPTH, every, first_said, latched, publish_joint_states,
+                          subscribe)
 from .external_torque import ExternalTorque, ExternalTorqueOptions
-from .parameters import check_mounting, declare_options
+from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of
 from .prediction_health import PredictionHealth
 from .running import GuardedNode, run
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
+from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..identification.files import read_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
@@ -33,18 +35,18 @@ from ..methods import AnyMethod, METHODS, methods_of
 from ..methods.capabilities import Live
 from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
-from ..procedures.stream_watch import as_values, StreamWatch
+from ..procedures.stream_watch import StreamWatch
 
-JOINT_STATES = 'joint_states'
 MODEL = 'identification/identified_model'  # latched topic
 PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
 AVERAGE = 1.0  # [s] of samples of the base IMU behind a direction of gravity
 TURNED = np.deg2rad(1.0)  # a smaller change is no new mounting
-IMU = 'sensor_msgs/msg/Imu'
+OUTPUTS = ('predicted', 'residual', 'measured')  # topics, and attributes of LiveTorques
+BAND = tuple(f'predicted_band/{name}' for name in ('lower', 'upper', 'standard_deviation'))
 
 
 @dataclass(frozen=True)
-class PredictionOptions(ExternalTorqueOptions):
+class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
@@ -62,29 +64,27 @@ class PredictionOptions(ExternalTorqueOptions):
 class TorquePrediction(GuardedNode):
     """Predicts in small batches; one thread, no queue of its own."""
 
+    # Of the first model on, as ``_live``.
+    _method: AnyMethod
+    _torques: Callable[[Any], LiveTorques]
+    _band: Callable[[tuple[str, ...]], Band]
+    _health: PredictionHealth
+    _watch: StreamWatch
+
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
         self._options = declare_options(self, PredictionOptions, settable=('mounting',),
                                         check=_check)
+        self._joint_states = driver_of(self, self._options.config).joint_states
         self._gravity: np.ndarray | None = None  # by the base IMU
         self._model: IdentifiedModel | None = None
-        self._robot = self._description = None
+        self._robot: Any = None
+        self._description = ''
         self._live: LiveSource[Any] | None = None
-        # Of the first model on, as ``_live``.
-        self._method: AnyMethod
-        self._torques: Callable[[Any], LiveTorques]
-        self._watch: StreamWatch
-        self._band: Band | None = None
-        self._health: PredictionHealth
+        self._refusal, self._complaint = 'no model yet', ''
         self._streams = Streams(self, self._complain)
-        self._refusal = 'no model yet'
-        self._complaint = ''
-        self._gaps = self._received = 0
-        self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
-        self._residual = advertise(self, JointState, '~/residual', DEPTH)
-        self._measured = advertise(self, JointState, '~/measured', DEPTH)
-        self._bounds = {name: advertise(self, JointState, f'~/predicted_band/{name}', DEPTH)
-                        for name in ('lower', 'upper', 'standard_deviation')}
+        self._outputs = {name: advertise(self, JointState, f'~/{name}', DEPTH)
+                         for name in OUTPUTS + BAND}
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -115,51 +115,37 @@ class TorquePrediction(GuardedNode):
 
     def _turn(self, channel):
         """Take a new direction of gravity from a second of the base IMU."""
-        if self._robot is None:
-            return
-        if channel.type != IMU:
-            raise RecordingError(f'{channel.topic} is no IMU', expected=IMU, found=channel.type)
-        gravity = imu_gravity(Recording({channel.topic: channel}), self._robot)
-        if gravity is None or self._gravity is not None and _angle(
-                gravity, self._gravity) < TURNED:
+        gravity = self._robot and imu_gravity(Recording({channel.topic: channel}), self._robot)
+        if gravity is None or self._gravity is not None and np.linalg.norm(
+                gravity - self._gravity) < TURNED * np.linalg.norm(gravity):
             return
         self._gravity = gravity
         if self._options.mounting == 'imu':
             self._anew()
-
-    def _anew(self):
-        if self._model is not None:
-            self._try(lambda: self._accept(self._model))
 
     def _take_description(self, message):
         self._description = message.data
         self._anew()
 
     def _take_model(self, message):
-        self._try(lambda: self._accept(IdentifiedModel.from_yaml(message.data, MODEL)))
+        self._accept(IdentifiedModel.from_yaml(message.data, MODEL))
 
-    def _try(self, action):
-        """Do it, or predict nothing and say why."""
-        try:
-            action()
-        except InertialIdError as error:
-            self._refuse(str(error))
+    def _anew(self):
+        """Accept the model again, for what has changed around it."""
+        if self._model is not None:
+            self.guarded(self._accept, 'model')(self._model)
 
     def fault(self, words: str) -> None:
         """Say what went wrong and predict no more until another model or description comes."""
-        self._refuse(words)
-
-    def _refuse(self, words):
         self._refusal, self._live = words, None
         super().fault(f'no prediction: {words}')
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
-        self._model, self._live, self._band = model, None, None  # another description may fit it
-        robot = self._start(model)
-        self._refusal = ''
-        self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
-        self._watch = StreamWatch(robot.urdf, aside=True)
+        self._model, self._live = model, None  # another description may fit it
+        self._live, self._band = self._source(model), cache(partial(band_for, model))
+        self._refusal, self._health = '', PredictionHealth(model)
+        self._watch = StreamWatch(self._robot.urdf, aside=True)
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
@@ -169,19 +155,20 @@ class TorquePrediction(GuardedNode):
             self.get_logger().warning(
                 f"the verdict on this model is {DO_NOT_USE}: {'; '.join(verdict['reasons'])}")
 
-    def _start(self, model):
+    def _source(self, model):
+        """Return the LiveSource of the robot of a model, mounted as it is; note both."""
         method = METHODS[model.method]
         if not isinstance(method, Live):
             raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
                                   exists=methods_of(Live))
         own, options = self._options, prediction_options(model)
         options = replace(options,
-                          joint_states_topic=options.joint_states_topic or JOINT_STATES)
+                          joint_states_topic=options.joint_states_topic or self._joint_states)
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
             self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
-            raise RobotModelError('the mounting is not known yet',
-                                  expected=f'a second at rest on {own.base_imu_topic}')
+            raise RobotModelError('the mounting is not known yet', expected='a second at rest on '
+                                  f'{own.base_imu_topic} (sensor_msgs/msg/Imu)')
         if own.mounting:
             gravity = gravity_from_mounting(own.mounting, self._gravity,
                                             options.gravity_magnitude)
@@ -192,29 +179,16 @@ class TorquePrediction(GuardedNode):
             self._external.start(model, self._robot, options)
         # What the oldest sample of a batch waits for the newest is not the filter's.
         ahead = own.lag - _period(own) if own.lag else 0.0
-        self._live = method.source(self._robot, options, ahead, model.preprocessing[0])
-        return self._robot
-
-    def _topics(self):
-        """Return the topics that are needed; before there is a model, the likeliest."""
-        return self._live.topics if self._live else (JOINT_STATES,)
+        return method.source(self._robot, options, ahead, model.preprocessing[0])
 
     def _look_for_publishers(self):
-        self._streams.look(self._topics())
-
-    def _receive(self):
-        """Give the method what has come since the last time."""
-        if self._live is None:
-            self._streams.hand_to(lambda channel: None)  # of before the model
-            return
-        self._streams.hand_to(self._take)
-        if self._live.gaps > self._gaps:
-            self._gaps = self._live.gaps
-            self.get_logger().warning(f"{', '.join(self._live.topics)} jumped in time: starting "
-                                      'anew', throttle_duration_sec=1.0)
+        """Subscribe to what is needed; before there is a model, to the likeliest."""
+        self._streams.look(self._live.topics if self._live else (self._joint_states,))
 
     def _take(self, channel):
-        assert self._live is not None
+        """Give the method what has come; what came before the model is dropped."""
+        if self._live is None:
+            return
         self._watch.add(channel)
         if channel.topic in self._live.topics:
             if self._external is not None:
@@ -226,68 +200,48 @@ class TorquePrediction(GuardedNode):
         self.get_logger().error(words, throttle_duration_sec=10.0)
 
     def _predict(self):
-        self._receive()
+        self._streams.hand_to(self._take)
         live = self._live
         if live is None:
             return
         try:
             taken = live.take()
-        except InertialIdError as error:
+        except InertialIdError as error:  # of these samples: a mechanism that cannot be closed
             return self._complain(str(error))
         if taken is None or live.origin_ns is None:
             return
         stamps, state = taken
         seen = self._method.validity_range(state, self._robot)
-        words = self._health.watch(seen)
-        if words:
-            self.get_logger().warning(f'the motion leaves the validity range: {words}',
-                                      throttle_duration_sec=5.0)
         torques = self._torques(state).at(stamps, state.t)
-        self._health.account(torques, stamps)
+        self._health.account(torques, stamps, seen)
         stamp_ns = live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
-        for publisher, effort in ((self._predicted, torques.predicted),
-                                  (self._residual, torques.residual),
-                                  (self._measured, torques.measured)):
-            if publisher.get_subscription_count():
-                publish_joint_states(publisher, stamp_ns, torques.names, effort=effort)
-        if any(publisher.get_subscription_count() for publisher in self._bounds.values()):
-            half = self._half_width(torques.names, seen, state.t, stamps)
-            for name, effort in (('lower', torques.predicted - half),
-                                 ('upper', torques.predicted + half),
-                                 ('standard_deviation', half / TWO_SIGMA)):
-                publish_joint_states(self._bounds[name], stamp_ns, torques.names, effort=effort)
-
-    def _half_width(self, names, seen, t, stamps):
-        """Return half the width (M, n) of the band at stamps of a motion seen at t; or NaN."""
-        assert self._model is not None
-        self._band = self._band or band_for(self._model, names)
-        half, _ = self._band.at(seen)
-        return np.column_stack([np.interp(stamps, t, column) for column in half.T])
+        listened = {name for name, publisher in self._outputs.items()
+                    if publisher.get_subscription_count()}
+        efforts = {name: getattr(torques, name) for name in OUTPUTS}
+        if listened.intersection(BAND):
+            half, _ = self._band(torques.names).at(seen)
+            half = np.column_stack([np.interp(stamps, state.t, column) for column in half.T])
+            efforts |= zip(BAND, (torques.predicted - half, torques.predicted + half,
+                                  half / TWO_SIGMA))
+        for name, effort in efforts.items():
+            if name in listened:
+                publish_joint_states(self._outputs[name], stamp_ns, torques.names, effort=effort)
 
     def _report(self):
         """Return (level, words, {key: value}) for diagnostics."""
         live = self._live
-        values: dict[str, Any] = {}
-        if self._refusal or live is None:
-            level, words = 'error', self._refusal
-        else:
-            level, words, values = self._health.report()
-            values.update(self._streams.values(), gaps=self._gaps)
-            if self._options.lag == 0.0:
-                values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
-            found = self._watch.findings()
-            values.update(as_values(found))
-            if found:
-                level, words = 'warn', '; '.join(f.says for f in found)
-            if slow := self._streams.slow():
-                level, words = 'warn', slow
-            if live.received == self._received:
-                level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
-            if self._complaint:
-                level, words = 'error', self._complaint
-            self._received = live.received
+        if live is None:
+            return 'error', self._refusal, {}
+        level, words, values = self._health.report()
+        level, words = first_said(
+            ('error', self._complaint),
+            ('warn', self._streams.silent()), ('warn', self._streams.slow()),
+            ('warn', '; '.join(found.says for found in self._watch.findings())),
+            (level, words))
+        if self._options.lag == 0.0:
+            values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
         self._complaint = ''
-        return level, words, values
+        return level, words, {**values, **self._streams.values(), 'gaps': live.gaps}
 
 
 def _period(options):
@@ -300,11 +254,6 @@ def _check(options):
     if options.mounting == 'imu' and not options.base_imu_topic:
         raise ConfigError('mounting: imu', expected='base_imu_topic:', found='none')
     check_mounting(options.mounting)
-
-
-def _angle(a, b):
-    """Return the angle [rad] between two vectors (3,)."""
-    return np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0))
 
 
 def main() -> int:

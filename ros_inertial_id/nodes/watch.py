@@ -9,13 +9,12 @@ for recorder and identification.  Nothing on it moves the robot.
 from dataclasses import dataclass
 from functools import partial
 import math
-import queue
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
@@ -31,7 +30,7 @@ NODES = {'prediction': 'torque_prediction', 'identification': 'identification',
          'recorder': 'recorder', 'excitation': 'excitation'}  # by what they are on the page
 SERVICES = {'record': 'recorder/start', 'stop recording': 'recorder/stop',
             'identify': 'identification/identify', 'estimate anew': 'identification/forget'}
-LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale'}
+LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 
 
 @dataclass(frozen=True)
@@ -55,20 +54,18 @@ class Watch(GuardedNode):
                        for role, name in NODES.items()}
         self._triggers = {words: self.create_client(Trigger, name)
                           for words, name in SERVICES.items()}
-        self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         for curve, topic in CURVES.items():
             self.create_subscription(JointState, f'torque_prediction/{topic}',
                                      partial(self._sample, curve), qos_profile_sensor_data)
         for fact, topic, quality in (('online', 'online_parameters', 10),
                                      ('identified', 'base_parameters', latched())):
-            self.create_subscription(Float64MultiArray, f'identification/{topic}',
+            self.create_subscription(DiagnosticArray, f'identification/{topic}',
                                      partial(self._table, fact), quality)
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers,
-            self._asked.put)
-        every(self, 0.1, self._serve)
+            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call)
+        every(self, 0.5, self._look_for_services)
         self.get_logger().info(f'look at {self.server.url}')
 
     def _sample(self, curve, message):
@@ -76,14 +73,13 @@ class Watch(GuardedNode):
         self.state.add(curve, stamp.sec + stamp.nanosec * 1e-9, message.name, message.effort)
 
     def _table(self, fact, message):
-        """Note name, value and standard error of every base parameter."""
-        # What follows is for controllers, doc/contract.md.
-        names, columns = (dimension.label.split(',') for dimension in message.layout.dim[:2])
-        places = [columns.index('value'), columns.index('standard_error')]
+        """Note name, value and standard error of every base parameter (doc/contract.md)."""
         rows = []
-        for k, name in enumerate(names if message.data else []):
-            numbers = [message.data[k * len(columns) + place] for place in places]
-            rows.append([name, *(x if math.isfinite(x) else None for x in numbers)])
+        for status in message.status:
+            values = _values(status)
+            if 'value' in values:  # gravity has none
+                numbers = float(values['value']), float(values['standard_error'])
+                rows.append([status.name, *(x if math.isfinite(x) else None for x in numbers)])
         self.state.set(fact, rows)
 
     def _bag(self, message):
@@ -95,20 +91,20 @@ class Watch(GuardedNode):
             if name in self._nodes:
                 self.state.set(self._nodes[name], {
                     'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
-                    'message': status.message, 'values': {v.key: v.value for v in status.values}})
+                    'message': status.message, 'values': _values(status)})
 
-    def _serve(self):
-        """Call what buttons asked for; say which services there are."""
+    def _look_for_services(self):
         self.state.set('services', [words for words, client in self._triggers.items()
                                     if client.service_is_ready()])
-        while not self._asked.empty():
-            words = self._asked.get()
-            client = self._triggers[words]
-            if not client.service_is_ready():
-                self.state.set('answer', f'{words}: no node offers {client.srv_name}')
-                continue
+
+    def _call(self, words: str) -> None:
+        """Call the service of a button, from a thread of the server."""
+        client = self._triggers[words]
+        if client.service_is_ready():
             self.state.set('answer', f'{words}: asked')
             client.call_async(Trigger.Request()).add_done_callback(partial(self._done, words))
+        else:
+            self.state.set('answer', f'{words}: no node offers {client.srv_name}')
 
     def _done(self, words: str, future: Future) -> None:
         answer = future.result()
@@ -120,6 +116,10 @@ class Watch(GuardedNode):
         if self.server is not None:
             self.server.close()
         super().destroy_node()
+
+
+def _values(status):
+    return {pair.key: pair.value for pair in status.values}
 
 
 def main() -> int:

@@ -20,7 +20,6 @@ from ..dynamics.pinocchio_model import link_jacobian
 from ..dynamics.robot_model import RobotModel
 
 LARGEST = 1e4  # [N], [N m] standard deviation of what no torque shows: more than any robot bears
-COMPONENTS = ('force x', 'force y', 'force z', 'torque x', 'torque y', 'torque z')
 
 
 class WrenchObserver:

@@ -56,15 +56,17 @@ class OnlineEstimate:
     """
     The estimate from all samples so far.
 
-    base : entries as in IdentifiedModel.base; seconds [s], samples : accumulated
-    rank, condition_number : of the accumulated rows about the base parameters
+    base : entries as in IdentifiedModel.base; seconds : accumulated [s]
+    parameters, values : (p,) standard ones behind them; gravity : (3,) in the base frame [m/s^2]
+    condition_number : of the accumulated rows about the base parameters
     unseen_percent : residual of new samples under the estimate before, relative; None at first
     """
 
     base: list[dict[str, Any]]
+    parameters: tuple[Parameter, ...]
+    values: np.ndarray
+    gravity: np.ndarray
     seconds: float
-    samples: int
-    rank: int
     condition_number: float
     unseen_percent: float | None
 
@@ -214,9 +216,8 @@ class OnlineIdentification:
         self._predicting = solution.data.robot, base.parameters, solution.values
         self.waiting = ''
         return OnlineEstimate(
-            base_entries(base, solution.estimate), self._factors.seconds,
-            int(max(g.rows for g in solution.problem.factors.groups.values())), free.rank,
-            free.condition_number,
+            base_entries(base, solution.estimate), *self._predicting[1:],
+            solution.data.robot.gravity_base, self._factors.seconds, free.condition_number,
             fit_.summary()['relative_percent'] if fit_.samples else None)
 
     def _solution(self) -> Solution:

@@ -4,7 +4,6 @@ Stream watch: the checks of channels on the newest seconds of live topics, now a
 Two stretches in a row overlap by half, so what lasts for a second lies wholly in one of them.
 """
 
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -87,8 +86,3 @@ def _look(parts, now, urdf):
     return {(f.name, f.joints): (now, replace(f, windows=tuple(
         (start + a, start + b) for a, b in f.windows)))
         for f in channel_checks(Recording({whole.topic: whole}, urdf)) if f.severity != NOTE}
-
-
-def as_values(findings: list[Finding]) -> Mapping[str, str]:
-    """Return {key: sentence} of ``findings`` for diagnostics."""
-    return {f"fault {f.name} of {', '.join(f.joints)}": f.says for f in findings}

@@ -1,4 +1,4 @@
-// The live page: draws what the node watch sends as server-sent events.
+// The live page: draws what the node watch sends as it is asked for.
 const WINDOW = 20, TALL = 110, LOW = 46, BREAK = 0.5;  // s, px, px, s
 const curves = {}, live = {}, history = {}, reached = {};
 const make = (name, parent, text, attributes) => {
@@ -102,8 +102,7 @@ function state(role, fact) {
     make('th', row, key, {scope: 'row'}); make('td', row, value, {class: 'l break'});
   }
 }
-function show(event) {
-  const {curves: more, facts} = JSON.parse(event.data);
+function show({curves: more, facts}) {
   for (const [name, curve] of Object.entries(more)) take(name, curve);
   if (Object.keys(more).length) {
     $('none')?.remove();
@@ -125,7 +124,12 @@ for (const button of document.querySelectorAll('[data-call]'))
     {method: 'POST', headers: {'X-Inertial-Id': '1'}})
     .then(async r => { if (!r.ok) throw new Error(await r.text()); })
     .catch(error => { $('answer').textContent = `${button.dataset.call}: ${error.message}`; }));
-const events = new EventSource('/events');
-events.onopen = () => { $('link').textContent = 'connected'; };
-events.onerror = () => { $('link').textContent = 'the node watch does not answer; trying again'; };
-events.onmessage = show;
+let known = 0;
+async function look() {
+  const answer = await fetch(`/since/${known}`).then(r => r.json()).catch(() => null);
+  $('link').textContent = answer ? 'connected' : 'the node watch does not answer; trying again';
+  known = answer ? answer[0] : 0;  // a node that was started again counts anew
+  setTimeout(look, 200);
+  if (answer) show(answer[1]);
+}
+look();

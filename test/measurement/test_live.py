@@ -1,8 +1,10 @@
 """Live samples: a window that begins anew, and joints by name."""
 
 import numpy as np
+import pytest
 
-from ros_inertial_id.measurement.live import carried, Window
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement.live import carried, OwnMessages, Window
 from ros_inertial_id.measurement.recording import Channel
 
 
@@ -25,3 +27,21 @@ def test_joints_are_found_by_name_whatever_their_order_in_the_message():
     np.testing.assert_array_equal(rows, [0, 2])
     np.testing.assert_array_equal(values['position'], [[1.0, 3.0], [10.0, 30.0]])
     assert np.isnan(values['velocity']).all()
+
+
+def test_what_carries_less_than_the_driver_is_not_its_word():
+    def channel(*messages):
+        stamps, values = np.arange(len(messages)), np.array(messages, dtype=float)
+        return Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps, {
+            name: values[:, [k, k]] for k, name in enumerate(('position', 'velocity', 'effort'))},
+            ('shoulder', 'elbow'))
+
+    own, nan = OwnMessages(('shoulder', 'elbow')), np.nan
+    assert own(channel((1, 2, 3), (1, nan, nan)))[0].tolist() == [0]
+    rows, values = own(channel((4, nan, nan), (5, 6, 7), (8, nan, 9)))  # a batch later, too
+    assert rows.tolist() == [1] and values['effort'].tolist() == [[7.0, 7.0]]
+    own.refuse_without(('position', 'effort'), '/joint_states')
+    slow = OwnMessages(('shoulder', 'elbow'))
+    assert slow(channel((1, nan, 3)))[0].tolist() == [0]  # a driver without velocities
+    with pytest.raises(RecordingError, match='joint_states carry no velocity of all joints'):
+        slow.refuse_without(('position', 'velocity'), '/joint_states')

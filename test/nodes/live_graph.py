@@ -29,7 +29,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 
-from ros_inertial_id.nodes.running import Executor, without_type_lookup
+from ros_inertial_id.nodes.rclpy_internals import Executor
+from ros_inertial_id.nodes.running import without_type_lookup
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).resolve().parent
@@ -352,6 +353,11 @@ class Graph:
         for path in left - _open_files(os.getpid()):
             Path(path).unlink(missing_ok=True)
         self._lock.close()
+
+
+def read_table(message):
+    """Return {name: {key: text}} of the rows of a DiagnosticArray."""
+    return {row.name: {pair.key: pair.value for pair in row.values} for row in message.status}
 
 
 def _open_files(pid):

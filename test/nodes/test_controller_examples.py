@@ -1,9 +1,12 @@
 """The table of base parameters is enough for a controller: the examples compute its torques."""
 
 from dataclasses import replace
+import os
+from pathlib import Path
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 from arm_recordings import ARM  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from live_graph import ROOT  # noqa: E402
 
 from ros_inertial_id.api.model import Model  # noqa: E402
@@ -19,25 +23,52 @@ from ros_inertial_id.dynamics.friction import friction_column, LAWS  # noqa: E40
 from ros_inertial_id.dynamics.inertial_parameters import Parameter  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.nodes.model_topics import band_table, base_table  # noqa: E402
+from ros_inertial_id.nodes.model_topics import band_rows, base_rows  # noqa: E402
 
 FOLDER = ROOT / 'examples' / 'controller'
 READ = """
 #include <iostream>
+#include <sstream>
 #include "identified_torque.hpp"
+#if __has_include(<diagnostic_msgs/msg/diagnostic_array.hpp>)
+#include <diagnostic_msgs/msg/diagnostic_array.hpp>
+using diagnostic_msgs::msg::DiagnosticArray;
+#else
+struct KeyValue {std::string key, value;};
+struct Status {std::string name, hardware_id; std::vector<KeyValue> values;};
+struct DiagnosticArray {std::vector<Status> status;};
+#endif
+
+DiagnosticArray read()
+{
+  DiagnosticArray message;
+  for (std::string line; std::getline(std::cin, line) && !line.empty(); ) {
+    std::stringstream words(line);
+    const auto next = [&words](std::string & text) {
+        return static_cast<bool>(std::getline(words, text, '\t'));
+      };
+    auto & row = message.status.emplace_back();
+    next(row.name);
+    next(row.hardware_id);
+    for (std::string key; next(key); ) {
+      auto & pair = row.values.emplace_back();
+      pair.key = key;
+      next(pair.value);
+    }
+  }
+  return message;
+}
+
 int main()
 {
-  std::vector<std::string> labels(LABELS);
-  for (auto & label : labels) {std::getline(std::cin, label);}
-  std::size_t count;
-  std::cin >> count;
-  std::vector<double> data(count);
-  for (auto & x : data) {std::string word; std::cin >> word; x = std::stod(word);}
-"""
-PROGRAM = READ.replace('LABELS', '5') + """
-  const auto number = [](const std::string & name) {return name.back() - '1';};
-  inertial_id::IdentifiedTorque terms(labels, data, number, number);
   std::cout.precision(17);
+  const auto message = read();
+"""
+PROGRAM = READ + """
+  const auto number = [](const std::string & name) {return name.back() - '1';};
+  inertial_id::IdentifiedTorque terms(message, number, number);
+  for (double x : terms.gravity()) {std::cout << x << ' ';}
+  std::cout << std::endl;
   for (double x : terms.pi()) {std::cout << x << ' ';}
   std::cout << std::endl;
   int joint;
@@ -46,11 +77,9 @@ PROGRAM = READ.replace('LABELS', '5') + """
   }
 }
 """
-
-BAND_PROGRAM = READ.replace('LABELS', '2') + """
+BAND_PROGRAM = READ + """
   const auto number = [](const std::string & name) {return 1 - (name.back() - '1');};  // swapped
-  inertial_id::PredictionBand band(labels, data, number);
-  std::cout.precision(17);
+  inertial_id::PredictionBand band(message, number);
   double x[6], half[2], outside[2];
   while (std::cin >> x[0] >> x[1] >> x[2] >> x[3] >> x[4] >> x[5]) {
     band.at(x, x + 2, x + 4, half, outside);
@@ -58,6 +87,15 @@ BAND_PROGRAM = READ.replace('LABELS', '2') + """
   }
 }
 """
+
+
+def base_table(model):
+    return DiagnosticArray(status=base_rows(
+        model.base, model.parameters, model.values, model.mounting['gravity_base'][0]))
+
+
+def band_table(model):
+    return DiagnosticArray(status=band_rows(model))
 
 
 def states(count):
@@ -102,10 +140,14 @@ def run(program, folder, table, rows):
     if compiler is None:
         pytest.skip('no C++ compiler')
     (folder / 'main.cpp').write_text(program)
-    subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}',
+    prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(':')]
+    headers = [f'-isystem{path}' for prefix in prefixes for path in Path(prefix).glob('include/*')]
+    subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}', *headers,
                     str(folder / 'main.cpp'), '-o', str(folder / 'main')], check=True)
-    text = '\n'.join([*(d.label for d in table.layout.dim), str(len(table.data)),
-                      *map(str, table.data), *(' '.join(map(str, row)) for row in rows)])
+    lines = ['\t'.join([row.name, row.hardware_id, *(word for pair in row.values
+                                                     for word in (pair.key, pair.value))])
+             for row in table.status]
+    text = '\n'.join([*lines, '', *(' '.join(map(str, row)) for row in rows)])
     out = subprocess.run([str(folder / 'main')], input=text, capture_output=True, text=True,
                          check=True).stdout.strip().split('\n')
     return [np.array(line.split(), dtype=float) for line in out]
@@ -131,7 +173,8 @@ def test_cpp_example_computes_what_the_python_example_does(
     table = base_table(identified)
     robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
     rows = [(j, q[j], v[j], a[j], 5.0) for q, v, a in zip(*states(20)) for j in range(2)]
-    pi, terms = run(PROGRAM, tmp_path, table, rows)
+    gravity, pi, terms = run(PROGRAM, tmp_path, table, rows)
+    assert gravity.tolist() == robot.model.gravity.linear.tolist()
     assert pi == pytest.approx(robot._pi[:len(pi)], rel=1e-12)
     assert not robot._pi[len(pi):].any()
     loaded = controller_example.LAWS['coulomb_load']

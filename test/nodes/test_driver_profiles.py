@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
-from ros_inertial_id.nodes.launching import load_driver  # noqa: E402
+from ros_inertial_id.nodes.parameters import load_driver  # noqa: E402
 from ros_inertial_id.share import config_file  # noqa: E402
 
 

@@ -8,9 +8,10 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from geometry_msgs.msg import InertiaStamped  # noqa: E402
-from live_graph import LATCHED, ROOT  # noqa: E402
-from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from live_graph import LATCHED, read_table, ROOT  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
@@ -89,23 +90,23 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     response = node.call('identification/identify')
     assert response.success, response.message
     texts = node.listen(String, MODEL, LATCHED)
-    tables = node.listen(Float64MultiArray, TABLE, LATCHED)
-    bands = node.listen(Float64MultiArray, BAND, LATCHED)
+    tables = node.listen(DiagnosticArray, TABLE, LATCHED)
+    bands = node.listen(DiagnosticArray, BAND, LATCHED)
     node.until(lambda: texts and tables and bands, 'the latched model')
     model = IdentifiedModel.from_yaml(texts[-1].data)
     band = model.statistics['prediction_band']['joints']
-    assert bands[-1].layout.dim[0].label.split(',') == list(band)
-    assert bands[-1].data[0] == band['joint1']['constant']
-    rows, columns = tables[-1].layout.dim[:2]
-    assert rows.label.split(',') == [b['name'] for b in model.base]
-    names = columns.label.split(',')
-    assert names[:2] == ['value', 'standard_error']
-    assert (rows.size, columns.size) == (len(model.base), len(names))
-    assert (rows.stride, columns.stride) == (len(names) * len(model.base), len(names))
-    numbers = np.array(tables[-1].data).reshape(rows.size, columns.size)
-    for row, entry in zip(numbers, model.base):
-        expected = [entry['value'], entry['standard_error']]
-        assert row[:2].tolist() == expected if entry['determined'] else np.isnan(row[:2]).all()
+    band_rows, rows = read_table(bands[-1]), read_table(tables[-1])
+    assert list(band_rows) == list(band)
+    assert float(band_rows['joint1']['constant']) == band['joint1']['constant']
+    assert list(rows) == [*(b['name'] for b in model.base), 'gravity_base']
+    for status, entry in zip(tables[-1].status, model.base):
+        numbers = [float(rows[status.name][key]) for key in ('value', 'standard_error', 'used')]
+        assert (status.level == status.OK) == entry['determined']
+        assert status.message == entry['unit']
+        assert np.isfinite(numbers[2]) and (numbers[:2] == [
+            entry['value'], entry['standard_error']] or not entry['determined'])
+    owners = {p.name: p.owner for p in model.parameters}
+    assert {s.hardware_id for s in tables[-1].status[:-1]} <= set(owners.values())
     assert (tmp_path / 'out' / 'model.yaml').read_text() == texts[-1].data
     assert (tmp_path / 'out' / 'report.html').stat().st_size > 1000
     node.until(lambda: node.health('identification')[1].startswith(

@@ -2,10 +2,12 @@
 
 import ast
 from dataclasses import fields
+import json
 from pathlib import Path
 import re
 
 import pytest
+import yaml
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
@@ -16,24 +18,30 @@ from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
 from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
 from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # noqa: E402
-                                             load_driver, node_settings, offered,
-                                             PARAMETERS, PLANS)
+                                             node_settings, offered, PARAMETERS, PLANS)
+from ros_inertial_id.nodes.parameters import load_driver  # noqa: E402
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
+from ros_inertial_id.nodes.simulated_rig import SimulatedRigOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
 from ros_inertial_id.nodes.watch import WatchOptions  # noqa: E402
-from ros_inertial_id.share import config_file  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {'recorder': (RecorderOptions,), 'torque_prediction': (PredictionOptions,),
            'identification': (NodeOptions, options_class('serial_arm')),
-           'excitation': (PlaybackOptions,), 'watch': (WatchOptions,)}
+           'excitation': (PlaybackOptions,), 'watch': (WatchOptions,),
+           'simulated_rig': (SimulatedRigOptions,)}
 
 
 def settings(plan, **given):
     """Return {node: settings} of a launch file with some arguments given."""
-    values = {name: a.default for name, a in arguments(PLANS[plan]).items()}
+    values = dict.fromkeys(arguments(PLANS[plan]), '')
     assert not set(given) - set(values)
     return {s['name']: s for s in node_settings(PLANS[plan], {**values, **given})}
+
+
+def parameters(settings):
+    """Return what a node is given by its launch file alone."""
+    return next((each for each in settings['parameters'] if isinstance(each, dict)), {})
 
 
 def test_every_launch_file_has_a_plan_and_every_executable_is_installed():
@@ -79,9 +87,8 @@ def row(name):
     defaults = {plan: a[name].default for plan, a in given.items() if name in a}
     where = 'all' if len(defaults) == len(PLANS) else ', '.join(defaults)
     usual = ARGUMENTS[name].default if ARGUMENTS[name].default in defaults.values() else None
-    kinds = [f'`{usual}`' if usual else ''] if usual is not None else []
-    kinds += [f'{plan}: ' + (f'`{value}`' if value else 'empty')
-              for plan, value in defaults.items() if value != usual]
+    kinds = [usual] if usual is not None else []
+    kinds += [f'{plan}: {value}' for plan, value in defaults.items() if value != usual]
     choices = ARGUMENTS[name].choices
     meaning = ARGUMENTS[name].description + (f": {', '.join(choices)}" if choices else '')
     return f"| `{name}` | {where} | {'; '.join(kinds)} | {meaning} |"
@@ -103,50 +110,54 @@ def test_every_configuration_can_be_read_by_nodes_and_launch_files(path):
         load_options(str(path), method)
 
 
-def test_profiles_hold_what_the_drivers_publish():
-    # franka_ros2 jazzy (franka.launch.py, fr3_ros_controllers.yaml), Universal_Robots_ROS2_Driver
-    # jazzy (ur_control.launch.py), lbr_fri_ros2_stack (lbr_controllers.yaml, robot_name lbr)
-    franka = settings('robot', robot='franka_hand')
-    assert franka['excitation']['remappings'] == [('joint_states', 'franka/joint_states')]
-    play = franka['excitation']['parameters'][0]
-    assert play['controller'] == 'fr3_arm_controller/joint_trajectory'
-    ur = settings('robot', robot='ur')['excitation']
-    assert ur['parameters'][0]['controller'] == (
-        'scaled_joint_trajectory_controller/joint_trajectory')
-    assert ur['remappings'] == []
-    assert {s['namespace'] for s in settings('robot', robot='lbr').values()} == {'lbr'}
+@pytest.mark.parametrize('plan', PLANS)
+def test_a_default_that_is_said_is_that_of_the_node_or_comes_before_a_file(plan):
+    said = arguments(PLANS[plan])
+    for node, each in settings(plan).items():
+        assert parameters(each) == {}  # what is not given beats no file
+        handed_on = dict(rule.split(':=') for rule in each['ros_arguments'][1::2])
+        own = {f.name: f.default for kind in OPTIONS.get(node, ()) for f in fields(kind)}
+        for name, argument in offered(PLANS[plan], node).items():
+            default = yaml.safe_load(handed_on.get(name, json.dumps(own.get(name, ''))))
+            if ARGUMENTS[argument].kind is not str or argument in ('method', 'rig'):
+                words = yaml.safe_load(said[argument].default)
+                assert default == words or not default and said[argument].default in (
+                    'as the configuration says', 'none'), argument
 
 
-def test_own_configuration_and_arguments_go_before_the_profile(tmp_path):
+def test_own_configuration_goes_to_every_node_and_its_namespace_to_launch(tmp_path):
     path = tmp_path / 'mine.yaml'
-    path.write_text('driver: {joint_states: a/joint_states}\n')
+    path.write_text('driver: {joint_states: a/joint_states, namespace: cell}\n')
     own = settings('robot', robot=str(path), controller='mine/joint_trajectory')
-    assert own['recorder']['remappings'] == [('joint_states', 'a/joint_states')]
-    assert own['excitation']['parameters'][0]['config'] == str(path)
-    assert own['excitation']['parameters'][0]['controller'] == 'mine/joint_trajectory'
+    for node in own.values():
+        assert parameters(node)['config'] == str(path) and node['namespace'] == 'cell'
+        assert node['remappings'] == []  # the nodes read it themselves
+    assert parameters(own['excitation'])['controller'] == 'mine/joint_trajectory'
     other = settings('robot', robot=str(path), joint_states='b/joint_states')
     assert other['recorder']['remappings'] == [('joint_states', 'b/joint_states')]
     with pytest.raises(ConfigError, match='there is: .*franka'):
-        config_file('frnka')
+        settings('robot', robot='frnka')
 
 
-def test_a_file_of_parameters_goes_to_every_node_and_before_the_arguments(tmp_path):
+def test_what_is_given_goes_before_a_file_of_parameters_and_that_before_defaults(tmp_path):
     path = tmp_path / 'more.yaml'
     with pytest.raises(ConfigError, match='launch argument parameters; expected a YAML file'):
         settings('robot', parameters=str(path))
-    path.write_text('/**: {ros__parameters: {speed: 0.2}}')
-    for node in settings('robot', parameters=str(path)).values():
-        assert node['parameters'][1:] == [str(path)]  # of launch_ros the last one holds
+    path.write_text('/**: {ros__parameters: {speed: 0.2, out: there}}')
+    nodes = settings('robot', parameters=str(path), speed='1')
+    assert nodes['recorder']['parameters'] == [str(path)]
+    # As launch_ros writes it: rules, then files, of which what is given is the last.
+    assert nodes['excitation']['ros_arguments'] == ['-p', 'speed:=0.1']
+    assert nodes['excitation']['parameters'] == [str(path), {'speed': 1.0}]
 
 
 def test_mounting_goes_to_player_and_recorder_and_not_to_who_reads_the_bag():
     nodes = settings('robot', mounting='rpy 0 1.5708 0')
-    assert nodes['recorder']['parameters'][0]['mounting'] == 'rpy 0 1.5708 0'
-    assert nodes['excitation']['parameters'][0]['design.mounting'] == 'rpy 0 1.5708 0'
-    assert 'mounting' not in nodes['identification']['parameters'][0]
-    assert 'mounting' not in nodes['torque_prediction']['parameters'][0]
-    assert 'mounting' not in settings('identify')['identification']['parameters'][0]
-    alone = settings('identify', mounting='upright')['identification']['parameters'][0]
+    assert parameters(nodes['recorder'])['mounting'] == 'rpy 0 1.5708 0'
+    assert parameters(nodes['excitation'])['design.mounting'] == 'rpy 0 1.5708 0'
+    assert 'mounting' not in parameters(nodes['identification'])
+    assert 'mounting' not in parameters(nodes['torque_prediction'])
+    alone = parameters(settings('identify', mounting='upright')['identification'])
     assert alone['mounting'] == 'upright'
 
 
@@ -155,9 +166,7 @@ def test_a_namespace_moves_every_node(plan):
     assert {s['namespace'] for s in settings(plan, namespace='cell').values()} == {'cell'}
 
 
-@pytest.mark.parametrize('argument, text', [
-    ('speed', 'fast'), ('periods', '1.5'), ('online', 'perhaps'), ('topics', 'joint_states'),
-    ('topics', '[]'), ('locked_joints', '[')])
-def test_texts_of_another_kind_are_refused(argument, text):
-    with pytest.raises(ConfigError, match=f'launch argument {argument}'):
+@pytest.mark.parametrize('argument, text', [('topics', '[]'), ('locked_joints', '[')])
+def test_texts_that_are_no_list_are_refused(argument, text):
+    with pytest.raises(ConfigError, match=f'launch argument {argument}; expected a list'):
         settings('robot', **{argument: text})

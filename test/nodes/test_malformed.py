@@ -11,13 +11,13 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated robots need mujoco')
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
 from live_graph import ROOT  # noqa: E402
 from one_leaf import changes  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
-from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, String  # noqa: E402
+from std_msgs.msg import Float64, String  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 import yaml  # noqa: E402
 
@@ -34,16 +34,9 @@ TEXTS = ['', ' ', '\0', '\x1b[2J', '{}', '[]', 'a: [', 'nan', '- 1\n- 2', '<robo
          '<robot name="r"><link name="a"/></robot>', 'a: &a [*a]', 'format: x', '!!python/none',
          'format: ros_inertial_id/identified_model',
          'format: ros_inertial_id/identified_model\nversion: 1', '0' * 10000, '/nowhere', '🤖']
-SIZES = [(0, []), (1, []), (2, []), (3, [1.0]), (2, [1.0]), (2, [math.nan] * 3), (2, [math.inf])]
 NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, -1.0, 1e308, -1e308, 5e-324, 1e-9,
            99.49, 100.0, 100.1, 101.0, 1e3, 1e6, 1e9, 1e18, -1e18, 2.0 ** 63]
 INFORMATION = {'publication_sequence_number': None, 'received_timestamp': 0}
-
-
-def table(dimensions, data, label='value,standard_error'):
-    message = Float64MultiArray(data=data)
-    message.layout.dim = [MultiArrayDimension(label=label) for _ in range(dimensions)]
-    return message
 
 
 def trajectory(names, points):
@@ -57,15 +50,16 @@ JOINTS = [JointState(name=names, position=x, velocity=x, effort=x)
 FORMS = {
     String: [String(data=text) for text in TEXTS],
     Float64: [Float64(data=x) for x in NUMBERS],
-    Float64MultiArray: [table(n, data, label) for n, data in SIZES
-                        for label in ('value,standard_error', '', ',,', 'value')],
     JointState: JOINTS,
     JointTrajectory: [
         trajectory(names, points) for names in ([], ['a'], ['joint1', 'joint1'],
                                                 ['joint1', 'joint2'], ['joint2', 'joint1'])
         for points in ([], [([], [])], [([0.0], [])], [([math.nan] * 2, [math.inf] * 2)])],
-    DiagnosticArray: [DiagnosticArray(status=[DiagnosticStatus(level=bytes([level]), name=name)])
-                      for level in (0, 3, 255) for name in (
+    DiagnosticArray: [DiagnosticArray(status=[DiagnosticStatus(
+        level=bytes([level]), name=name, values=[KeyValue(key=key, value=value)])])
+                      for level, key, value in (
+                          (0, 'value', 'nan'), (3, 'value', ''), (255, '', '1,0'))
+                      for name in (
                           '', 'recorder: state', ': state', 'x' * 5000, '/', '\n', '\x1b')]}
 
 
@@ -135,7 +129,8 @@ def test_damaged_models_never_end_the_prediction(context, arm_model, arm_recordi
     node = TorquePrediction()
     moving = list(arm_recording.channels.values())[0].rows(slice(0, 400))
     node._streams.look = lambda topics: None
-    node._streams.hand_to = lambda take: take(replace(moving, topic=node._topics()[0]))
+    node._streams.hand_to = lambda take: take(replace(
+        moving, topic=node._live.topics[0] if node._live else 'joint_states'))
     take = next(s.callback for s in node._subscriptions if s.topic_name == (
         '/identification/identified_model'))
     refused = 0

@@ -29,7 +29,7 @@ def told(measured, seconds=6.0, batch=20):
     for part in np.array_split(t, len(t) // batch):
         seen = measured(part) + 0.05 * rng.normal(size=(len(part), 2))
         health.account(LiveTorques(('elbow', 'wrist'), torque(part), seen - torque(part), seen),
-                       part)
+                       part, {})
     return health.report()
 
 

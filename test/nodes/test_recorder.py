@@ -130,7 +130,7 @@ def test_a_publisher_that_was_restarted_in_the_past_is_said_at_the_stop(graph, t
         publisher.publish(message)
     graph.until(lambda: counted(graph) == 200, 'all of them')
     words = graph.call('recorder/stop').message
-    assert '/joint_states: its clock went back by 99.9 s, 1 such in all' in words
+    assert '/joint_states clock: its clock went back by 99.9 s, set back 1 times in all' in words
 
 
 def test_a_bag_that_is_deleted_under_way_is_said_to_be_lost(graph, tmp_path):

@@ -13,9 +13,10 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
-from live_graph import LATCHED  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from live_graph import LATCHED, read_table  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 
 from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
@@ -79,7 +80,7 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         responses.append(graph.call('identification/identify'))
     assert responses[-1].success, responses[-1].message
     texts = graph.listen(String, 'identification/identified_model', LATCHED)
-    tables = graph.listen(Float64MultiArray, 'identification/base_parameters', LATCHED)
+    tables = graph.listen(DiagnosticArray, 'identification/base_parameters', LATCHED)
     graph.until(lambda: texts and tables, 'the latched model')
     again = IdentifiedModel.from_yaml(texts[0].data)
     assert [b['name'] for b in again.base] == [b['name'] for b in model.base]
@@ -88,8 +89,9 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         assert [b[key] for b in again.base] == pytest.approx(expected, rel=SAME)
     assert again.values == pytest.approx(model.values, rel=SAME)
     assert again.provenance['recordings'][0]['path'] == str(tmp_path / 'again')
-    row = np.array(tables[0].data).reshape(len(model.base), -1)
-    assert row[:, 0] == pytest.approx([b['value'] for b in model.base], rel=SAME, nan_ok=True)
+    table = read_table(tables[0])
+    assert [float(table[b['name']]['value']) for b in model.base] == pytest.approx(
+        [b['value'] for b in model.base], rel=SAME, nan_ok=True)
 
 
 def learned_and_predicted(graph, predicted, residual):
@@ -97,5 +99,6 @@ def learned_and_predicted(graph, predicted, residual):
     assert not predicted[0].header.stamp.sec  # the first of them, too
     effort, rest = (np.array([m.effort for m in x]) for x in (predicted, residual))
     assert np.linalg.norm(rest) < 0.05 * np.linalg.norm(effort)  # noise of the arm's sensors
-    table = graph.listen(Float64MultiArray, 'identification/online_parameters')
-    graph.until(lambda: table and np.isfinite(table[-1].data).any(), 'the online estimate')
+    tables = graph.listen(DiagnosticArray, 'identification/online_parameters')
+    graph.until(lambda: tables and any(row.level == row.OK for row in tables[-1].status[:-1]),
+                'the online estimate')

@@ -13,9 +13,10 @@ import yaml
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the other simulator needs mujoco')
 
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
@@ -183,7 +184,7 @@ def test_a_wild_stamp_costs_predictions_of_its_own_message_alone(
 def test_an_online_estimate_goes_on_when_the_bag_is_played_again(graph, arm_recording):
     graph.start('identification', online=True)
     states = graph.node.create_publisher(JointState, 'joint_states', 5000)
-    tables = graph.listen(Float64MultiArray, 'identification/online_parameters')
+    tables = graph.listen(DiagnosticArray, 'identification/online_parameters')
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
         String(data=ARM.read_text()))
     graph.until(states.get_subscription_count, 'the reader')

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -18,11 +17,11 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import MultiArrayDimension, String  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from test_processes import until  # noqa: E402
 
-from ros_inertial_id.nodes.conversions import table  # noqa: E402
+from ros_inertial_id.nodes.conversions import row, table  # noqa: E402
 from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
 from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState  # noqa: E402
 
@@ -31,27 +30,21 @@ BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil
 PATIENCE = 60.0  # [s] for an answer of a loaded machine; nothing waits this long
 
 
-class Events(threading.Thread):
-    """Reads /events of a page at a port and gathers what they tell of."""
+class Page:
+    """Asks the server at a port for what has changed, as its page does."""
 
     def __init__(self, port):
-        super().__init__(daemon=True)
+        self._port, self._known = port, 0
         self.curves, self.facts = {}, {}
-        self._connection = HTTPConnection('127.0.0.1', port, timeout=PATIENCE)
-        self._connection.request('GET', '/events')
-        self._stream = self._connection.getresponse()
-        assert self._stream.getheader('Content-Type') == 'text/event-stream'
-        self.start()
 
-    def run(self):
-        for line in self._stream:
-            if line.startswith(b'data: '):
-                self.take(json.loads(line[6:]))
-
-    def take(self, changed):
+    def look(self):
+        status, headers, text = ask(self._port, 'GET', f'/since/{self._known}')
+        assert (status, headers['Content-Type']) == (200, 'application/json')
+        self._known, changed = json.loads(text)
         for name, more in changed['curves'].items():
             self.curves.setdefault(name, []).extend(zip(more['t'], more['y']))
         self.facts.update(changed['facts'])
+        return self
 
 
 def ask(port, method, path, **headers):
@@ -87,9 +80,9 @@ def test_only_the_page_itself_reaches_the_server(served):
                     {'Origin': 'http://127.0.0.1:1', **own}):
         assert ask(port, 'POST', '/call/record', **headers)[0] == 403
         if HEADER.replace('-', '_') in headers:
-            assert ask(port, 'GET', '/events', **headers)[0] == 403
+            assert ask(port, 'GET', '/since/0', **headers)[0] == 403
     assert ask(port, 'POST', '/call/play', **own)[0] == 404
-    assert ask(port, 'GET', '/../setup.py')[0] == 404
+    assert ask(port, 'GET', '/../setup.py')[0] == ask(port, 'GET', '/since/x')[0] == 404
     assert asked == ['record']
     through = {'Host': 'localhost:9000', 'Origin': 'http://localhost:9000'}  # ssh -L
     assert ask(port, 'POST', '/call/record', **through, **own)[0] == 202
@@ -99,21 +92,25 @@ def test_readers_get_what_they_do_not_know_yet_and_no_more(served):
     _, _, state = served
     for k in range(2000):  # at 1 kHz
         state.add('predicted', k * 1e-3, ['a', 'b'], [float(k), math.nan])
-    number, changed = state.since(0, 0.0)
+    number, changed = state.since(0)
     kept = changed['curves']['predicted']
     # Two seconds at 50 Hz; a stamp in binary may fall just short of the step.
-    assert len(kept['t']) == pytest.approx(2.0 / STEP, rel=0.06) and kept['joints'] == ['a', 'b']
+    assert len(kept['t']) == pytest.approx(2.0 / STEP, rel=0.06) and kept['joints'] == ('a', 'b')
     assert all(b is None and a == round(1e3 * t) for t, (a, b) in zip(kept['t'], kept['y']))
-    assert state.since(number, 0.0) == (number, {'curves': {}, 'facts': {}})
+    assert state.since(number) == (number, {'curves': {}, 'facts': {}})
     state.set('bag', '/tmp/x')
     state.set('bag', '/tmp/x')
-    assert state.since(number, 0.0) == (number + 1, {'curves': {}, 'facts': {'bag': '/tmp/x'}})
+    assert state.since(number) == (number + 1, {'curves': {}, 'facts': {'bag': '/tmp/x'}})
     state.add('predicted', 0.5, ['a', 'b'], [1.0, 2.0])  # the clock began again
-    _, changed = state.since(0, 0.0)
+    _, changed = state.since(0)
     assert changed['curves']['predicted']['t'] == [0.5]
     for k in range(2 * KEPT):
         state.add('predicted', 1.0 + k, ['a', 'b'], [1.0, 2.0])
-    assert len(state.since(0, 0.0)[1]['curves']['predicted']['t']) == KEPT
+    assert len(state.since(0)[1]['curves']['predicted']['t']) == KEPT
+
+
+def estimate(name, value, error):
+    return row(name, {'value': value, 'standard_error': error, 'used': 1.0})
 
 
 @pytest.fixture
@@ -127,13 +124,12 @@ def live(graph):
     curves = {name: graph.node.create_publisher(JointState, f'torque_prediction/{name}', 10)
               for name in names}
     health = graph.node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-    online = graph.node.create_publisher(type(table([], {})), 'identification/online_parameters',
-                                         10)
+    online = graph.node.create_publisher(DiagnosticArray, 'identification/online_parameters', 10)
     graph.node.create_publisher(String, 'recorder/recording', LATCHED).publish(
         String(data='/tmp/<b>bag</b>'))
-    identified = table(['fv1', 'm1'], {'value': [2.0, 3.0], 'standard_error': [0.1, 0.2]})
-    identified.layout.dim.append(MultiArrayDimension(label='joint1', size=1, stride=1))
-    graph.node.create_publisher(type(identified), 'identification/base_parameters',
+    identified = table(graph.node, [estimate('fv1', 2.0, 0.1), estimate('m1', None, None),
+                                    row('gravity_base', {'x': 0.0, 'y': 0.0, 'z': -9.81})])
+    graph.node.create_publisher(DiagnosticArray, 'identification/base_parameters',
                                 LATCHED).publish(identified)
     sent = iter(range(10 ** 6))
 
@@ -150,8 +146,8 @@ def live(graph):
             DiagnosticStatus(level=b'\1', name='torque_prediction: state', message='5 times',
                              values=values),
             DiagnosticStatus(level=b'\2', name='somebody_else', message='not ours')]))
-        online.publish(table(['fv1', 'fc1', 'IzzR2'], {
-            'value': [2.0, 1.0, 0.1], 'standard_error': [0.01, 0.3, 1.0]}))
+        online.publish(table(graph.node, [
+            estimate('fv1', 2.0, 0.01), estimate('fc1', 1.0, 0.3), estimate('IzzR2', 0.1, 1.0)]))
 
     return port, publish
 
@@ -166,36 +162,29 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
         return response
 
     graph.node.create_service(Trigger, 'recorder/start', start)
-    events = Events(port)
+    page = Page(port)
 
     def complete():
         publish()
-        return (len(events.curves) == 5 and 'record' in events.facts.get('services', ())
-                and {'prediction', 'online', 'identified', 'bag'} <= set(events.facts))
+        page.look()
+        return (len(page.curves) == 5 and 'record' in page.facts.get('services', ())
+                and {'prediction', 'online', 'identified', 'bag'} <= set(page.facts))
 
     graph.until(complete, 'all on the page')
-    assert events.curves['measured'][0][1] == [1.25, 2.5]
-    assert events.curves['lower'][0][1] == [1.0, 2.0]
-    assert events.curves['upper'][0][1] == [2.0, 4.0]
-    assert events.facts['identified'] == [['fv1', 2.0, 0.1], ['m1', 3.0, 0.2]]
-    assert events.facts['prediction']['level'] == 'warn'
-    assert events.facts['prediction']['values']['one rms promised'] == '0.1'
-    assert events.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
-    assert 'not ours' not in json.dumps(events.facts)
+    assert page.curves['measured'][0][1] == [1.25, 2.5]
+    assert page.curves['lower'][0][1] == [1.0, 2.0]
+    assert page.curves['upper'][0][1] == [2.0, 4.0]
+    assert page.facts['identified'] == [['fv1', 2.0, 0.1], ['m1', None, None]]
+    assert page.facts['prediction']['level'] == 'warn'
+    assert page.facts['prediction']['values']['one rms promised'] == '0.1'
+    assert page.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
+    assert 'not ours' not in json.dumps(page.facts)
     own = {HEADER.replace('-', '_'): '1'}
     assert ask(port, 'POST', '/call/record', **own)[0] == 202
-    graph.until(lambda: 'no disk' in events.facts.get('answer', ''), 'the answer')
-    assert called == [1] and events.facts['answer'] == 'record: refused, no disk'
+    graph.until(lambda: 'no disk' in page.look().facts.get('answer', ''), 'the answer')
+    assert called == [1] and page.facts['answer'] == 'record: refused, no disk'
     assert ask(port, 'POST', '/call/identify', **own)[0] == 202
-    graph.until(lambda: 'no node offers' in events.facts['answer'], 'word of the absence')
-
-
-class Once(WatchState):
-    """Ends all streams when it has answered once: a browser that dumps its page waits for them."""
-
-    def since(self, number, patience):
-        self.closed = True
-        return super().since(number, patience)
+    graph.until(lambda: 'no node offers' in page.look().facts['answer'], 'word of the absence')
 
 
 def refuses(port):
@@ -233,7 +222,7 @@ def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
 @pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
 def test_the_page_draws_it_in_a_browser(tmp_path):
     from ros_inertial_id.report import watch_page
-    state = Once()
+    state = WatchState()
     for k in range(200):
         for name, value in (('measured', 1.0), ('predicted', 1.1), ('residual', -0.1),
                             ('lower', 0.9), ('upper', 1.3)):

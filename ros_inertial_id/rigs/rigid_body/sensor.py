@@ -7,17 +7,21 @@ A turn theta adds theta x force.  Filtered samples are correlated: how a result 
 stretch of the recording says how well it is known (jackknife).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
+from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 
 SURE = 5.0  # standard errors beyond which a turn is taken for known
 STRETCHES = 16  # left out one by one
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
+OTHERWISE = 2.0  # times what is left along the other axes: the force is along those
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
@@ -60,6 +64,25 @@ def sensor_turn(observation: BodiesObservation,
         return None
     return turn.as_matrix(), {'turn_deg': np.degrees(found).round(4).tolist(),
                               'standard_error_deg': np.degrees(error).round(4).tolist()}
+
+
+def refuse_other_axes(observation: BodiesObservation, wrench: Wrench, topic: str) -> None:
+    """Raise RecordingError where the force of a ``topic`` is along other axes than described."""
+    left = {}
+    for axes in ('body', 'world'):
+        own = replace(wrench, axes=axes)
+        A, y = _with_bias(observation, lambda state, own=own: _force_columns(state, own))
+        A, y = A.reshape(y.size, -1), y.ravel()
+        A = A / (np.linalg.norm(A, axis=0) + 1e-300)
+        left[axes] = float(np.sqrt(np.mean((y - A @ np.linalg.lstsq(A, y, None)[0]) ** 2)))
+    other, = set(left) - {wrench.axes}
+    if left[wrench.axes] > OTHERWISE * left[other]:
+        said, found = (f'the axes of {"the base" if axes == "world" else "its frame"}'
+                       for axes in (wrench.axes, other))
+        raise RecordingError(
+            f'the force of {topic} is along {found}', expected=f'{said}, as described',
+            found=f'{left[wrench.axes]:.2g} N that no mass explains, {left[other]:.2g} N along '
+            f'{found}', do='let the driver turn it, or describe it with axes:')
 
 
 def _least_turn(left, turn):

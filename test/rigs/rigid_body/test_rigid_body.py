@@ -337,6 +337,16 @@ def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
     assert len(z) == 10 and np.abs(z).max() < 3.5  # 8.2 where nobody looks for the turn
 
 
+@pytest.mark.parametrize('axes, along', [('body', 'the base'), ('world', 'its frame')])
+def test_a_force_along_other_axes_than_described_is_refused(axes, along):
+    world = _about_all(np.arange(0.0, 12.0, 0.004)).inv()
+    made = _recorded_body(1, BODY, _about_all, Rotation.identity() if axes == 'world' else world)
+    described = made.robot_description.replace('{acts_on: b}', f'{{acts_on: b, axes: {axes}}}')
+    robot = rigid_body.build(described, OPTIONS, np.array([0.0, 0.0, -9.81]))
+    with pytest.raises(RecordingError, match=f'the force of /w is along the axes of {along}; exp'):
+        rigid_body.observe(made, robot, OPTIONS)
+
+
 def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named():
     made = _recorded_body(1, BODY, _about_all)
     wrench = made.channels['/w']
