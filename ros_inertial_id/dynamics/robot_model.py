@@ -11,6 +11,7 @@ import fnmatch
 from functools import cached_property, lru_cache
 import hashlib
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -28,11 +29,14 @@ RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not
 class RobotOptions:
     """Which joints of the robot description move, and how the robot is mounted."""
 
-    joints: tuple[str, ...] = option((), 'joints that move; empty: all moving joints of the URDF')
+    joints: tuple[str, ...] = option(
+        (), 'joints that move, * stands for any letters: left_*; empty: all moving joints of the '
+        'URDF')
     locked_joints: tuple[str, ...] = option(
-        (), 'moving joints of the URDF that are held still; * stands for any letters: hand_*')
+        (), 'moving joints of the URDF that are held still; patterns as well: hand_*')
     locked_positions: tuple[float, ...] = option(
-        (), 'where they are held, one each; empty: 0', unit='rad or m')
+        (), 'where they are held, one per entry or per joint; empty: where they are in the '
+        'recording, else 0', unit='rad or m')
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')
@@ -149,13 +153,54 @@ def robot_from_options(urdf: str, options: Any,
     urdf : text; options : RobotOptions; gravity_base : (3,) in the base frame [m/s^2]
     ConfigError, RobotModelError where they do not fit together.
     """
-    positions = options.locked_positions or (0.0,) * len(options.locked_joints)
-    if len(positions) != len(options.locked_joints):
-        raise ConfigError('option locked_positions',
-                          expected=f'{len(options.locked_joints)} values, one per locked joint',
-                          found=f'{len(positions)} values')
-    return load_robot_model(urdf, options.joints, gravity_base=gravity_base,
-                            locked=dict(zip(options.locked_joints, positions)))
+    joints, locked = named_joints(urdf, options)
+    return load_robot_model(urdf, joints, gravity_base=gravity_base, locked=locked)
+
+
+def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, float]]:
+    """
+    Return the names of joints that move, none for all, and {joint: position} of locked ones.
+
+    urdf : text; options : RobotOptions, whose patterns stand for the joints of the URDF that they
+        name, in its order; one of locked_joints spares what is named otherwise.  Positions come
+        one for each entry of locked_joints, or one for each joint.
+    ConfigError where they do not.
+    """
+    moving = tuple(_parse(urdf).names[1:])
+    joints = tuple(dict.fromkeys(n for entry in options.joints for n in _matches(entry, moving)))
+    spared = {*joints, *options.locked_joints}
+    named = [[n for n in _matches(entry, moving) if n == entry or n not in spared]
+             for entry in options.locked_joints]
+    names, positions = tuple(n for own in named for n in own), options.locked_positions
+    if len(positions) == len(named) != len(names):
+        positions = tuple(x for own, x in zip(named, positions) for _ in own)
+    if positions and len(positions) != len(names):
+        raise ConfigError('option locked_positions', found=f'{len(positions)} values',
+                          expected=f'{len(names)} values, one per locked joint: '
+                          f'{", ".join(names)}')
+    return joints, dict(zip(names, positions or (0.0,) * len(names)))
+
+
+def _matches(entry: str, names: Sequence[str]) -> list[str]:
+    """Return which of ``names`` an entry stands for: itself, but for a pattern with * or ?."""
+    return fnmatch.filter(names, entry) if set(entry) & set('*?') else [entry]
+
+
+def position_limits(urdf: str) -> dict[str, tuple[float, float]]:
+    """Return {joint: (lower, upper) [rad, m]} of a URDF text, nan where there is none."""
+    model = _parse(urdf)
+    limits = {name: joint_limits(model, joint)
+              for name, joint in zip(model.names[1:], model.joints[1:])}
+    return {name: (lower, upper) for name, (lower, upper, *_) in limits.items()}
+
+
+def mimicked(urdf: str) -> dict[str, tuple[str, float, float]]:
+    """Return {joint: (the joint that it follows, multiplier, offset)} of a URDF text."""
+    found = ElementTree.fromstring(urdf.encode('utf-8', 'replace'),
+                                   ElementTree.XMLParser(encoding='utf-8'))
+    return {joint.get('name', ''): (mimic.get('joint', ''), float(mimic.get('multiplier', 1.0)),
+                                    float(mimic.get('offset', 0.0)))
+            for joint in found.findall('joint') for mimic in joint.findall('mimic')}
 
 
 def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
@@ -165,8 +210,7 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
     Return the RobotModel of a URDF text ``urdf``.
 
     joint_names : joints that move; empty means every moving joint of the URDF
-    locked : {joint name: position [rad or m]} held fixed; their links join the one before; a
-        name with * or ? is a pattern, for those that ``joint_names`` does not name
+    locked : {joint name: position [rad or m]} held fixed; their links join the one before
     gravity_base : (3,) [m/s^2], in the frame of the root link
     RobotModelError where it cannot be read or its joints are not those named.
     """
@@ -184,7 +228,7 @@ def _described(urdf: str, joint_names: tuple[str, ...],
     """Return the RobotModel without gravity: a description is read once for all mountings."""
     full = _parse(urdf)
     moving = tuple(full.names[1:])
-    held = _named(dict(locked), [name for name in moving if name not in joint_names])
+    held = dict(locked)
     for name in (*joint_names, *held):
         if name not in moving:
             raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
@@ -199,16 +243,8 @@ def _described(urdf: str, joint_names: tuple[str, ...],
     return _describe(_lock(full, held, wanted), urdf)
 
 
-def _named(locked, moving):
-    """Return {joint: position} with patterns replaced by the joints of ``moving`` they name."""
-    out = {}
-    for pattern, position in locked.items():
-        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else [pattern]
-        out.update(dict.fromkeys(found, position))
-    return {**out, **{name: locked[name] for name in out if name in locked}}
-
-
-def _parse(urdf):
+@lru_cache(maxsize=8)
+def _parse(urdf: str) -> Any:
     check_description(urdf)
     try:
         model = pin.buildModelFromXML(urdf)

@@ -221,4 +221,4 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
         with one_thread():
             data, _ = aligned_systems(data, Passes())
     held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
-    return Plan(method, replace(options, **held), data.robot.urdf, options)
+    return Plan(method, replace(data.options, **held), data.robot.urdf, options)

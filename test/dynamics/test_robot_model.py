@@ -135,14 +135,20 @@ def test_locked_positions_come_one_each():
         robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
 
 
-def test_joints_are_locked_by_patterns_that_spare_those_that_are_named():
-    by_name = load_robot_model(ARM3, ('joint1',), locked={'joint2': 0.4, 'joint3': -0.2})
-    by_pattern = load_robot_model(ARM3, ('joint1',), locked={'joint3': -0.2, 'joint*': 0.4})
+@pytest.mark.parametrize('locked, positions, expected', [
+    (('joint3', 'joint*'), (-0.2, 0.4), {'joint2': 0.4, 'joint3': -0.2}),
+    (('joint*',), (0.4, -0.2), {'joint2': 0.4, 'joint3': -0.2}),
+    (('joint?',), (0.3,), {'joint2': 0.3, 'joint3': 0.3}),
+    (('joint*',), (), {'joint2': 0.0, 'joint3': 0.0})])
+def test_patterns_lock_what_is_not_named_and_take_positions(locked, positions, expected):
+    options = RobotOptions(('*1',), locked, positions)
+    by_name = load_robot_model(ARM3, ('joint1',), locked=expected)
+    by_pattern = robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
     np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
 
 
 def test_a_pattern_that_names_no_joint_locks_none():
-    whole = load_robot_model(ARM3, locked={'*finger*': 0.0})
+    whole = robot_from_options(ARM3, RobotOptions(locked_joints=('*finger*',)), mujoco_arm.UPRIGHT)
     assert whole.joint_names == load_robot_model(ARM3).joint_names
     with pytest.raises(RobotModelError, match="joint 'finger' is not a moving joint"):
         load_robot_model(ARM3, locked={'finger': 0.0})

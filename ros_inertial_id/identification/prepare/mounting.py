@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .locked_joints import with_recorded_locks
 from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
@@ -60,8 +61,10 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
             do='give it with --urdf (urdf_file of a node) and without --method')
     mounting = options.mounting or recording.mounting or 'upright'
     build = METHODS[method].build
-    upright = build(text, options, gravity_from_mounting('upright'))
-    imu = imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
+    options = with_recorded_locks(recording, options, text)
+    imu = None
+    if mounting.strip() == 'imu':
+        imu = imu_gravity(recording, build(text, options, gravity_from_mounting('upright')))
     return build(text, options, gravity_from_mounting(mounting, imu, options.gravity_magnitude))
 
 
