@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from .description import check_description
+from .description import check_description, parsable
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
@@ -247,7 +247,7 @@ def _described(urdf: str, joint_names: tuple[str, ...],
 def _parse(urdf: str) -> Any:
     check_description(urdf)
     try:
-        model = pin.buildModelFromXML(urdf)
+        model = pin.buildModelFromXML(parsable(urdf))
     except (ValueError, RuntimeError) as error:
         raise RobotModelError('the URDF cannot be read', found=str(error).split('\n')[0]) from None
     if model.njoints < 2:
