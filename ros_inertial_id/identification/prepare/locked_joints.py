@@ -91,9 +91,9 @@ class _Carried:
 
 def _recorded(recording: Recording, joint: str, options: Any) -> np.ndarray:
     """Return the positions (N,) of a ``joint`` in the fullest topic that has it, none without."""
-    asked = getattr(options, 'joint_states_topic', '').split()
+    asked = [topic.lstrip('/') for topic in getattr(options, 'joint_states_topic', '').split()]
     for channel in sorted(recording.of_type(JOINT_STATE).values(),
-                          key=lambda c: (c.topic not in asked, -len(c.names))):
+                          key=lambda c: (c.topic.lstrip('/') not in asked, -len(c.names))):
         if joint in channel.names and 'position' in channel.fields:
             values = channel.fields['position'][:, channel.names.index(joint)]
             values = values[sound(values)]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .description_choice import description_of
 from .locked_joints import with_recorded_locks
 from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
@@ -49,10 +50,11 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     RecordingError where there is no description, or an IMU that was not at rest.
     RobotModelError where it says how its loops close and the options do not.
     """
-    text = urdf or recording.robot_description
+    text = urdf or description_of(recording, options)
     if not text:
         raise RecordingError('no robot description', found='none in the recording',
-                             do='give --urdf, or record robot_description')
+                             do='give --urdf, or record robot_description; it is in the first '
+                                'file of a split bag')
     own = described_blocks(text)
     if own and (method not in own or own[method].get('closures') and not options.closures):
         raise RobotModelError(
