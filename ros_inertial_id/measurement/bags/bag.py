@@ -188,6 +188,10 @@ class Contents:
             self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
                                     f'the first: {builder.reason}')
             self._say(topic, self.left_out[topic])
+        if builder.early:
+            self.left_out[topic] = (f'{builder.early} of {self._counts[topic]} messages stamped '
+                                    '0, before the clock ran')
+            self._say(topic, self.left_out[topic])
         if builder.unstamped:
             _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '
                             'used', self.path, topic)
