@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
+from .described_inertias import plausible_inertias
 from .description import check_description, parsable
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
@@ -61,6 +62,7 @@ class RobotModel:
     gravity_base : (3,) gravity in the base frame [m/s^2]
     pin_model : the pinocchio model, gravity set
     motors : {joint: (n,)} motors that several joints turn, their speed per joint speed
+    doubts : links whose described inertias no body has, in words; see ``plausible_inertias``
     """
 
     name: str
@@ -81,6 +83,7 @@ class RobotModel:
     gravity_base: np.ndarray
     pin_model: Any = field(repr=False, compare=False)
     motors: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    doubts: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __len__(self):
         return len(self.joint_names)
@@ -247,7 +250,7 @@ def _described(urdf: str, joint_names: tuple[str, ...],
 def _parse(urdf: str) -> Any:
     check_description(urdf)
     try:
-        model = pin.buildModelFromXML(parsable(urdf))
+        model = pin.buildModelFromXML(plausible_inertias(parsable(urdf))[0])
     except (ValueError, RuntimeError) as error:
         raise RobotModelError('the URDF cannot be read', found=str(error).split('\n')[0]) from None
     if model.njoints < 2:
@@ -297,7 +300,7 @@ def _describe(model, urdf):
         joint_names=tuple(model.names[1:]), link_names=links,
         parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
         prismatic=tuple(k.startswith('JointModelP') for k in kinds),
-        pin_model=model, **arrays)
+        pin_model=model, doubts=plausible_inertias(parsable(urdf))[1], **arrays)
 
 
 def joint_axis(joint: Any) -> np.ndarray:
