@@ -5,6 +5,9 @@ import math
 import re
 from xml.etree import ElementTree
 
+import numpy as np
+import pinocchio as pin
+
 from ..errors import RobotModelError
 
 HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
@@ -22,6 +25,14 @@ def parsable(urdf: str) -> str:
 def has_quaternions(version: str | None) -> bool:
     """Return whether quat_xyzw counts in a URDF of a ``version``: since 1.1 (urdfdom's README)."""
     return [int(word) for word in re.findall(r'\d+', version or '1.0')] > [1, 0]
+
+
+def orientation(rpy: str, quat_xyzw: str) -> np.ndarray:
+    """Return the rotation (3, 3) of an origin by the one of two attributes that is not ''."""
+    if quat_xyzw:
+        x, y, z, w = map(float, quat_xyzw.split())
+        return np.asarray(pin.Quaternion(w, x, y, z).normalized().matrix())
+    return np.asarray(pin.rpy.rpyToMatrix(*map(float, (rpy or '0 0 0').split())))
 
 
 @lru_cache(maxsize=8)

@@ -14,8 +14,8 @@ URDF = mujoco_arm.description('arm3')
 INERTIA = r'i[xyz]{2}'
 
 
-def scaled(name, factor, where=None, only=1):
-    """Return the URDF with attributes of a ``name`` times a factor, ``only`` the first of link3."""
+def scaled(name, factor, only=1):
+    """Return the URDF with attributes of a ``name`` times a factor, ``only`` that of link3."""
     at = URDF.index('<link name="link3">') if only else 0
     return URDF[:at] + re.sub(
         rf'( {name})="([^"]*)"', lambda m: f'{m[1]}="' + ' '.join(
@@ -44,5 +44,5 @@ def test_of_a_link_with_wrong_moments_mass_and_centre_are_used():
 
 
 def test_a_robot_in_millimetres_is_refused():
-    with pytest.raises(RobotModelError, match='at most 200 m; found one .* m long; give lengths in m'):
+    with pytest.raises(RobotModelError, match='at most 200 m; found one .*; give lengths in m'):
         load_robot_model(scaled('xyz', 1000.0, only=0))

@@ -1,4 +1,4 @@
-"""Which robot a recording is of: locked joints, several robots, descriptions in one file of many."""
+"""Which robot a recording is of: locked joints, several robots, descriptions in one of files."""
 
 from dataclasses import replace
 

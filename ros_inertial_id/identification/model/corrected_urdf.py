@@ -21,9 +21,8 @@ from typing import Any
 from xml.parsers import expat
 
 import numpy as np
-import pinocchio as pin
 
-from ...dynamics.description import has_quaternions
+from ...dynamics.description import has_quaternions, orientation
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
                                              Parameter, parameters_of, pseudo_inertia)
@@ -201,12 +200,9 @@ def _text(data, place):
 def _origin(data, link):
     """Return centre (3,) [m] and rotation (3, 3) of a link's inertial frame."""
     tag = _text(data, link.parts['origin']) if 'origin' in link.parts else ''
-    centre, rpy, quaternion = (
-        [float(x) for x in (_attribute(tag, name) or default).split()]
-        for name, default in (('xyz', '0 0 0'), ('rpy', '0 0 0'), ('quat_xyzw', '')))
-    if link.quaternions and quaternion:
-        return np.array(centre), pin.Quaternion(np.array(quaternion)).normalized().matrix()
-    return np.array(centre), pin.rpy.rpyToMatrix(*rpy)
+    centre, rpy, turn = (_attribute(tag, name) or '' for name in ('xyz', 'rpy', 'quat_xyzw'))
+    return (np.array([float(x) for x in (centre or '0 0 0').split()]),
+            orientation(rpy, turn if link.quaternions else ''))
 
 
 def _link_edits(data, link, share, nominal):

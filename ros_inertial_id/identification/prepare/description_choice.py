@@ -32,10 +32,11 @@ def description_of(recording: Recording, options: Any) -> str:
     if len(set(texts.values())) < 2:
         return recording.robot_description
     asked = [topic.lstrip('/') for topic in getattr(options, 'joint_states_topic', '').split()]
-    pairs = [(topic, channel.topic) for topic, text in texts.items()
-             for channel in recording.of_type(JOINT_STATE).values()
-             if (not asked or channel.topic.lstrip('/') in asked) and _owner(channel, list(texts)) in (
-                 topic.rpartition('/')[0], None) and _serves(channel, text, options)]
+    pairs = [(topic, states.topic) for states in recording.of_type(JOINT_STATE).values()
+             if not asked or states.topic.lstrip('/') in asked
+             for topic, text in texts.items()
+             if _owner(states, list(texts)) in (topic.rpartition('/')[0], None)
+             and _serves(states, text, options)]
     chosen = {texts[topic] for topic, _ in pairs}
     if len(chosen) > 1:
         raise RecordingError(
@@ -77,7 +78,8 @@ def with_shared_texts(recordings: Sequence[Recording]) -> list[Recording]:
         if not recording.robot_description:
             recording = replace(recording, robot_description=described.robot_description,
                                 descriptions=described.descriptions)
-        first = next((r for r in recordings if r.mounting and _whole(r) == _whole(recording)), None)
+        first = next((r for r in recordings
+                      if r.mounting and _whole(r) == _whole(recording)), None)
         if first and not recording.mounting:
             recording = replace(recording, mounting=first.mounting)
         out.append(recording)

@@ -1,7 +1,7 @@
 """
 Where locked joints are: at the recorded position, which may not change while they are locked.
 
-A link that is held elsewhere than the model takes it weighs on the joints before it in another way,
+A link that is held elsewhere than the model takes it weighs otherwise on the joints before it,
 and no residual shows it: free bodies take it up.
 """
 
