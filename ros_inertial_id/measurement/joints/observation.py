@@ -70,7 +70,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     measured, agreement = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
+        cutoff, valley = signals.choose_cutoff(
+            _velocities(probe, measured), clock.period,
+            _velocities(probe, False) if measured else ())
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
