@@ -28,6 +28,7 @@ HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
 NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
+ALIKE = 3.0  # in power: measured velocities and differences of positions of one motion
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -255,11 +256,9 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float,
     bands, velocity, levels = _band_powers(pieces, period)
     centres = np.array([np.sqrt(left * right) for left, right, _ in bands])
     usable = max(1, sum(left <= top for left, *_ in bands))
-    moving = _bands_with_motion(bands, velocity, levels, usable)
     if differences:
-        _, *shown = _band_powers(differences, period)
-        moving = np.minimum(moving, _bands_with_motion(
-            bands, *map(np.minimum, (velocity, levels), shown), usable))
+        velocity = np.where(ALIKE * _band_powers(differences, period)[1] < velocity, 0.0, velocity)
+    moving = _bands_with_motion(bands, velocity, levels, usable)
     valleys = [_valley(level[:usable], count) for level, count in zip(levels.T, moving)
                if level.max() > 0.0]  # a joint that stands still says nothing
     if not valleys:
