@@ -14,7 +14,7 @@ from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
-BEGUN = 10 ** 9        # [ns] that follow soon on a stamp of 0 which begins a log
+BEGUN = 5 * 10 ** 9    # [ns] that follow soon on a stamp of 0 which begins a log
 _SUBROWS = 1 << 20     # more than the transforms of one message
 
 
