@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import RecordingError
 from ..identification.files import read_description
+from ..identification.prepare.description_choice import with_shared_texts
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 
@@ -38,7 +39,7 @@ def description_text(urdf: str | Path) -> str:
 def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
     """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
     each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
-    return [recording_of(one, urdf) for one in each if one is not None]
+    return with_shared_texts([recording_of(one, urdf) for one in each if one is not None])
 
 
 def recording_of(source: Source, urdf: str = '') -> Recording:

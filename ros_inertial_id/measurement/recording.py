@@ -128,6 +128,7 @@ class Recording:
     Channels by topic, with the robot description and mounting they were taken with.
 
     robot_description : URDF text, '' where the recording has none
+    descriptions : topic -> URDF text, where there are several
     mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
     provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s,
         damage (lines), left_out (topic -> how many messages and why)
@@ -139,6 +140,7 @@ class Recording:
     mounting: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
@@ -146,7 +148,7 @@ class Recording:
 
     def __reduce__(self):
         return Recording, (dict(self.channels), self.robot_description, self.mounting,
-                           dict(self.provenance), self.periods)
+                           dict(self.provenance), self.periods, dict(self.descriptions))
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""

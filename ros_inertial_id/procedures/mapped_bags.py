@@ -26,6 +26,7 @@ from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
 from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import read_dataset
+from ..identification.prepare.description_choice import description_of
 from ..identification.settings import decided
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
@@ -181,7 +182,7 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
             continue
         recordings.append(recording)
         options = followed(options, found.checks)
-        urdf = urdf or recording.robot_description
+        urdf = urdf or description_of(recording, options)
         if len(recordings) == FIRST:
             break
     if not recordings:
@@ -221,4 +222,4 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
         with one_thread():
             data, _ = aligned_systems(data, Passes())
     held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
-    return Plan(method, replace(options, **held), data.robot.urdf, options)
+    return Plan(method, replace(data.options, **held), data.robot.urdf, options)

@@ -11,7 +11,7 @@ import logging
 import os
 from pathlib import Path
 import re
-from typing import Callable, Collection
+from typing import Any, Callable, Collection
 
 import numpy as np
 
@@ -167,18 +167,19 @@ class Contents:
             channels[topic]
         return channels
 
-    def texts(self) -> dict[str, str]:
-        """Return the texts by their names, '' for those the bag lacks."""
+    def texts(self) -> dict[str, Any]:
+        """Return the texts by their names, '' for those the bag lacks, and all descriptions."""
         found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
         for topic in [t for t, b in self._builders.items() if _is_text(t, b.type)]:
             channel = self._channel(topic)
             if len(channel):
                 found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
-        for texts in found.values():
-            if len(set(texts.values())) > 1:
+        for name, texts in found.items():
+            if len(set(texts.values())) > 1 and name != TEXTS[0]:  # of which one is chosen later
                 _logger.warning('%s holds different texts in %s: the first is used', self.path,
                                 ', '.join(texts))
-        return {name: next(iter(texts.values()), '') for name, texts in found.items()}
+        return {'descriptions': found[TEXTS[0]], **{
+            name: next(iter(texts.values()), '') for name, texts in found.items()}}
 
     def _channel(self, topic):
         builder = self._builders[topic]
@@ -186,6 +187,10 @@ class Contents:
         if builder.refused:
             self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
                                     f'the first: {builder.reason}')
+            self._say(topic, self.left_out[topic])
+        if builder.early:
+            self.left_out[topic] = (f'{builder.early} of {self._counts[topic]} messages stamped '
+                                    '0, before the clock ran')
             self._say(topic, self.left_out[topic])
         if builder.unstamped:
             _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '

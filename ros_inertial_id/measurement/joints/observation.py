@@ -41,8 +41,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = (find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
-             if actuated else motion)
+    force = motion
+    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
+        force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
     force = motion if both else whole(force, actuated, BROKEN)
@@ -69,7 +70,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     measured, agreement = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
+        cutoff, valley = signals.choose_cutoff(
+            _velocities(probe, measured), clock.period,
+            _velocities(probe, False) if measured else ())
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
