@@ -243,7 +243,7 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
     monkeypatch.setattr(many_recordings, 'explained_of', late)
     with pytest.raises(RecordingError, match='day0: .*seven'):
         identify_many(paths[:DAYS], options, engine=kept)
-    monkeypatch.setattr(mapped_bags, 'read_bag', read)
+    monkeypatch.setattr(mapped_bags, 'read_recording', read)
     with pytest.raises(RecordingError, match='day1: ValueError: six'):
         identify_many([paths[1]], options, engine=Engine(cache=str(tmp_path / 'empty')))
 

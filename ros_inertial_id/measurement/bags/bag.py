@@ -24,7 +24,7 @@ from ... import __version__
 from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
-TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
+TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')  # last names of topics that are no channels
 _logger = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     progress : function of the fraction that was read
 
     Messages stay in the order of the file.  The last message of a topic ``robot_description``,
-    ``mounting`` or ``periods`` (in any namespace) becomes that of the Recording.  Its provenance
+    ``mounting``, ``periods`` or ``effort_kind`` (in any namespace) becomes that of the Recording.  Its provenance
     also lists the topics ``skipped`` for their type, the ``damage`` (what could not be read) and
     what is ``left_out`` of a topic since it is malformed; both are logged as warnings.
 

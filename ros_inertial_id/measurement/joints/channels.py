@@ -15,7 +15,7 @@ PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
-NO_EFFORT = 1e-30  # [N m, N]: what memory holds that nobody wrote to
+NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 MOST = 1.0  # [rad] that a joint which wraps moves between two messages
 
 
@@ -37,7 +37,8 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
         channels = {n: c for n, c in channels.items() if n.lstrip('/') == topic.lstrip('/')}
     if not channels:
         raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
-                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
+                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()]
+                             + recording.unread())
 
     def order(channel: Channel) -> tuple[bool, int, int]:
         return not carries(channel, 'effort', joints), -_octave(channel), len(channel.topic)
@@ -160,7 +161,9 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
               if not np.any(np.abs(values) > NO_EFFORT)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)}',
+                             found=f'for {", ".join(silent)}' + (
+                                 '' if not any(np.any(effort[joint][1]) for joint in silent) else
+                                 f' (or below {NO_EFFORT:g}: uninitialised)'),
                              do='the driver does not report efforts: enable them, or name '
                                 'another topic in effort_topic:')
     frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
