@@ -28,7 +28,8 @@ GRID = 0.25     # of the period, within which a step is a whole number of period
 ON_GRID = 0.8   # of the steps that are whole periods where more than half of the messages are lost
 FEW = 0.01      # of the messages: fewer that lack or repeat change nothing
 UNKNOWN = 0.2   # of the time in gaps that are not bridged, from which too little is left
-NEAR_ZERO, VISITS = 0.02, 4  # of the largest effort, and how often an effort without sign is there
+NEAR_ZERO = 0.02  # of the largest effort
+VISITS = 4  # of zero, which an effort with a sign crosses
 STANDING = 10   # steps of an encoder between which the position of an arm at rest may change
 
 
@@ -109,8 +110,9 @@ def unsigned(signals: RawSignals) -> Iterator[Finding]:
         names = signals.names(never)
         yield Finding('efforts without sign', f'the efforts of {", ".join(names)} are never below '
                       'zero: magnitudes, as servos report their current', 'visits of zero',
-                      float(visits[never].sum()), 'samples', names, WRONG, 'have the driver report '
-                      'the direction as well; from magnitudes nothing is identified')
+                      float(visits[never].sum()), 'samples', names, WRONG,
+                      'have the driver report the direction: from magnitudes nothing is identified'
+                      )
 
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ class Change:
 
 
 def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
-    """Return the Change of a ``series`` by its ``trend`` over ``days``, of recordings if not dated."""
+    """Return the Change of a ``series`` by its ``trend`` over ``days``, or recordings."""
     percent = (100.0 * trend.size / abs(series.usual)
                if series.usual and not LAWS[series.law].signed else None)
     return Change(series.name, series.joint, series.law, series.unit, trend.size, trend.error,
@@ -98,8 +98,9 @@ class RobotDrift:
     """
     What changed in one robot.
 
-    robot : name of its folder; start_s : of its first bag since 1970, NaN of bags without dates
-    paths : its bags; days : (n,) since the first, or their numbers; series : all quantities; changes : of these
+    robot : name of its folder; start_s : of its first bag since 1970, NaN without dates
+    paths : its bags; days : (n,) since the first, or their numbers
+    series : all quantities; changes : of these
     """
 
     robot: str

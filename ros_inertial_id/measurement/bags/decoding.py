@@ -254,8 +254,9 @@ def _interfaces(layout, decoder, message):
     """Return Numbers by field, one per label, and (k,) which labels lack it."""
     numbers, lacking, nodes = {}, {}, layout.find(decoder.interfaces)
     for name in decoder.fields:
-        offsets = np.array([next((node['values'].offsets[k] for k, text in enumerate(
-            node['interface_names']) if message[text] == name.encode()), -1) for node in nodes], int)
+        offsets = np.array([
+            next((node['values'].offsets[k] for k, text in enumerate(node['interface_names'])
+                  if message[text] == name.encode()), -1) for node in nodes], int)
         if (offsets >= 0).any():
             numbers[name] = Numbers(nodes[0]['values'].dtype, np.where(
                 offsets < 0, offsets.max(), offsets))

@@ -36,7 +36,7 @@ WRITTEN_OUT = tuple(_FIELDS)
 
 @lru_cache(maxsize=1)
 def typestore() -> Any:
-    """Return rosbags' store of the message definitions of Jazzy, and of ros2_control's (0.1 s the first time)."""
+    """Return rosbags' store of the messages of Jazzy, and ours (0.1 s the first time)."""
     from rosbags.typesys import get_typestore, Stores
     store = get_typestore(Stores.ROS2_JAZZY)
     store.register({name: ([], list(own)) for name, own in _FIELDS.items()

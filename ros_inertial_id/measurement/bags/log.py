@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .bag import read_bag, split_window
-from .log_columns import log_of, WORDS
+from .log_columns import Log, log_of, WORDS
 from .log_files import is_log, named, read_file
 from .log_times import nanoseconds, read_stamps
 from .log_topics import field_of, topics_of
@@ -69,8 +69,8 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
     by, names = next(iter(recording.provenance['columns'].items()))
     if by.startswith(ORDERED):
         _logger.warning('%s: %s: %s', path, by, ', '.join(names))
-    if log.is_file():  # the same samples are known again
-        recording.provenance['sha256'] = sha256([log])
+    content = {'sha256': sha256([log])} if log.is_file() else {}  # it is known again
+    recording = replace(recording, provenance={**recording.provenance, **content})
     return recording.window(*window) if any(end is not None for end in window) else recording
 
 
@@ -93,7 +93,9 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     if not sources:
         raise RecordingError('no log', expected='a file or several')
-    parts, channels, said = [], {}, {}
+    parts: list[tuple[str, Log]] = []
+    channels: dict[str, Channel] = {}
+    said: dict[str, tuple[str, ...]] = {}
     for source, own in zip(sources, _columns_of_each(sources, columns)):
         where, log, others, words = _read(source, own, rate)
         channels |= others
@@ -144,7 +146,7 @@ def _read(source, columns, rate):
         raise RecordingError(f'{where} has a time column', found=f'rate {rate} Hz as well',
                              do='leave the rate out')
     if stamp_ns is None and rate and rate > 0:
-        count = len(next(iter(topics.values()), log.rows))
+        count = max(len(x) for x in (log.rows, *topics.values()) if x is not None)
         stamp_ns = nanoseconds(where, np.arange(count) / rate)
     if stamp_ns is None and topics:
         raise _no_time_column(where)
@@ -156,7 +158,8 @@ def _read(source, columns, rate):
     left_out = [*lacking.values(), *(name for name in log.left_out if name and name not in clock)]
     if left_out:
         _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
-    words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()}, 'left out': left_out}
+    words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
+             'left out': left_out}
     return where, log, channels, {what: tuple(own) for what, own in words.items() if own}
 
 
@@ -262,7 +265,8 @@ def _joint_names(path, log, given, urdf_text):
     k, known = log.fields['position'].shape[1], moving_joints(urdf_text)
     names, by = (given, 'joints as given') if given is not None else (
         log.names, 'joints as the log names them')
-    numbers = [re.fullmatch(r'(.*\D)(\d+)', name) for name in names or ()]
+    numbers = [found.groups() for name in names or ()
+               if (found := re.fullmatch(r'(.*\D)(\d+)', name))]
     if names is None and len(known) != k:
         raise RecordingError(f'{path} names no joints', expected=f'{len(known)}: '
                              + ', '.join(known), found=f'{k} columns of positions',
@@ -274,9 +278,9 @@ def _joint_names(path, log, given, urdf_text):
         raise RecordingError(f'joint names for {path}', expected=f'{k} different ones',
                              found=names, exists=known)
     if not set(names) <= set(known):
-        if not set(names) & set(known) and len(known) == k and all(numbers) and len(
-                {number[1] for number in numbers}) == 1:  # Axis 1, Axis 2
-            order = sorted(range(k), key=lambda i: int(numbers[i][2]))
+        if not set(names) & set(known) and len(known) == k == len(numbers) and len(
+                {stem for stem, _ in numbers}) == 1:  # Axis 1, Axis 2
+            order = sorted(range(k), key=lambda i: int(numbers[i][1]))
             return tuple(known[order.index(i)] for i in range(k)), 'joints by their numbers'
         _logger.warning('%s: not among the moving joints of the URDF (%s): %s', path,
                         ', '.join(known), ', '.join(n for n in names if n not in known))

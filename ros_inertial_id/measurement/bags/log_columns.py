@@ -14,8 +14,8 @@ A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<
 ``<joint>_position``, ``msg.q1``, ``state.q[0]`` or as PlotJuggler writes it
 ``/topic/<joint>/position``.  <joint> is a name or a number; numbered joints are taken in ascending
 order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.  Words such as ``measured``,
-``actual`` and ``raw`` beside these change nothing; what is ``desired``, ``target``, an ``error`` or
-``external`` was not measured and is left out, and so is ``q_d`` beside ``q``.  Units stand in
+``actual`` and ``raw`` beside these change nothing; what is ``desired``, ``target``, ``external``
+or an ``error`` was not measured and is left out, and so is ``q_d`` beside ``q``.  Units stand in
 brackets behind a space: "q1 [deg]"; without one they are SI.
 """
 
@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 import re
 import shlex
+from typing import Any
 
 import numpy as np
 
@@ -53,14 +54,15 @@ _LABEL = r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?'
 _FORMS = tuple(re.compile(form, re.I) for form in (
     rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}', rf'(joint_?)?{_WORD}{_LABEL}',
     rf'(?P<joint>.+)[_. ]{_WORD}', rf'.*[./](joint_?)?{_WORD}{_LABEL}'))
-_CLOCK = re.compile(rf'(%|__|[^/]*\.)?(?P<word>{_one_of(CLOCKS)})(([ _]+[\[(]?|[\[(]){_NS}[\])]?)?', re.I)
+_CLOCK = re.compile(rf'(%|__|[^/]*\.)?(?P<word>{_one_of(CLOCKS)})'
+                    rf'(([ _]+[\[(]?|[\[(]){_NS}[\])]?)?', re.I)
 _STAMP = re.compile(rf'((.*[./])?header[._/]stamp([._/]{_NS})?|(?P<part>secs?|nsecs?|nanosec))',
                     re.I)
 _NAMES = re.compile(r'(.*[./])?(joint_names|names?|joints)[_\[]?(?P<number>\d*)\]?', re.I)
 _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
                        r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])', re.I)
 _NOT_MEASURED = re.compile(r'(^|[_./ ])(des|desired|cmd|commands?|commanded|ref|reference|target|'
-                           r'setpoint|goal|error|external)($|[_./ \[])|(tau|torque|effort)_?ext', re.I)
+                           r'setpoint|goal|error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
 _UNIT = re.compile(rf'(?P<plain>.*\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]', re.I)
 
 
@@ -147,7 +149,7 @@ def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
 
 
-def log_of(where: str, columns: Mapping[str, np.ndarray | None], alone: bool = True) -> Log:
+def log_of(where: str, columns: Mapping[str, Any], alone: bool = True) -> Log:
     """
     Return the Log in named columns, its time apart.
 
@@ -218,7 +220,7 @@ def _chosen(where, names):
 
 def _labels(where, found, others, exists):
     """Return the joints of columns that are of one joint each, in their order."""
-    labels = found.get('position') or next(iter(found.values()), [])
+    labels: list[str] = found.get('position') or next(iter(found.values()), [])
     if not (labels or others) or any(set(own) != set(labels) for own in found.values()):
         raise RecordingError(
             f'{where}: the columns do not belong together',
@@ -243,15 +245,15 @@ def _put_names(where, log, columns):
     table, joints = [x[log.rows] for x in table], next(iter(log.fields.values())).shape[1]
     if not log.rows.any():
         return set()
-    orders, row = np.unique(np.stack(table, axis=1), axis=0, return_inverse=True)
+    cells_of, row = np.unique(np.stack(table, axis=1), axis=0, return_inverse=True)
     orders = [tuple(order) if len(table) > 1 else tuple(re.findall(r'[^\s\'",\[\]()]+', *order))
-              for order in orders.tolist()]  # a list in one cell
+              for order in cells_of.tolist()]  # a list in one cell
     first = orders[np.ravel(row)[0]]
     if len(first) != joints:
         return set()
     if any(sorted(order) != sorted(first) for order in orders):
-        raise RecordingError(f'{where}: the joints change', found=[' '.join(x) for x in orders[:3]],
-                             expected='the same joints in every row')
+        raise RecordingError(f'{where}: the joints change', expected='the same in every row',
+                             found=[' '.join(x) for x in orders[:3]])
     for k, order in enumerate(orders):
         mine, place = np.ravel(row) == k, [order.index(joint) for joint in first]
         for values in log.fields.values():

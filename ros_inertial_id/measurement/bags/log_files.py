@@ -1,14 +1,14 @@
 """
 The files of other programs as named columns: .npz, .mat, .csv, .txt and .parquet.
 
-An ``.npz`` or ``.mat`` holds time (n,), the others (n, k), or (n,) for one joint; fields of a MATLAB
-struct are ``data.q``.  One that holds a single matrix is a table whose columns are named by whoever
-imports it.  A ``.csv`` or ``.txt`` has one header line, or its columns are named by whoever imports
-it; commas, semicolons, tabs or spaces between; an empty cell is NaN, a decimal comma a point.  A
-second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint states is known
-without a header.  Where its own name ends in a quantity, such as ``run_efforts.csv``, a column that
-is not time is a joint's.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose
-elements have names in ``meta/info.json``, and episodes.  See log_columns.py for the names.
+An ``.npz`` or ``.mat`` holds time (n,), the others (n, k), or (n,) for one joint; fields of a
+MATLAB struct are ``data.q``.  One that holds a single matrix is a table whose columns are named by
+whoever imports it.  A ``.csv`` or ``.txt`` has one header line, or columns named by whoever
+imports it; commas, semicolons, tabs or spaces between; an empty cell is NaN, a decimal comma a
+point.  A second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint
+states is known without a header.  Where its own name ends in a quantity (``run_efforts.csv``), a
+column that is not time is a joint's.  A ``.parquet``, or the folder of a LeRobot dataset, may hold
+lists, whose elements have names in ``meta/info.json``, and episodes.
 """
 
 from collections.abc import Callable, Mapping
@@ -201,11 +201,12 @@ def _rows(path, stream, columns):
     said = re.match(r'sep=(.)', head)
     head = (stream.readline() if said else head).lstrip('# ').strip()
     delimiter = said[1] if said else next((d for d in ';\t,' if d in head), ' ')
-    split = ((lambda lines: map(str.split, lines)) if delimiter == ' ' else
-             lambda lines: csv.reader(lines, delimiter=delimiter))
+    split: Callable[..., Any] = (
+        (lambda lines: map(str.split, lines)) if delimiter == ' ' else
+        lambda lines: csv.reader(lines, delimiter=delimiter))
     header = [name.strip() for name in next(split([head]), [''])] or ['']
     rows, line = split(stream), 3 if said else 2
-    second = next(rows, [])
+    second: list[str] = next(rows, [])
     if any(map(_is_number, header)) and list(map(_is_number, second or header)) == list(
             map(_is_number, header)):  # a row as the next one
         rows, line = chain([header, second] if second else [header], rows), line - 1
@@ -230,7 +231,7 @@ def _rows(path, stream, columns):
 
 
 def _of_echo(cells):
-    """Return the names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or None."""
+    """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or None."""
     words = [not _is_number(cell) for cell in cells[3:]]
     joints = words.index(False) if False in words else 0
     numbers = len(words) - joints

@@ -33,8 +33,7 @@ def read_stamps(where: str, columns: Mapping[str, Any], log: Log
         if any(part.shape != parts[0].shape[:1] for part in parts):
             continue
         if len(names) == 2:
-            stamp_ns = sum(nanoseconds(where, part, own)
-                           for part, own in zip(parts, (10 ** 9, 1)))
+            stamp_ns = nanoseconds(where, parts[0]) + nanoseconds(where, parts[1], 1)
         else:
             unit = unit or _unit(where, names[0], parts[0], log)
             stamp_ns = nanoseconds(where, parts[0], unit)
