@@ -11,6 +11,7 @@ from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
+from .joint_order import exchanged
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
@@ -231,8 +232,11 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
-        left = _large_residual(arm, found, arm.left(errors))
-        if any(f.name in NO_CAUSE and f.severity != NOTE for f in left):
+        order = exchanged(arm, errors, _noise(arm))
+        left = [] if order else _large_residual(arm, found, arm.left(errors))
+        if order:
+            found = order
+        elif any(f.name in NO_CAUSE and f.severity != NOTE for f in left):
             found = []  # what does not explain the efforts is no cause
         elif not found or found[0].name == LATE_ALL:
             found = _late(arm) or found

@@ -24,7 +24,8 @@ from ... import __version__
 from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
-TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
+# Last names of topics that are no channels.
+TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
 
 
@@ -38,10 +39,10 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
-    Messages stay in the order of the file.  The last message of a topic ``robot_description``,
-    ``mounting`` or ``periods`` (in any namespace) becomes that of the Recording.  Its provenance
-    also lists the topics ``skipped`` for their type, the ``damage`` (what could not be read) and
-    what is ``left_out`` of a topic since it is malformed; both are logged as warnings.
+    Messages stay in the order of the file.  The last message of a topic named as one of TEXTS, in
+    any namespace, becomes that of the Recording.  Its provenance also lists the topics
+    ``skipped`` for their type, the ``damage`` (what could not be read) and what is ``left_out`` of
+    a topic since it is malformed; both are logged as warnings.
 
     Raises RecordingError for a path without a bag and a topic that is not in it.
     """

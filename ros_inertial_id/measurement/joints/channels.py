@@ -15,7 +15,7 @@ PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
-NO_EFFORT = 1e-30  # [N m, N]: what memory holds that nobody wrote to
+NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 MOST = 1.0  # [rad] that a joint which wraps moves between two messages
 SAME_PLACE = 0.1  # [rad, m] between the joint states of one robot on two topics, late by a little
 
@@ -68,7 +68,8 @@ def _asked(channels: Mapping[str, Channel], topics: Sequence[str], recording: Re
                                  exists=tuple(channels) or tuple(recording.channels))
     if not named:
         raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
-                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
+                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()]
+                             + recording.unread())
     return [named[t.lstrip('/')] for t in topics] or list(named.values())
 
 
@@ -225,7 +226,10 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
               if not np.any(np.abs(values) > NO_EFFORT)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)}', do=_without_effort(silent, effort))
+                             found=f'for {", ".join(silent)}' + (
+                                 '' if not any(np.any(effort[joint][1]) for joint in silent) else
+                                 f' (or below {NO_EFFORT:g}: uninitialised)'),
+                             do=_without_effort(silent, effort))
     frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
     if frozen:
         raise RecordingError(f'the effort in {topic} is the same in every message',

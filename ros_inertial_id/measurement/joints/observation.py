@@ -38,6 +38,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     at rest.
     """
     options, joints = options or SignalOptions(), tuple(joints)
+    if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
+        options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
@@ -208,13 +210,10 @@ def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, floa
     Return (use the measured velocity?, largest relative disagreement over the joints).
 
     probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
-    agrees with the derivative of the positions
-
-    Raises RecordingError when velocities are wished for and not there.
+    agrees with the derivative of the positions; without velocities there is nothing to wish for:
+    a model that was identified with them predicts recordings that have none as well
     """
     if not probe.velocity:
-        if wish == 'measured':
-            raise RecordingError('velocity: measured is asked for', found='no velocities')
         return False, None
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
     square, differ = np.zeros((2, len(probe.joints)))
