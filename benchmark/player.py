@@ -3,7 +3,7 @@ What an arm does with the pieces of a motion: commands, torques, path, and what 
 
     python benchmark/player.py [ROBOT [SECONDS]]     ROBOT of urdf/, default arm2; about 8 minutes
     python benchmark/player.py braking URDF...       designed motions: how fast they are stopped
-    python benchmark/player.py late URDF...          designed motions: steps of late brake messages
+    python benchmark/player.py late URDF...          designed motions: steps of late messages
 
 MuJoCo moves an arm that is heavier than its description, behind the simulated
 joint_trajectory_controller, at 1 kHz.  Pieces are made every 40 ms as the player does and arrive 2
@@ -197,31 +197,38 @@ def braking(*urdfs, seeds=(0, 1, 2)):
               f'{uses(course, robot, brakes, limits)}', flush=True)
 
 
-def late_brakes(*urdfs, begins=(0.0, 0.01, 0.02), delays=(0.005, 0.01, 0.02, 0.03, 0.04, 0.06)):
+def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 0.4, 1.0)):
     """
-    Print by how much commands step where the way to rest arrives ``delays`` [s] after it was made.
+    Print by how much commands step where something comes ``delays`` [s] late.
 
-    begins : [s] from when it is made until it leaves the path of the piece before
+    That is a piece, where nothing else came meanwhile; the first piece after the link stalled for
+    so long, of a player that knows nothing of it; and the way to rest.
     """
-    for urdf, begin in itertools.product(urdfs, begins):
+    print(f"{'largest step, late by':30s}" + ''.join(f'{1e3 * d:7.0f} ms' for d in delays))
+    for urdf in urdfs:
         robot = load_robot_model(pathlib.Path(urdf).read_text())
         options = DesignOptions(restarts=1)
         motion = design(robot, options).motion
         course = plan_course(motion, motion.start + 0.05, robot)
         brakes = course.brakes(robot, kinematic_limits(robot, options))
-        steps = np.zeros(len(delays))
-        for now in np.arange(course.approach + 0.3, course.duration - 0.5, 0.037):
-            going_on = PathClock(0.0, brakes)
+        steps = {name: np.zeros(len(delays)) for name in ('piece', 'stall', 'way to rest')}
+        for now in np.arange(course.approach + 0.3, course.duration - 1.5, 0.037):
+            before = PathClock(0.0, brakes)
             for made in np.arange(now - 0.12, now, PIECE):
-                going_on.go_on(made, HORIZON, MARGIN)
-            braking_on = copy(going_on)
-            braking_on.brake(now + begin)
-            before, after = (course.along(clock.state(now + np.array(delays)))[0]
-                             for clock in (going_on, braking_on))
-            steps = np.maximum(steps, np.abs(after - before).max(1))
-        print(f'{robot.name}, braking begins {1e3 * begin:.0f} ms later: ' + ', '.join(
-            f'{1e3 * step:.2f} mrad at {1e3 * delay:.0f} ms' for step, delay in zip(
-                steps, delays)), flush=True)
+                before.go_on(made, HORIZON, MARGIN)
+            piece, stall, rest = copy(before), copy(before), copy(before)
+            piece.go_on(now, HORIZON, MARGIN)
+            rest.brake(now)
+            for k, delay in enumerate(delays):
+                for made in np.arange(now, now + delay, PIECE):
+                    stall.go_on(made, HORIZON, MARGIN)
+                was, *others = (course.along(clock.state(np.array([now + delay])))[0]
+                                for clock in (before, piece, stall, rest))
+                for name, other in zip(steps, others):
+                    steps[name][k] = max(steps[name][k], np.abs(other - was).max())
+        for name, values in steps.items():
+            print(f'{robot.name + ", " + name:30s}' + ''.join(
+                f'{1e3 * value:5.2f} mrad' for value in values), flush=True)
 
 
 def one_joint_alone(course, limits, times):
@@ -304,6 +311,6 @@ if __name__ == '__main__':
         if sys.argv[1:2] == ['braking']:
             braking(*sys.argv[2:])
         elif sys.argv[1:2] == ['late']:
-            late_brakes(*sys.argv[2:])
+            late_pieces(*sys.argv[2:])
         else:
             main(*sys.argv[1:])

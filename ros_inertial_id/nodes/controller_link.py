@@ -17,6 +17,7 @@ import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.serialization import serialize_message
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -36,7 +37,7 @@ ARRIVES, PATIENCE, LOOK = 1.0, 1.5, 0.02  # [s] after the end of a trajectory un
 #                                           be there, for the result, and between looks at it
 ANY = -1.0  # of a tolerance: none
 LATEST, TRIES = 0.02, 3  # [s] from the time of a piece until it is sent, and how often it is made
-SPARE = 1.2  # times as long as the last try took is what the next one may take
+SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
 UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
 
@@ -68,14 +69,18 @@ class TopicLink:
             raise MotionError(f'{", ".join(gone)} does not listen to {self._name} any more',
                               do='see whether the controller runs')
 
-    def send(self, trajectory: JointTrajectory, tracking: float) -> int:
-        """Let the controller follow a ``trajectory`` from now on."""
+    def message(self, trajectory: JointTrajectory, tracking: float) -> bytes:
+        """Return a ``trajectory`` ready to be sent: a process may be held up here, too."""
+        return serialize_message(trajectory)
+
+    def send(self, message: bytes) -> int:
+        """Let the controller follow a trajectory from now on."""
         if not self._followers:
             listeners = self._listeners()
             # A controller of ros2_control has a node of its name; who else listens may leave.
             controller = self._node.resolve_topic_name(self._name).rpartition('/')[0]
             self._followers = listeners & {controller} or listeners
-        self._publisher.publish(trajectory)
+        self._publisher.publish(message)
         return self.arrived
 
     def withdraw(self) -> None:
@@ -123,20 +128,20 @@ class ActionLink:
             raise MotionError(f'nobody serves the action {self._name}',
                               do='start the controller, or correct controller:')
 
-    def send(self, trajectory: JointTrajectory, tracking: float) -> int:
-        """
-        Let the controller follow a ``trajectory`` from now on; return the number of the goal.
-
-        tracking : how far [rad or m] from it every joint may be
-        """
-        self._newest, self._result = self._newest + 1, ''
-        names, number = trajectory.joint_names, self._newest
-        goal = self._kind.Goal(
+    def message(self, trajectory: JointTrajectory, tracking: float) -> Any:
+        """Return the goal: a ``trajectory`` from which joints may be ``tracking`` [rad or m]."""
+        names = trajectory.joint_names
+        return self._kind.Goal(
             trajectory=trajectory, goal_time_tolerance=Duration(sec=round(ARRIVES)),
             path_tolerance=[self._tolerance(name=name, position=tracking) for name in names],
             goal_tolerance=[self._tolerance(name=name, position=tracking, velocity=ANY)
                             for name in names])
-        self._client.send_goal_async(goal).add_done_callback(
+
+    def send(self, message: Any) -> int:
+        """Let the controller follow a goal from now on; return its number."""
+        self._newest, self._result = self._newest + 1, ''
+        number = self._newest
+        self._client.send_goal_async(message).add_done_callback(
             lambda answer: self._answered(number, answer))
         return number
 
@@ -282,7 +287,7 @@ class CourseSender:
 
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
-        return self.now >= self._first and self._promise(
+        return self.now >= max(self._first, self._sent[self._newest]) and self._promise(
             lambda clock, now: clock.go_on(now, HORIZON, MARGIN))
 
     def brake(self) -> None:
@@ -307,18 +312,21 @@ class CourseSender:
         for _ in range(TRIES):
             clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
-            message = self._message(clock, now)
+            # A past from now on: a controller goes to a first point ahead from where it is.
+            message = self._message(clock, now, PAST + int(np.ceil(takes / STEP)))
             late = self.now - now
             if late < LATEST:
                 self._clock = clock
                 self._send(now, message)
                 return bool(changed)
-            takes = SPARE * (takes + late)
+            takes = min(SPARE * (takes + late), AHEAD)
         return False
 
-    def _message(self, clock, now, past=PAST):
-        return trajectory_message(self._names, self._began, self._course.piece(clock, now, past))
+    def _message(self, clock, now, past):
+        piece = self._course.piece(clock, now, past)
+        return self._link.message(trajectory_message(self._names, self._began, piece),
+                                  self._tracking)
 
     def _send(self, now, message):
-        self._newest = self._link.send(message, self._tracking)
+        self._newest = self._link.send(message)
         self._sent[self._newest] = now

@@ -34,7 +34,7 @@ WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
 ASK = 1.0  # [s] between questions whether the controller is active
-TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
+TOO_LATE = 2.0  # [s] of a piece, that ends a motion
 FINISHED = 'finished'
 
 
@@ -183,9 +183,8 @@ class Excitation(GuardedNode):
             if not self._joints.resumes():  # else answers are on their way
                 self._controller.withdraw()
                 self._let_end('the controller did not accept the pieces of the motion in time')
-        elif behind > TOO_LATE or delay > TOO_SLOW:
-            self._brake('this computer is too slow: pieces of the motion left '
-                        f'{max(behind, delay):.1f} s late')
+        elif behind > TOO_LATE:
+            self._brake(f'this computer is too slow: a piece of the motion is {behind:.1f} s late')
         elif sender.send():
             self.get_logger().warning(
                 f'a piece left {behind - PIECE:.2f} s late: the motion goes on from where the arm '
@@ -297,7 +296,8 @@ class Excitation(GuardedNode):
             self._recorder.stop()
             raise
         status = '; '.join(filter(None, (*ended, self._recorder.stop())))
-        self._say(status)
+        if status != self._status:
+            self._say(status)
         if not status.startswith(FINISHED):
             raise MotionError(status)
         return status

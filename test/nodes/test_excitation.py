@@ -100,7 +100,7 @@ def test_a_player_that_is_far_too_late_stops(stage):
     # The middleware brings a process that was stopped for seconds its messages late or at once.
     said = stage.ends(bag)
     assert any(words in said for words in (
-        'this computer is too slow: pieces of the motion left', 'no joint states for'))
+        'this computer is too slow: a piece of the motion is', 'no joint states for'))
     stage.rests(1.0)  # the last piece goes on for 0.2 s and eases for up to 2 s
     stage.channels(bag)
 

@@ -99,7 +99,7 @@ class Controller:
         """Send goals, each of which replaces the one before."""
         for _ in range(count):
             known = len(self.goals)
-            self.link.send(JointTrajectory(joint_names=['joint1']), 0.1)
+            self.link.send(self.link.message(JointTrajectory(joint_names=['joint1']), 0.1))
             self.graph.until(lambda: len(self.goals) > known, 'the goal')
 
     def end(self, how, code=0, words=''):
@@ -131,7 +131,7 @@ def test_goals_that_are_replaced_are_no_fault_and_the_last_one_tells_its_result(
 
 def test_a_refused_goal_is_told(controller):
     controller.accepts = False
-    controller.link.send(JointTrajectory(), 0.1)
+    controller.link.send(controller.link.message(JointTrajectory(), 0.1))
     controller.graph.until(lambda: controller.said, 'the refusal')
     assert 'refused the goal' in controller.said[0] and len(controller.said) == 1
     assert controller.link.arrived == 0
