@@ -114,8 +114,11 @@ def _as_one(channels: Sequence[Channel]) -> Channel:
 
 def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
     """Return ``joints`` of a ``channel`` in groups that come in the same messages."""
-    known = np.isfinite(channel.fields['position'])[:, [channel.names.index(j) for j in joints]]
-    both = known.T.astype(np.float32) @ known.astype(np.float32)
+    columns, both = [channel.names.index(joint) for joint in joints], np.zeros(len(joints))
+    for low in range(0, len(channel), PIECE):
+        page_out()
+        known = np.isfinite(channel.fields['position'][low:low + PIECE][:, columns]).astype(float)
+        both = both + known.T @ known
     least = np.minimum.outer(np.diag(both), np.diag(both))
     out: dict[int, list[str]] = {}
     for k, joint in enumerate(joints):
