@@ -63,8 +63,8 @@ def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
                 do='it has another unit: say in locked_positions where it is [rad or m]')
         if shifts(joint, least, most):
             how, do = ('moves', 'do not lock it') if moved == joint else (
-                f'follows {moved}, which moves', f"method closed_loop, friction: of the joints, closures: ['coupling "
-                f"{joint} {moved} {factor:g}{f' {offset:g}' if offset else ''}']")
+                f'follows {moved}, which moves', 'method closed_loop, friction: of the joints, '
+                f"closures: ['coupling {joint} {moved} {factor:g} {offset:g}']")
             raise RecordingError(
                 f'{joint} is locked and {how} in the recording', expected='one that stands still',
                 found=f'{min(least, most):.3g} to {max(least, most):.3g} rad (m)',
