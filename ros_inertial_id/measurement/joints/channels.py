@@ -49,11 +49,13 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
     missing = [j for j in joints if j not in best.names]
     if missing:
-        lock = f'lock those that stand still, --lock "{",".join(missing)}" (locked_joints:), or '
+        do = ('give the URDF of this robot; of a mechanism with loops name joints that are there '
+              'as independent:')
+        if len(missing) < len(joints):
+            do = ('lock those that stand still, '
+                  f'--lock "{",".join(missing)}" (locked_joints:), or {do}')
         raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
-                             do=(lock if len(missing) < len(joints) else '') + 'give the URDF of '
-                                'this robot; of a mechanism with loops name joints that are '
-                                'there as independent:')
+                             do=do)
     without = [j for j in joints if not carries(best, what, [j])]
     raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
                          do=_without_effort(without, joints) if what == 'effort' else None)
