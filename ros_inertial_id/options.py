@@ -40,18 +40,16 @@ _shown.maxlevel, _shown.maxstring, _shown.maxother = 2, 80, 80
 
 
 def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
-           at_most: float | None = None, choices: Sequence[Any] | None = None,
-           words: bool = False) -> Any:
+           at_most: float | None = None, choices: Sequence[Any] | None = None) -> Any:
     """
     Return a dataclass field that carries its own documentation and range.
 
     default : value, a tuple for a list; description : one sentence; unit : SI, '' for none
     at_least, at_most : range of a number, or of every number in a list
     choices : the values there are, or those of every element of a list
-    words : whether a list of words may be given for a text of them
     """
     metadata = {'description': description, 'unit': unit, 'at_least': at_least,
-                'at_most': at_most, 'choices': choices, 'words': words}
+                'at_most': at_most, 'choices': choices}
     return field(default=default, metadata=metadata)
 
 
@@ -93,8 +91,9 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
     """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
     element, many = element_type(kind, spec.name)
     value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    if spec.metadata.get('words') and isinstance(value, (list, tuple)):
-        value = ' '.join(map(str, value))
+    if element is str and not many and isinstance(value, (list, tuple)) and all(
+            isinstance(word, str) for word in value):
+        value = ' '.join(value)  # several topics
     if not many:
         return _checked(value, element, spec.metadata, what)
     if not isinstance(value, (list, tuple)):

@@ -27,7 +27,7 @@ class SignalOptions(DriveOptions):
 
     joint_states_topic: str = option(
         '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
-        'those, that carry the joints', words=True)
+        'those, that carry the joints')
     effort_topic: str = option(
         '', 'JointState topic of the efforts, where they are not in the joint states')
     velocity: str = option(
