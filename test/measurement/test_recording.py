@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import recording as large_arrays
 from ros_inertial_id.measurement.bags import decoding
 from ros_inertial_id.measurement.bags.cdr import RawMessages

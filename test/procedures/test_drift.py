@@ -66,7 +66,8 @@ def found(folders, model, cache):
 
 
 def test_logs_that_count_from_zero_are_compared_in_their_order(folders, model, tmp_path):
-    logs = [tmp_path / f'{day}.npz' for day in 'mon tue wed thu fri sat sun next then last'.split()]
+    days = ("mon tue wed thu fri sat sun next").split()
+    logs = [tmp_path / f"{day}.npz" for day in days]
     for day, log in zip(range(DAYS), logs):
         channel = rid.read_bag(folders / 'robot0' / f'day{day}').channels['/joint_states']
         np.savez(log, t=1e-9 * (channel.stamp_ns - channel.stamp_ns[0]), **{

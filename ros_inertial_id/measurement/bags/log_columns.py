@@ -1,22 +1,14 @@
 """
-What the columns of a log are, by their names; in small or large letters.
-
-=========  ===================================================================================
-time       stamp, timestamp, time, times, t, tick, __time (PlotJuggler), %time (rostopic), with a
-           unit beside (time_ms, "time [us]") or without; header.stamp, its sec and nanosec
-position   position, positions, pos, q, qpos, observation.state, theta
-velocity   velocity, velocities, vel, v, dq, qd, qdot, qvel
-effort     effort, efforts, torque, torques, tau, tau_J, trq, qfrc_actuator; current, currents
-names      joint_names, names, joints, name, name0: joints in the order of the columns
-=========  ===================================================================================
+What the columns of a log are, by their names (WORDS, CLOCKS); in small or large letters.
 
 A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``, ``q1``,
-``<joint>_position``, ``msg.q1``, ``state.q[0]`` or as PlotJuggler writes it
-``/topic/<joint>/position``.  <joint> is a name or a number; numbered joints are taken in ascending
-order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.  Words such as ``measured``,
-``actual`` and ``raw`` beside these change nothing; what is ``desired``, ``target``, ``external``
-or an ``error`` was not measured and is left out, and so is ``q_d`` beside ``q``.  Units stand in
-brackets behind a space: "q1 [deg]"; without one they are SI.
+``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position`` of PlotJuggler.
+<joint> is a name or a number; numbered joints are taken in ascending order.  A matrix (n, k) is
+``q``, ``data.q``, ``joint_positions``.  ``names`` or ``name0`` are joints in the order of the
+columns, in every row or once.  Words such as ``measured``, ``actual`` and ``raw`` beside these
+change nothing; what is ``desired``, ``target``, ``external`` or an ``error`` was not measured and
+is left out, and so is ``q_d`` beside ``q``.  Units stand in brackets behind a space, "q1 [deg]",
+those of times also as ``time_ms``; without one positions, velocities and efforts are SI.
 """
 
 from collections.abc import Iterable, Mapping
