@@ -57,9 +57,9 @@ def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recordin
     _, channel, _, _, _, tau = columns(arm3_recording)
     currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')
     without = check(currents, urdf=arm3[0])
-    assert 'give effort_kind: and drive_gain:' in without.text()
+    assert 'drive_gain: of these currents is wanted; inertial-id drive-gains' in without.text()
     wrong = check(currents, urdf=arm3[0], drive_gain=(3.0, 3.0, 3.0))  # kind: as was recorded
-    assert 'correct the drive_gain: that is given' in wrong.text()
+    assert 'the drive_gain: that is given is another' in wrong.text()
     right = check(currents, urdf=arm3[0], drive_gain=(9.0, 9.0, 9.0))
     assert right.verdict.word == 'good', right.text()
 
