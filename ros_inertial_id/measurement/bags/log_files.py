@@ -133,7 +133,7 @@ def _parquet(path):
         raise ConfigError(f'{path}: parquet needs pyarrow', do='pip install pyarrow') from None
     info = _info(path)
     try:
-        table = parquet.read_table(path / 'data' if path.is_dir() else path)
+        table = parquet.read_table(path / 'data' if (path / 'data').is_dir() else path)
     except ArrowException as error:
         raise ValueError(str(error)) from error
     features = json.loads(info.read_text()).get('features', {}) if info else {}

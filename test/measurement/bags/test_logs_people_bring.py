@@ -81,6 +81,16 @@ def test_times_of_any_unit_are_put_into_seconds(name, unit, start):
         assert abs(stamp_ns - np.round((T + start) * 1e9)).max() <= unit * 5e8
 
 
+@pytest.mark.parametrize(('whole', 'rest'), [
+    ('sec', 'nanosec'), ('stamp_sec', 'stamp_nsec'), ('header.stamp.secs', 'header.stamp.nsecs')])
+def test_seconds_and_nanoseconds_beside_them_are_one_time(whole, rest):
+    stamps = (T * 1e9).round().astype(np.int64) + 1_700_000_000_900_000_000
+    table = {rest: stamps % 10 ** 9, whole: stamps // 10 ** 9, 'time': T, 'T': 0.005, 'q': Q}
+    if not whole.startswith('header'):
+        del table['time']
+    np.testing.assert_array_equal(joint_states(table).stamp_ns, stamps)
+
+
 def test_a_count_is_milliseconds_by_its_velocities_or_is_asked_for():
     fine = 1e-3 * np.arange(200)
     table = {'time': np.arange(200), 'q': np.sin(fine[:, None] + PHASES)}
@@ -119,6 +129,14 @@ def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
         assert channel.names == JOINTS  # by the numbers of the axes
         check_fields(channel, tolerance=1e-9)
         assert channel.stamp_ns[1] == 5_000_000
+
+
+@pytest.mark.parametrize(('name', 'factor'), [
+    ('q{}_deg', 180 / np.pi), ('q_deg_{}', 180 / np.pi), ('q{} (degrees)', 180 / np.pi),
+    ('position_{} [rad]', 1.0), ('pos{} [mrad]', 1e3)])
+def test_units_beside_names(name, factor):
+    table = {name.format(k): factor * Q[:, k] for k in range(3)}
+    check_fields(joint_states({'t': T, **table}), {'position': Q})
 
 
 def test_an_echo_of_joint_states_needs_no_header(tmp_path):
