@@ -45,7 +45,7 @@ class Check:
 SIGN = ('negate them in the driver, or change the sign by effort_kind: (link, link_negated) or '
         'drive_gain:')
 TORQUES = 'publish torques, or give effort_kind: and drive_gain:'
-GAINS = 'correct the drive_gain: that is given; inertial-id drive-gains finds it'
+GAINS = 'the drive_gain: {}; inertial-id drive-gains finds it from a weighed load'
 CHECKS = (
     Check('effort negated', all_negated, 0, SIGN, DESCRIPTION),
     Check('effort of a joint negated', negated, 0, SIGN),
@@ -178,4 +178,13 @@ def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> 
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
                    alternative.severity or check.severity,
-                   GAINS if check.do is TORQUES and arm.data.options.drive_gain else check.do)
+                   _what_to_do(arm, check.do))
+
+
+def _what_to_do(arm: Arm, do: str) -> str:
+    """Return what to ``do``, of efforts that are no torques by what is known of them already."""
+    if do is TORQUES and arm.data.options.drive_gain:
+        return GAINS.format('that is given is another: correct it')
+    if do is TORQUES and any(recording.effort_kind for recording in arm.data.recordings):
+        return GAINS.format('of these currents is wanted')
+    return do

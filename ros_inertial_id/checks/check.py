@@ -11,9 +11,9 @@ from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
-from .joint_order import exchanged
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
+from .joint_order import exchanged
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .thresholds import (FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH,

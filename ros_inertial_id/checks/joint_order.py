@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .arm import Arm, DESCRIPTION, LEFT_OUT
+from .arm import Arm, LEFT_OUT
 from .finding import Finding, REMOVED, WRONG
 from .thresholds import BEYOND_NOISE, FIFTH, HALF, SURE
 from ..identification.choose.choice import log_ratio
@@ -46,10 +46,9 @@ def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
     if best == plain:
         return []
     other = _ordered(arm, best, 1)
-    gap, error = _gap(other, arm)
-    if (gap > -SURE * error or np.linalg.norm(other.left(other.as_recorded[LEFT_OUT]))
-            > HALF * left or arm.gap(other.as_recorded[DESCRIPTION],
-                                     arm.as_recorded[DESCRIPTION])[0] > 0.0):
+    (gap, error), (_, free, described) = _gap(other, arm), map(np.linalg.norm, other.rms())
+    if (gap > -SURE * error or free > HALF * left or arm.described and described > min(
+            HALF * np.linalg.norm(torque), np.linalg.norm(nominal))):
         return []
     moved = [j for j in plain if best[j] != j]
     words = ', '.join(f'{arm.names[best[j]]} holds {arm.names[j]}' for j in moved)

@@ -11,6 +11,7 @@ import numpy as np
 from .finding import DOUBTFUL, Finding, NOTE, WRONG
 from .signals import Quantity, RawSignals
 from ..measurement.sampling import longest_gap, moving_mean
+from ..measurement.signals import longest_part
 
 DEGREES = 180.0 / np.pi
 UNITS = {DEGREES: 'degrees per second', 60.0 / (2 * np.pi): 'revolutions per minute',
@@ -138,7 +139,7 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...],
         yield Finding('stamps run backwards', f'the stamps run backwards {back} times in '
                       f'{len(t)} messages', 'stamps', float(back), 'samples', names, WRONG,
                       'look for two publishers or two clocks on the topic, or a network that '
-                      'exchanges messages')
+                      'exchanges messages' + longest_part(t))
         return
     if steps.max() > DAY:
         yield Finding('stamps jump', f'the stamps jump by {steps.max():.2g} s after '

@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from ..plugins import METHODS_GROUP, missing, Plugins, registered, RIGS_GROUP, VERBS_GROUP
 from ..share import config_file
 
-ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
+ABOUT = ('Identify the inertial parameters of a robot from bags or logs, which may be cut: '
          'BAG@START:END, seconds after the first stamp, either may be empty.')
 LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
         'axes, or ten standard parameters')
@@ -49,7 +49,7 @@ def bags(words: str) -> Argument:
 
 URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
                 'default: the one in the bag')
-MODEL = argument('model', 'model.yaml')
+MODEL = argument('model', 'model.yaml, or the folder of a result')
 METHOD = argument('--method', ', '.join(['serial_arm (default)', *sorted(
     registered(METHODS_GROUP).keys() - {'serial_arm'})]), default='', metavar='METHOD')
 MOUNTING = argument('--mounting', 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity '
@@ -155,7 +155,7 @@ VERBS = {
             argument('--no-report', 'write no report.html', action='store_true'), jobs(None),
             *MANY)),
     'validate': Verb(
-        IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag', '.verbs:validate',
+        IDENTIFY, 'validate a model on a bag', 'result bag', '.verbs:validate',
         (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'))),
     'compare': Verb(
         IDENTIFY, 'compare models: parameters, predictions, friction over time',

@@ -50,6 +50,16 @@ class Clock:
     gaps: int
 
 
+def longest_part(t: np.ndarray) -> str:
+    """Return how to cut out the longest part of stamps t (N,) [s] that run forwards, in words."""
+    ends = np.r_[0, np.flatnonzero(np.diff(t) < 0) + 1, len(t)]
+    k = int(np.argmax(np.diff(ends)))
+    start, end = t[ends[k]], t[ends[k + 1] - 1]
+    if ((t >= start) & (t <= end)).sum() > ends[k + 1] - ends[k]:
+        return ''  # others share its time
+    return f': BAG@{start:.3f}:{end:.3f} takes the longest part that runs forwards'
+
+
 def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     """
     Return the Clock under increasing stamps.
@@ -69,8 +79,8 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
             f'stamps of {topic} run backwards {back.size} times',
             found=f'first by {-steps[k] * 1e-9:.6f} s at {(stamp_ns[k] - origin_ns) * 1e-9:.3f} s'
                   f' (sample {k})',
-            do='two publishers or two clocks share the topic, or the clock was reset: '
-               'cut the recording there with @START:END')
+            do='two publishers or two clocks share the topic, or the clock was reset'
+               + longest_part((stamp_ns - origin_ns) * 1e-9))
     if not np.any(steps > 0):
         raise RecordingError(f'all stamps of {topic} are equal', expected='increasing stamps')
     period = float(np.median(steps[steps > 0], overwrite_input=True)) * 1e-9

@@ -104,7 +104,7 @@ def test_a_contact_of_one_second_costs_little_when_it_is_left_out(arm):
 
 def test_the_verb_says_the_verdict_first_and_strict_is_a_status(arm, monkeypatch, capsys):
     negated = rebuilt(arm, effort=-arm.channels['/joint_states'].fields['effort'])
-    monkeypatch.setattr('ros_inertial_id.cli.verbs.read_bag', lambda _: negated)
+    monkeypatch.setattr('ros_inertial_id.cli.verbs.recordings_in', lambda *_: [negated])
     assert main(['check', 'bag']) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
     assert first.startswith('verdict: do not use') and 'negated' in second

@@ -4,7 +4,9 @@ import os
 import pickle
 
 import numpy as np
+import pytest
 
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import recording as large_arrays
 from ros_inertial_id.measurement.bags import decoding
 from ros_inertial_id.measurement.bags.cdr import RawMessages
@@ -66,3 +68,11 @@ def test_a_recording_is_pickled_whole_and_shown_without_its_description():
     np.testing.assert_array_equal(got.fields['position'], np.eye(3))
     np.testing.assert_array_equal(got.received_ns, stamps + 5)
     assert (got.names, got.frame_id) == (('a', 'b', 'c'), 'base') and len(repr(got)) < 120
+
+
+def test_topics_whose_types_cannot_be_read_are_listed():
+    skipped = {'/iiwa/state/JointPosition': 'iiwa_msgs/msg/JointPosition'}
+    recording = Recording({}, provenance={'path': 'bag', 'skipped': skipped})
+    with pytest.raises(RecordingError, match=r'bag holds no samples; there is: /iiwa/state/'
+                       r'JointPosition \(iiwa_msgs/msg/JointPosition\).*JointState, or import'):
+        recording.origin_ns()

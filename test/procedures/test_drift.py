@@ -65,6 +65,21 @@ def found(folders, model, cache):
     return rid.drift(model, folders, cache=cache)
 
 
+def test_logs_that_count_from_zero_are_compared_in_their_order(folders, model, tmp_path):
+    days = ("mon tue wed thu fri sat sun next").split()
+    logs = [tmp_path / f"{day}.npz" for day in days]
+    for day, log in zip(range(DAYS), logs):
+        channel = rid.read_bag(folders / 'robot0' / f'day{day}').channels['/joint_states']
+        np.savez(log, t=1e-9 * (channel.stamp_ns - channel.stamp_ns[0]), **{
+            key: channel.fields[name] for key, name in
+            (('q', 'position'), ('v', 'velocity'), ('tau', 'effort'))})
+    found = rid.drift(model, [str(log) for log in logs[:DAYS]], cache=str(tmp_path))
+    wear, = found.robots[0].significant
+    assert wear.name == 'fv2' and wear.size == pytest.approx(0.8 * GROWTH, abs=4.0 * wear.error)
+    assert wear.sentence().endswith(f'in {DAYS} recordings in their order, which have no date')
+    assert found.write_tables(tmp_path)
+
+
 def test_what_changed_is_found_and_nothing_else(found):
     robots = {r.robot: r.significant for r in found.robots}
     assert set(robots) == {'robot0', 'robot1'} and not found.left_out
@@ -122,8 +137,8 @@ def test_a_new_day_costs_that_day(folders, model, tmp_path, monkeypatch):
     opened = []
     for name in ('read_recording', 'sha256'):
         of_bag = getattr(mapped_bags, name)
-        monkeypatch.setattr(mapped_bags, name, lambda what, of_bag=of_bag, name=name: (
-            opened.append((name, str(what))), of_bag(what))[1])
+        monkeypatch.setattr(mapped_bags, name, lambda what, *more, of_bag=of_bag, name=name: (
+            opened.append((name, str(what))), of_bag(what, *more))[1])
     after = rid.drift(model, here / 'robot0', cache=kept)
     assert before.read == DAYS - 1 and (after.cached, after.read) == (DAYS - 1, 1)
     assert len(opened) == 2 and all(f'day{DAYS - 1}' in what for _, what in opened)

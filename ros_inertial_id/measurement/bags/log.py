@@ -7,7 +7,7 @@ files.  Those of one clock are joined sample by sample; efforts with stamps of t
 apart, as a topic of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 import logging
 from pathlib import Path
@@ -183,13 +183,14 @@ def _joined(logs):
             raise RecordingError(f'{place} holds what {where} holds',
                                  found=', '.join(sorted(twice)), do='make a bag of each')
         log = _ordered(place, log, out)
-        if _one_clock(out, log):
-            stamps = out.stamp_ns if out.stamp_ns is not None else log.stamp_ns
-            out = replace(out, fields={**out.fields, **log.fields}, stamp_ns=stamps,
-                          names=out.names or log.names, columns={**out.columns, **log.columns},
+        clocks = [x.stamp_ns for x in (out, log) if x.stamp_ns is not None]
+        if len({len(x) for one in (out, log) for x in one.fields.values()}) == 1 and (
+                len(clocks) < 2 or np.all(np.abs(clocks[0] - clocks[1]) <= SAME)):
+            out = replace(out, fields={**out.fields, **log.fields},
+                          stamp_ns=clocks[0] if clocks else None, names=out.names or log.names,
+                          columns={**out.columns, **log.columns},
                           effort_kind=out.effort_kind or log.effort_kind)
-        elif (set(log.fields) == {'effort'} and out.stamp_ns is not None
-                and log.stamp_ns is not None):
+        elif set(log.fields) == {'effort'} and len(clocks) == 2:
             apart = log
         else:
             raise RecordingError(
@@ -199,24 +200,15 @@ def _joined(logs):
     return out, apart
 
 
-def _one_clock(a, b):
-    """Return whether samples of two Logs belong together one by one."""
-    if len({len(x) for log in (a, b) for x in log.fields.values()}) != 1:
-        return False
-    return a.stamp_ns is None or b.stamp_ns is None or bool(
-        np.all(np.abs(a.stamp_ns - b.stamp_ns) <= SAME))
-
-
 def _ordered(place, log, like):
     """Return a Log with its joints in the order of another, where both name them."""
     widths = [sorted({x.shape[1] for x in own.fields.values()}) for own in (log, like)]
-    if widths[0] != widths[1]:
-        raise RecordingError(f'{place} is of other joints', found=f'{widths[0]} columns',
-                             expected=f'{widths[1]}')
-    if log.names is None or like.names is None or log.names == like.names:
+    named = None not in (log.names, like.names)
+    if widths[0] != widths[1] or named and set(log.names) != set(like.names):
+        raise RecordingError(f'{place} is of other joints', found=log.names or widths[0],
+                             expected=like.names or widths[1])
+    if not named:
         return log
-    if set(log.names) != set(like.names):
-        raise RecordingError(f'{place} is of other joints', found=log.names, expected=like.names)
     order = [log.names.index(name) for name in like.names]
     return replace(log, fields={kind: x[:, order] for kind, x in log.fields.items()},
                    names=like.names, columns={kind: tuple(own[k] for k in order)
@@ -239,25 +231,21 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:
         raise RobotModelError('the robot description is no XML', found=error) from error
-    joints = [joint for joint in robot.findall('joint')
-              if None not in (joint.find('parent'), joint.find('child'))]
-    child = {joint: _link(joint, 'child') for joint in joints}
-    below: dict[str | None, list[ElementTree.Element]] = {}
-    for joint in joints:
-        below.setdefault(_link(joint, 'parent'), []).append(joint)
-    names = []
-    waiting = [joint for link in below if link not in child.values() for joint in below[link]]
-    while waiting:
-        joint = waiting.pop(0)
-        if joint.get('type') in ('revolute', 'continuous', 'prismatic') \
-                and joint.find('mimic') is None:
-            names.append(joint.get('name') or '')
-        waiting = below.pop(child[joint], []) + waiting
-    return tuple(names)
+    below: dict[str | None, list[tuple[ElementTree.Element, str | None]]] = {}
+    for joint in robot.findall('joint'):
+        parent, child = joint.find('parent'), joint.find('child')
+        if parent is not None and child is not None:
+            below.setdefault(parent.get('link'), []).append((joint, child.get('link')))
 
+    def walk(link: str | None) -> Iterator[ElementTree.Element]:
+        for joint, child in below.pop(link, ()):
+            yield joint
+            yield from walk(child)
 
-def _link(joint, end):
-    return joint.find(end).get('link')
+    roots = set(below) - {child for own in below.values() for _, child in own}
+    return tuple(joint.get('name') or '' for root in list(below) if root in roots
+                 for joint in walk(root) if joint.find('mimic') is None
+                 and joint.get('type') in ('revolute', 'continuous', 'prismatic'))
 
 
 def _joint_names(path, log, given, urdf_text):

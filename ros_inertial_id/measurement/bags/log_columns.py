@@ -1,22 +1,14 @@
 """
-What the columns of a log are, by their names; in small or large letters.
-
-=========  ===================================================================================
-time       stamp, timestamp, time, times, t, tick, __time (PlotJuggler), %time (rostopic), with a
-           unit beside (time_ms, "time [us]") or without; header.stamp, its sec and nanosec
-position   position, positions, pos, q, qpos, observation.state, theta
-velocity   velocity, velocities, vel, v, dq, qd, qdot, qvel
-effort     effort, efforts, torque, torques, tau, tau_J, trq, qfrc_actuator; current, currents
-names      joint_names, names, joints, name, name0: joints in the order of the columns
-=========  ===================================================================================
+What the columns of a log are, by their names (WORDS, CLOCKS); in small or large letters.
 
 A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``, ``q1``,
-``<joint>_position``, ``msg.q1``, ``state.q[0]`` or as PlotJuggler writes it
-``/topic/<joint>/position``.  <joint> is a name or a number; numbered joints are taken in ascending
-order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.  Words such as ``measured``,
-``actual`` and ``raw`` beside these change nothing; what is ``desired``, ``target``, ``external``
-or an ``error`` was not measured and is left out, and so is ``q_d`` beside ``q``.  Units stand in
-brackets behind a space: "q1 [deg]"; without one they are SI.
+``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position`` of PlotJuggler.
+<joint> is a name or a number; numbered joints are taken in ascending order.  A matrix (n, k) is
+``q``, ``data.q``, ``joint_positions``.  ``names`` or ``name0`` are joints in the order of the
+columns, in every row or once.  Words such as ``measured``, ``actual`` and ``raw`` beside these
+change nothing; what is ``desired``, ``target``, ``external`` or an ``error`` was not measured and
+is left out, and so is ``q_d`` beside ``q``.  Units stand in brackets behind a space, "q1 [deg]",
+those of times also as ``time_ms``; without one positions, velocities and efforts are SI.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,9 +31,10 @@ CLOCKS = ('stamp', 'timestamp', 'time', 'times', 't', 'tick')
 SECONDS = {name: unit for unit, names in {  # [ns]
     10 ** 9: 's sec secs', 10 ** 6: 'ms msec msecs', 1000: 'us usec µs',
     1: 'ns nsec nsecs nanosec'}.items() for name in names.split()}
-SI = {'rad': 1.0, 'deg': np.pi / 180, '°': np.pi / 180, 'rad/s': 1.0, 'deg/s': np.pi / 180,
-      '°/s': np.pi / 180, 'rpm': np.pi / 30, 'm': 1.0, 'mm': 1e-3, 'm/s': 1.0, 'mm/s': 1e-3,
-      'n': 1.0, 'nm': 1.0, 'n m': 1.0, 'n*m': 1.0, 'mnm': 1e-3, 'a': 1.0, 'ma': 1e-3, '%': 1.0}
+SI = {name: value for names, value in {
+    'rad,rad/s,rad/sec,radians,m,m/s,n,nm,n m,n*m,n.m,n·m,a,%': 1.0, 'mrad,mm,mm/s,mnm,ma': 1e-3,
+    'deg,°,deg/s,°/s,deg/sec,degrees,dps': np.pi / 180, 'rpm': np.pi / 30}.items()
+    for name in names.split(',')}
 CURRENT = ('current', 'currents', 'a', 'ma', '%')  # words and units of efforts that are no torques
 
 
@@ -63,7 +56,8 @@ _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\
                        r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])', re.I)
 _NOT_MEASURED = re.compile(r'(^|[_./ ])(des|desired|cmd|commands?|commanded|ref|reference|target|'
                            r'setpoint|goal|error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
-_UNIT = re.compile(rf'(?P<plain>.*\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]', re.I)
+_UNIT = re.compile(rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
+                   r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)', re.I)
 
 
 @dataclass(frozen=True)
@@ -106,8 +100,11 @@ class Log:
 
 def meaning(name: str) -> Meaning | None:
     """Return what a column of this ``name`` is; None for no quantity of joints, nor names."""
-    united = _UNIT.fullmatch(name.strip())
-    plain, unit = (united['plain'], united['unit'].lower()) if united else (name.strip(), '')
+    united = _UNIT.search(name.strip())
+    plain = name.strip()
+    if united:
+        plain = plain[:united.start()] + plain[united.end():]
+    unit = (united['unit'] or united['suffix']).lower() if united else ''
     if names := _NAMES.fullmatch(plain):
         return Meaning('names', names['number'], (False, 0))
     if _NOT_MEASURED.search(plain):
@@ -131,21 +128,24 @@ def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     Two names are seconds and nanoseconds.  A unit of 0 is not said.
     """
     found: list[tuple[tuple[bool | int, ...], tuple[str, ...], int]] = []
-    parts: dict[str, dict[int, str]] = {}
+    parts: dict[str, dict[int, tuple[tuple[bool | int, ...], str]]] = {}
     for name in names:
-        if match := _STAMP.fullmatch(name):
-            unit = SECONDS.get((match['unit'] or match['part'] or '').lower(), 0)
-            whole = name[:len(name) - len(match['unit'] or match['part'] or '')]
-            if unit:
-                parts.setdefault(whole, {})[unit] = name
-            else:
-                found.append(((1,), (name,), 0))
-        elif match := _CLOCK.fullmatch(name):
-            unit = SECONDS.get((match['unit'] or '').lower(), 0)
-            rank = (0,) if name.startswith('__') else (
-                2, unit != 1, CLOCKS.index(match['word'].lower()))
+        match = _STAMP.fullmatch(name) or _CLOCK.fullmatch(name)
+        if match is None:
+            continue
+        of = match.groupdict()
+        word = (of['unit'] or of.get('part') or '').lower()
+        unit = SECONDS.get(word, 0)
+        rank: tuple[bool | int, ...] = (1,) if 'part' in of else (0,) if name.startswith(
+            '__') else (2, unit != 1, CLOCKS.index(of['word'].lower()))
+        if word.rstrip('s').endswith('sec'):  # sec beside nanosec, of one time
+            parts.setdefault(name[:len(name) - len(word)], {})[unit] = rank, name
+        else:
             found.append((rank, (name,), unit))
-    found += [((1,), (own[10 ** 9], own[1]), 1) for own in parts.values() if len(own) == 2]
+    for own in parts.values():
+        whole = {10 ** 9, 1} <= set(own)
+        found += [(own[10 ** 9][0], (own[10 ** 9][1], own[1][1]), 1)] if whole else [
+            (rank, (name,), unit) for unit, (rank, name) in own.items()]
     return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
 
 
@@ -238,7 +238,8 @@ def _put_names(where, log, columns):
     if not cells:
         return set()
     table = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
-             for x in map(np.ravel, cells.values())]
+             for own in cells.values()  # lists, as parquet holds them, are a column per joint
+             for x in (own.T if own.ndim == 2 and len(own) == len(log.rows) else [own.ravel()])]
     if len(table) == 1 and len(table[0]) != len(log.rows):  # names of all, once
         log.names = tuple(table[0].tolist())
         return set(cells)

@@ -20,14 +20,13 @@ from pathlib import Path
 import re
 import struct
 from typing import Any
-from zipfile import BadZipFile, is_zipfile, ZipFile
+from zipfile import BadZipFile
 import zlib
 
 import numpy as np
 
 from .log_columns import clocks, expanded, meaning, renamed, SECONDS, SI, WORDS
 from .log_topics import field_of
-from .packing import check_ratio
 from ...errors import ConfigError, RecordingError
 
 Columns = Mapping[str, np.ndarray | None]
@@ -88,10 +87,6 @@ def named(where: str, arrays: Mapping[str, np.ndarray], columns: str) -> Columns
 
 
 def _npz(path):
-    if is_zipfile(path):
-        with ZipFile(path) as archive:
-            check_ratio(str(path), path.stat().st_size,
-                        sum(e.file_size for e in archive.infolist()))
     with np.load(path, allow_pickle=False) as file:
         return {key: file[key] for key in file.files}
 
@@ -138,7 +133,7 @@ def _parquet(path):
         raise ConfigError(f'{path}: parquet needs pyarrow', do='pip install pyarrow') from None
     info = _info(path)
     try:
-        table = parquet.read_table(path / 'data' if path.is_dir() else path)
+        table = parquet.read_table(path / 'data' if (path / 'data').is_dir() else path)
     except ArrowException as error:
         raise ValueError(str(error)) from error
     features = json.loads(info.read_text()).get('features', {}) if info else {}

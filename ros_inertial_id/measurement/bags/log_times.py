@@ -30,7 +30,8 @@ def read_stamps(where: str, columns: Mapping[str, Any], log: Log
     found: tuple[Any, tuple[str, ...], str] = None, (), ''
     for names, unit in clocks(name for name, values in columns.items() if values is not None):
         parts = [np.atleast_1d(columns[name]) for name in names]
-        if any(part.shape != parts[0].shape[:1] for part in parts):
+        if any(part.shape != parts[0].shape[:1] for part in parts) or len(parts[0]) == 1 < len(
+                log.rows):  # a sampling time is no time of samples
             continue
         if len(names) == 2:
             stamp_ns = nanoseconds(where, parts[0]) + nanoseconds(where, parts[1], 1)
@@ -108,7 +109,8 @@ def _exact(where, text, unit):
         stamp_ns = int((Decimal(text.replace(',', '.')) * unit).to_integral_value())
     except (DecimalException, ValueError, OverflowError):
         try:
-            stamp_ns = int(np.datetime64(text, 'ns').astype(np.int64))  # 2024-05-01 10:00:00.005
+            # 2024-05-01 10:00:00.005
+            stamp_ns = int(np.datetime64(text.rstrip('Z'), 'ns').astype(np.int64))
         except ValueError:
             raise _no_time(where, text) from None
     if abs(stamp_ns) >= LAST_NS:

@@ -232,9 +232,7 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
               if not np.any(np.abs(values) > NO_EFFORT)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)}' + (
-                                 '' if not any(np.any(effort[joint][1]) for joint in silent) else
-                                 f' (or below {NO_EFFORT:g}: uninitialised)'),
+                             found=f'for {", ".join(silent)} (less than {NO_EFFORT:g} is none)',
                              do=_without_effort(silent, effort))
     frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
     if frozen:

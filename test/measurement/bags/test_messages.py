@@ -6,7 +6,7 @@ The oracle is rosbags' serialiser (our code only reads), and bytes that rclpy of
 
 import numpy as np
 import pytest
-from rosbags.typesys import get_typestore, Stores
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags.definitions import fields, typestore, WRITTEN_OUT
@@ -294,6 +294,29 @@ def test_every_truncation_of_every_type_is_refused():
 def test_names_and_values_that_do_not_match_are_refused(message, words):
     with pytest.raises(RecordingError, match=words):
         decoded([message])
+
+
+def test_dynamic_joint_states_are_joint_states_whatever_interfaces_a_joint_has():
+    store = get_typestore(Stores.ROS2_KILTED)  # definitions as control_msgs has them
+    store.register({**get_types_from_msg(
+        'string[] interface_names\nfloat64[] values', 'control_msgs/msg/InterfaceValue'),
+        **get_types_from_msg('std_msgs/Header header\nstring[] joint_names\n'
+                             'control_msgs/InterfaceValue[] interface_values',
+                             'control_msgs/msg/DynamicJointState')})
+    kind, value = (store.types[f'control_msgs/msg/{x}'] for x in (
+        'DynamicJointState', 'InterfaceValue'))
+    messages = [bytes(store.serialize_cdr(kind(header(k), ['a', 'gripper', 'b'], [
+        value(['velocity', 'position', 'effort', 'temperature'], np.array([2.0, 1.0, 3.0, k])),
+        value(['position'], np.array([7.0])),
+        value(['effort', 'position', 'velocity'], np.array([6.0, 4.0, k]))]), kind.__msgtype__))
+        for k in range(3)]
+    channel = decode(kind.__msgtype__, messages, '/dynamic_joint_states', [0] * 3)
+    assert channel.type == JOINT_STATE and channel.names == ('a', 'gripper', 'b')
+    nan = np.nan
+    for name, rows in (('position', [[1, 7, 4]] * 3), ('effort', [[3, nan, 6]] * 3),
+                       ('velocity', [[2, nan, k] for k in range(3)])):
+        np.testing.assert_array_equal(channel.fields[name], rows)
+    assert channel.stamp_ns.tolist() == [0, 1, 2]
 
 
 def test_an_unknown_type_lists_those_that_are_known():

@@ -1,0 +1,91 @@
+"""Recordings as people bring them: what they lack, and what is said of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recording_faults import columns, rebuilt
+
+from ros_inertial_id.api.identify import check, identify
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.identification.files import read_text
+
+
+@pytest.mark.parametrize('order', [(1, 0, 2), (2, 1, 0), (1, 2, 0)])
+def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
+    """What the columns of a log without names are called in the order of the URDF."""
+    _, channel, *_ = columns(arm3_recording)
+    order = list(order)
+    found = check(rebuilt(arm3_recording, **{
+        name: x[:, order] for name, x in channel.fields.items()}), urdf=arm3[0])
+    assert [f.name for f in found.checks if f.severity == 'wrong'] == ['joints exchanged']
+    named = [channel.names[k] for k in order]  # of the columns
+    assert f'--joints {",".join(named)}' in found.text()
+
+
+def test_efforts_without_a_sign_are_said(arm3, arm3_recording):
+    _, channel, _, _, _, tau = columns(arm3_recording)
+    found = check(rebuilt(arm3_recording, effort=np.abs(tau)), urdf=arm3[0])
+    assert [f.name for f in found.checks if f.severity == 'wrong'] == ['efforts without sign']
+    assert set(found.checks[0].joints) == set(channel.names)
+
+
+@pytest.mark.parametrize('scale', [0.0, 1e-308, 1e-12])
+@pytest.mark.parametrize('joints', [slice(None), slice(1, 2)])
+def test_efforts_that_nobody_wrote_are_none(arm3, arm3_recording, scale, joints):
+    _, channel, _, _, _, tau = columns(arm3_recording)
+    tau[:, joints] *= scale
+    with pytest.raises(RecordingError, match='zero in every message; found for '
+                       + ', '.join(channel.names[joints]) + '.*does not report efforts'):
+        identify(rebuilt(arm3_recording, effort=tau), urdf=arm3[0])
+
+
+def test_a_validation_without_velocities_differentiates(arm3, arm3_recording):
+    topic, channel, *_ = columns(arm3_recording)
+    late = channel.stamp_ns + 10 ** 12
+    other = replace(arm3_recording, channels={topic: replace(
+        channel, stamp_ns=late, received_ns=late,
+        fields={name: x for name, x in channel.fields.items() if name != 'velocity'})})
+    found = identify(arm3_recording, urdf=arm3[0], validate=[other], velocity='measured')
+    fit = found.model.statistics['validation']['filtered']
+    assert fit['relative_percent'] < 1.5 * found.model.statistics['training']['filtered'][
+        'relative_percent'] + 0.5
+
+
+def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recording):
+    _, channel, _, _, _, tau = columns(arm3_recording)
+    currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')
+    without = check(currents, urdf=arm3[0])
+    assert 'drive_gain: of these currents is wanted; inertial-id drive-gains' in without.text()
+    wrong = check(currents, urdf=arm3[0], drive_gain=(3.0, 3.0, 3.0))  # kind: as was recorded
+    assert 'the drive_gain: that is given is another' in wrong.text()
+    right = check(currents, urdf=arm3[0], drive_gain=(9.0, 9.0, 9.0))
+    assert right.verdict.word == 'good', right.text()
+
+
+def test_a_clock_that_changes_says_how_to_take_the_longer_part(arm3, arm3_recording):
+    _, channel, t, *_ = columns(arm3_recording)
+    mixed = t + 8.0
+    mixed[:200] += 1.7e9
+    broken = rebuilt(arm3_recording, t=mixed)
+    with pytest.raises(RecordingError, match=r'BAG@0\.000:([0-9.]+) takes') as caught:
+        identify(broken, urdf=arm3[0])
+    end = float(str(caught.value).split('BAG@0.000:')[1].split(' ')[0])
+    part = broken.window(0.0, end)
+    np.testing.assert_array_equal(part.channels['/joint_states'].fields['position'],
+                                  channel.fields['position'][200:])
+
+
+def test_verbs_take_logs_and_the_folder_of_a_result(arm3, arm3_motion, tmp_path, capsys):
+    _, t, q, v, _, tau = arm3_motion
+    log, urdf, out = tmp_path / 'log.npz', tmp_path / 'r.urdf', tmp_path / 'out'
+    np.savez(log, t=t, q=q, v=v, tau=tau)
+    urdf.write_text(arm3[0])
+    assert main(['identify', f'{log}@:25', '--urdf', str(urdf), '--out', str(out)]) == 0
+    assert main(['check', str(log), '--urdf', str(urdf)]) == 0
+    assert main(['validate', str(out), f'{log}@25:']) == 0
+    assert capsys.readouterr().out.count('good') >= 3
+    assert read_text(out) == (out / 'model.yaml').read_text()
+    assert main(['check', str(log)]) == 2
+    assert 'no description of the robot' in capsys.readouterr().err

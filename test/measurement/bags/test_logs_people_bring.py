@@ -1,0 +1,238 @@
+"""Logs as people bring them: names in cells, units, clocks, locales, structs, lists, episodes."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from test_log import JOINTS, N, URDF, write_csv
+
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.log import import_log, read_log, read_recording
+
+T = 0.005 * np.arange(N)
+PHASES = np.arange(3)
+Q, V = np.sin(3.0 * T[:, None] + PHASES), 3.0 * np.cos(3.0 * T[:, None] + PHASES)
+TAU = 4.0 * Q - V
+FIELDS = {'position': Q, 'velocity': V, 'effort': TAU}
+OTHER = ('third', 'first', 'second')  # as a driver lists them: not in the order of the URDF
+
+
+def check_fields(channel, fields=FIELDS, tolerance=1e-12):
+    """Compare a channel of whatever order with what was recorded, joint by joint."""
+    places = [channel.names.index(joint) for joint in JOINTS]
+    assert set(channel.fields) == set(fields)
+    for name, values in fields.items():
+        np.testing.assert_allclose(channel.fields[name][:, places], values, atol=tolerance)
+
+
+def joint_states(source, **options):
+    return read_log(source, URDF, **options).channels['/joint_states']
+
+
+def numbered(word):
+    return [f'{word}{k}' for k in range(3)]
+
+
+@pytest.mark.parametrize(('names', 'cells'), [
+    (['name'], lambda order: [f'"{list(order)}"']), (['name'], lambda order: [f'"{order}"']),
+    ([f'field.name{k}' for k in range(3)], list)])
+def test_names_in_cells_are_those_of_the_columns_in_every_row(tmp_path, names, cells):
+    rows = []
+    for k in range(N):
+        order = OTHER if k % 3 else JOINTS
+        places = [JOINTS.index(joint) for joint in order]
+        rows.append([T[k], *cells(order), *np.stack(list(FIELDS.values()))[:, k, places].ravel()])
+    log = write_csv(tmp_path / 'log.csv', ['time', *names, *(
+        f'field.{word}{k}' for word in FIELDS for k in range(3))], rows)
+    check_fields(joint_states(log))
+
+
+def test_joints_that_change_within_a_log_are_refused(tmp_path):
+    rows = [[t, f'"[{a}, {b}, x{k // 40}]"', *q] for k, (t, q) in enumerate(zip(T, Q))
+            for a, b in [JOINTS[:2]]]
+    log = write_csv(tmp_path / 'log.csv', ['t', 'name', 'q0', 'q1', 'q2'], rows)
+    with pytest.raises(RecordingError, match='the joints change.*first second x0'):
+        read_log(log, URDF)
+
+
+def test_import_prints_which_column_became_which_joint(tmp_path, capsys):
+    log, urdf = tmp_path / 'log.csv', tmp_path / 'r.urdf'
+    urdf.write_text(URDF)
+    write_csv(log, ['t', *numbered('q'), *numbered('tau')], np.column_stack([T, Q, TAU]))
+    assert main(['import', str(log), '--urdf', str(urdf), '--out', str(tmp_path / 'bag')]) == 0
+    said = capsys.readouterr().out
+    assert 'in the order of the URDF, as the log names none' in said
+    for k, joint in enumerate(JOINTS):
+        assert f'{joint}: q{k}, tau{k}' in said
+
+
+@pytest.mark.parametrize(('name', 'unit'), [
+    ('time_ms', 1e-3), ('Time [us]', 1e-6), ('t(ms)', 1e-3), ('timestamp_ns', 1e-9),  # as said
+    ('time', 1e-3), ('stamp', 1e-6), ('%time', 1e-9), ('tick', 1e-3)])  # by the rate
+@pytest.mark.parametrize('start', [0.0, 91.25])
+def test_times_of_any_unit_are_put_into_seconds(name, unit, start):
+    count = np.round((T + start) / unit).astype(np.int64)
+    for with_velocity in (True, False):
+        table = {name: count, 'q': Q, 'tau': TAU, **({'v': V} if with_velocity else {})}
+        stamp_ns = joint_states(table).stamp_ns
+        assert abs(stamp_ns - np.round((T + start) * 1e9)).max() <= unit * 5e8
+
+
+@pytest.mark.parametrize(('whole', 'rest'), [
+    ('sec', 'nanosec'), ('stamp_sec', 'stamp_nsec'), ('header.stamp.secs', 'header.stamp.nsecs')])
+def test_seconds_and_nanoseconds_beside_them_are_one_time(whole, rest):
+    stamps = (T * 1e9).round().astype(np.int64) + 1_700_000_000_900_000_000
+    table = {rest: stamps % 10 ** 9, whole: stamps // 10 ** 9, 'time': T, 'T': 0.005, 'q': Q}
+    if not whole.startswith('header'):
+        del table['time']
+    np.testing.assert_array_equal(joint_states(table).stamp_ns, stamps)
+
+
+def test_a_count_is_milliseconds_by_its_velocities_or_is_asked_for():
+    fine = 1e-3 * np.arange(200)
+    table = {'time': np.arange(200), 'q': np.sin(fine[:, None] + PHASES)}
+    with pytest.raises(RecordingError, match='counts by 1.*time_ms=time.*--rate'):
+        read_log(table, URDF)
+    stamps = joint_states({**table, 'dq': np.cos(fine[:, None] + PHASES)}).stamp_ns
+    assert stamps[-1] == 199_000_000
+    assert joint_states(table, columns='time_ms=time').stamp_ns[-1] == 199_000_000
+
+
+def test_the_log_of_libfranka(tmp_path):
+    """As its logToCSV writes it: time in ms, desired beside measured, external torques."""
+    words = ['state.q', 'state.q_d', 'state.dq', 'state.dq_d', 'state.tau_J',
+             'state.tau_ext_hat_filtered', 'cmd.q_d', 'cmd.dq_d', 'cmd.O_T_EE_d', 'cmd.tau_J_d']
+    values = [Q, Q + 1, V, V + 1, TAU, TAU + 1, Q + 2, V + 2, Q, TAU + 2]
+    header = ['time', ' success_rate', *(f' {word}[{k}]' for word in words for k in range(3))]
+    log = write_csv(tmp_path / 'log.csv', header,
+                    np.column_stack([np.round(T * 1e3), np.ones(N), *values]))
+    channel = joint_states(log)
+    check_fields(channel)
+    assert channel.stamp_ns[-1] == round(T[-1] * 1e9)
+
+
+def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
+    table = np.column_stack([T * 1e3, np.degrees(Q), np.degrees(V), TAU * 1e3])
+    units = ['ms', *['deg'] * 3, *['deg/s'] * 3, *['mNm'] * 3]
+    words = ['Time', *(f'Axis {k + 1} {word}' for word in ('Position', 'Velocity', 'Torque')
+                       for k in range(3))]
+    one, two = tmp_path / 'one.csv', tmp_path / 'two.csv'
+    write_csv(one, [f'{word} [{unit}]' for word, unit in zip(words, units)], table)
+    rows = ['sep=;', ';'.join(words), ';'.join(units), *(
+        ';'.join(f'{x:.12f}' for x in row).replace('.', ',') for row in table)]
+    two.write_bytes('\r\n'.join(['\ufeff' + rows[0], *rows[1:], '']).encode())
+    for log in (one, two):
+        channel = joint_states(log)
+        assert channel.names == JOINTS  # by the numbers of the axes
+        check_fields(channel, tolerance=1e-9)
+        assert channel.stamp_ns[1] == 5_000_000
+
+
+@pytest.mark.parametrize(('name', 'factor'), [
+    ('q{}_deg', 180 / np.pi), ('q_deg_{}', 180 / np.pi), ('q{} (degrees)', 180 / np.pi),
+    ('position_{} [rad]', 1.0), ('pos{} [mrad]', 1e3)])
+def test_units_beside_names(name, factor):
+    table = {name.format(k): factor * Q[:, k] for k in range(3)}
+    check_fields(joint_states({'t': T, **table}), {'position': Q})
+
+
+def test_an_echo_of_joint_states_needs_no_header(tmp_path):
+    start = 1_700_000_000
+    log = tmp_path / 'echo.csv'
+    log.write_text(''.join(','.join([
+        str(start + k // 10), str(k % 10 * 100_000_000), '', *OTHER,
+        *(repr(float(x[k, JOINTS.index(j)])) for x in FIELDS.values() for j in OTHER)]) + '\n'
+        for k in range(N)))
+    channel = joint_states(log)
+    assert channel.names == OTHER and len(channel) == N
+    assert channel.stamp_ns[11] == start * 10 ** 9 + 1_100_000_000
+    check_fields(channel)
+
+
+def test_a_struct_of_matlab_and_dates_as_texts(tmp_path):
+    savemat(tmp_path / 'log.mat', {'data': {'time': T[None], 'q': Q.T, 'qd': V.T, 'tau': TAU.T}})
+    check_fields(joint_states(tmp_path / 'log.mat'))
+    (tmp_path / 'new.mat').write_bytes(b'MATLAB 7.3 MAT-file'.ljust(600))
+    with pytest.raises(RecordingError, match="7.3.*save it with '-v7'"):
+        read_log(tmp_path / 'new.mat', URDF)
+    rows = [[f'2024-05-01 10:00:00.{5 * k:03d}', *q] for k, q in enumerate(Q)]
+    write_csv(tmp_path / 'log.csv', ['timestamp', *numbered('q')], rows)
+    assert joint_states(tmp_path / 'log.csv').stamp_ns[2] == 1_714_557_600_010_000_000
+
+
+@pytest.mark.parametrize('names', [None, OTHER, {'motors': list(OTHER)}])
+def test_datasets_of_lerobot_are_lists_with_names_and_episodes(tmp_path, names):
+    pa = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+    order = [JOINTS.index(j) for j in (OTHER if names else JOINTS)]
+    table = {f'observation.{word}': list(x[:, order].astype(np.float32))
+             for word, x in zip(('state', 'velocity', 'effort'), FIELDS.values())}
+    table |= {'action': list(Q), 'timestamp': np.r_[T[:30], T[:20]].astype(np.float32),
+              'episode_index': np.repeat([0, 1], [30, 20])}
+    file = tmp_path / 'data' / 'chunk-000' / 'file-000.parquet'
+    for folder in (file.parent, tmp_path / 'meta'):
+        folder.mkdir(parents=True)
+    parquet.write_table(pa.table(table), file)
+    (tmp_path / 'meta' / 'info.json').write_text(json.dumps({'features': {
+        name: {'names': names} for name in ('observation.state', 'observation.effort')}}))
+    for source in (file, tmp_path):
+        channel = joint_states(source)
+        check_fields(channel, tolerance=1e-6)
+        steps = np.diff(channel.stamp_ns)
+        assert steps.min() > 0 and abs(steps[29] - 10 ** 9) < 10 and (steps > 10 ** 8).sum() == 1
+
+
+def test_names_of_a_state_that_hold_several_quantities(tmp_path):
+    pa = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+    names = [f'{joint}.{word}' for word in ('pos', 'vel', 'torque') for joint in OTHER]
+    order = [JOINTS.index(j) for j in OTHER]
+    (tmp_path / 'meta').mkdir()
+    (tmp_path / 'meta' / 'info.json').write_text(json.dumps(
+        {'features': {'observation.state': {'names': names}}}))
+    parquet.write_table(pa.table({'timestamp': T, 'observation.state': list(np.column_stack(
+        [x[:, order] for x in FIELDS.values()]))}), tmp_path / 'log.parquet')
+    check_fields(joint_states(tmp_path / 'log.parquet'))
+
+
+def test_rows_of_other_topics_and_what_lacks_an_axis_are_left_out(tmp_path):
+    header = ['__time', '/imu/linear_acceleration/z', *(
+        f'/joint_states/{j}/{word}' for word in FIELDS for j in JOINTS),
+        *(f'/f/wrench/{kind}/{axis}' for kind in ('force', 'torque') for axis in 'xyz')]
+    rows = []
+    for k in range(N):
+        rows += [[T[k], '', *Q[k], *V[k], *TAU[k], *[''] * 6],
+                 [T[k] + 0.002, 9.81, *[''] * 9, *range(6)]]
+    recording = read_log(write_csv(tmp_path / 'log.csv', header, rows), URDF)
+    assert set(recording.channels) == {'/joint_states', '/f'}
+    check_fields(recording.channels['/joint_states'])
+    assert recording.channels['/f'].fields['torque'][0].tolist() == [3, 4, 5]
+    assert any('/imu' in said for said in recording.provenance['columns']['left out'])
+
+
+@pytest.mark.parametrize(('word', 'kind'), [
+    ('actual_current_', 'current'), ('tau_', ''), ('torque_ [A]', 'current')])
+def test_an_import_stores_the_kind_of_effort_that_it_recognised(tmp_path, word, kind):
+    stem, _, unit = word.partition(' ')
+    log = write_csv(tmp_path / 'log.csv', ['t', *numbered('q'), *(
+        f'{stem}{k} {unit}'.strip() for k in range(3))], np.column_stack([T, Q, TAU]))
+    import_log(log, URDF, tmp_path / 'bag')
+    assert read_bag(tmp_path / 'bag').effort_kind == kind
+
+
+def test_torques_are_preferred_to_currents_beside_them():
+    channel = joint_states({'t': T, 'q': Q, 'current': Q, 'tau': TAU, 'theta': V})
+    check_fields(channel, {'position': Q, 'effort': TAU})
+
+
+def test_a_path_is_read_by_its_name_and_may_be_cut(tmp_path, caplog):
+    log = tmp_path / 'log.npz'
+    np.savez(log, t=T, q=Q, tau=TAU)
+    recording = read_recording(f'{log}@0.05:0.1', URDF)
+    assert len(recording.channels['/joint_states']) == 11 and recording.provenance['sha256']
+    assert f"order of the URDF, as the log names none: {', '.join(JOINTS)}" in caplog.text
+    with pytest.raises(RecordingError, match='no description.*--urdf'):
+        read_recording(log)
