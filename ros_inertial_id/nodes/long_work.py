@@ -101,7 +101,7 @@ class LongWork:
     def close(self) -> None:
         """Cancel, and wait until the service has answered: a thread must not outlive the node."""
         self._cancelled, self.enough = 'the node was shut down meanwhile', True
-        while self.busy:
+        while not self._lock.acquire(blocking=False):  # and keep it: nothing else begins
             self._answer()
             time.sleep(LOOK)
         self._executor.shutdown()
