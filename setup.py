@@ -19,6 +19,7 @@ setup(
     version='0.2.0',
     description='Identify the inertial parameters of live robots (ROS 2)',
     license='Apache-2.0',
+    author='ros_inertial_id maintainers',
     maintainer='ros_inertial_id maintainers',
     maintainer_email='maintainers@ros-inertial-id.org',
     python_requires='>=3.10',
@@ -27,7 +28,7 @@ setup(
                   f'{NAME}.report': ['*.html', '*.css', '*.js']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
-        (f'share/{NAME}', ['package.xml']),
+        (f'share/{NAME}', ['package.xml', 'LICENSE']),
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
         (f'share/{NAME}/config', glob('config/*')),
         (f'share/{NAME}/urdf', glob('urdf/*')),

@@ -1,12 +1,14 @@
 """Sphinx (and rosdoc2): the pages of this folder and the public API from its docstrings."""
 
+from importlib.util import find_spec
+
 project = 'ros_inertial_id'
 copyright = 'ros_inertial_id maintainers'
 extensions = ['myst_parser', 'sphinx.ext.autodoc']
 myst_enable_extensions = ['dollarmath']
 myst_heading_anchors = 3
 autodoc_typehints = 'signature'
-html_theme = 'furo'
+html_theme = 'furo' if find_spec('furo') else 'alabaster'  # no rosdep key
 exclude_patterns = ['_build']
 html_copy_source = False
 

@@ -4,8 +4,8 @@ Make the pictures of README and documentation: report and live page of a simulat
     python doc/make_pictures.py
 
 Needs mujoco and chromium; nothing is fetched.  The live page is the one that the node ``watch``
-serves, with what is shown at one moment in it; its curves are the identified model on a motion that
-it has not seen.  Two minutes.
+serves, with what is shown at one moment in it; its curves are the identified model on a motion
+that it has not seen.  Two minutes.
 """
 
 import json

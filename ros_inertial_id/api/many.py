@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
-from .recordings import description_text, Recordings, several
+from .recordings import description_text, recording_of, Recordings, several
 from ..checks.check import together
 from ..checks.checked import checked_statistics
 from ..errors import ConfigError
@@ -15,7 +15,6 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
-from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
 from ..procedures.drift import drift as drift_of
@@ -62,7 +61,8 @@ class ManyResult:
         """
         found = self.many.identification
         if not found.validation:
-            _, curves = validation(found.model, [read_bag(self.many.bags[0].path)])
+            _, curves = validation(found.model, [recording_of(
+                self.many.bags[0].path, found.model.robot['urdf'])])
             found = Identification(found.model, curves)
         return str(write_report(found, path))
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from ..errors import RecordingError
 from ..identification.files import read_description
-from ..measurement.bags.bag import read_bag
+from ..identification.prepare.description_choice import with_shared_texts
+from ..measurement.bags.log import read_recording
 from ..measurement.recording import Recording
 
 Source = Any  # a Recording, the path of a bag or log, or a table: see ``recording_of``
 Recordings = Source | Sequence[Source] | None
-LOGS = ('.csv', '.txt', '.npz', '.mat', '.parquet')
 
 
 def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
@@ -38,7 +38,7 @@ def description_text(urdf: str | Path) -> str:
 def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
     """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
     each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
-    return [recording_of(one, urdf) for one in each if one is not None]
+    return with_shared_texts([recording_of(one, urdf) for one in each if one is not None])
 
 
 def recording_of(source: Source, urdf: str = '') -> Recording:
@@ -51,12 +51,12 @@ def recording_of(source: Source, urdf: str = '') -> Recording:
     """
     if isinstance(source, Recording):
         return source
-    if isinstance(source, (str, Path)) and not str(source).lower().endswith(LOGS):
-        return read_bag(source)
-    if not isinstance(source, (str, Path, Mapping)) and not issubclass(type(source), Sized):
+    if isinstance(source, (str, Path)):
+        return read_recording(source, urdf)
+    if not isinstance(source, Mapping) and not issubclass(type(source), Sized):
         raise RecordingError('recordings', expected='Recordings, paths of bags or logs, or tables',
                              found=repr(source)[:60])
     if not urdf:
-        raise RecordingError('a log or table holds no description of the robot',
+        raise RecordingError('a table holds no description of the robot',
                              found=repr(source)[:60], do='give urdf=')
     return read_log(source, urdf=urdf)

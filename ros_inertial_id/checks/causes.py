@@ -45,6 +45,7 @@ class Check:
 SIGN = ('negate them in the driver, or change the sign by effort_kind: (link, link_negated) or '
         'drive_gain:')
 TORQUES = 'publish torques, or give effort_kind: and drive_gain:'
+GAINS = 'correct the drive_gain: that is given; inertial-id drive-gains finds it'
 CHECKS = (
     Check('effort negated', all_negated, 0, SIGN, DESCRIPTION),
     Check('effort of a joint negated', negated, 0, SIGN),
@@ -176,4 +177,5 @@ def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> 
     return Finding(check.name, OTHERS.join(says), tests,
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
-                   alternative.severity or check.severity, check.do)
+                   alternative.severity or check.severity,
+                   GAINS if check.do is TORQUES and arm.data.options.drive_gain else check.do)

@@ -11,14 +11,14 @@ from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
+from .joint_order import exchanged
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .thresholds import (BEST, FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH,
+from .thresholds import (FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH,
                          TOO_LATE, VISIBLE)
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
-from ..dynamics.inertial_parameters import pseudo_inertia
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.base_parameters import with_known
@@ -232,8 +232,11 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
-        left = _large_residual(arm, found, arm.left(errors))
-        if any(f.name in NO_CAUSE and f.severity != NOTE for f in left):
+        order = exchanged(arm, errors, _noise(arm))
+        left = [] if order else _large_residual(arm, found, arm.left(errors))
+        if order:
+            found = order
+        elif any(f.name in NO_CAUSE and f.severity != NOTE for f in left):
             found = []  # what does not explain the efforts is no cause
         elif not found or found[0].name == LATE_ALL:
             found = _late(arm) or found
@@ -246,6 +249,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
         left, found = ([f for f in own if f.name not in EXPLAINED] for own in (left, found))
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
+    found += _impossible(data.robot)
     torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.
     rms = {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
@@ -347,10 +351,6 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
     if any(f.name == DEGREES for f in found):
         return []
-    impossible = _impossible(arm)
-    if impossible and (relative > FIFTH or any(
-            f.tests == DESCRIPTION and f.severity == WRONG for f in found)):
-        return [replace(impossible[0], severity=WRONG)]
     if relative > NOTHING and np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % relative residual)',
@@ -366,24 +366,19 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         100.0 * relative, '% of the torque', names, WRONG,
                         'give the --urdf of this robot, with its joints in this order')]
     if found or not arm.described or alone < FIFTH:
-        return impossible
+        return []
     factor = float(np.median(np.diagonal(arm.factors[0])[arm.moved]))
-    return [*impossible, Finding(
+    return [Finding(
         'bodies other than described', f'the torques are about {factor:.2g} times those that the '
         f'description gives: {by_it}', DESCRIPTION, 100.0 * alone, '% of the torque', names,
         DOUBTFUL if alone > HALF else NOTE, 'no recording tells other masses from another unit of '
         'the efforts: weigh the robot')]
 
 
-def _impossible(arm: Arm) -> list[Finding]:
-    """Return a Finding of described inertias that no body has: principal ones a > b + c."""
-    out = []
-    for link, pi in zip(arm.data.robot.link_names, arm.data.robot.inertias):
-        P = pseudo_inertia(pi)
-        moments = np.linalg.eigvalsh(P[:3, :3] - np.outer(P[:3, 3], P[:3, 3]) / max(P[3, 3], 1e-9))
-        if moments[0] < -BEST * np.abs(moments).sum():  # more than what digits were cut off
-            out.append(link)
-    return [Finding('impossible inertia', f'no body has the inertia of {", ".join(out)} in the '
-                    'description: one principal moment is more than the two others together',
-                    'triangle inequality', float(len(out)), 'links', (), NOTE, 'look for a '
-                    'decimal point or a unit in the description')] if out else []
+def _impossible(robot: Any) -> list[Finding]:
+    """Return a Finding of described inertias that no body of the ``robot`` has."""
+    doubts = getattr(robot, 'doubts', ())
+    return [Finding('impossible inertia', 'the description has inertias that no body has: '
+                    f'{", ".join(doubts)}', 'triangle inequality and size', float(len(doubts)),
+                    'links', (), NOTE, 'look for a decimal point, or for units other than kg, m '
+                    'and kg m^2')] if doubts else []

@@ -28,6 +28,8 @@ GRID = 0.25     # of the period, within which a step is a whole number of period
 ON_GRID = 0.8   # of the steps that are whole periods where more than half of the messages are lost
 FEW = 0.01      # of the messages: fewer that lack or repeat change nothing
 UNKNOWN = 0.2   # of the time in gaps that are not bridged, from which too little is left
+NEAR_ZERO = 0.02  # of the largest effort
+VISITS = 4  # of zero, which an effort with a sign crosses
 STANDING = 10   # steps of an encoder between which the position of an arm at rest may change
 
 
@@ -90,6 +92,27 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
                       'motions: two robots publish on one topic', 'successive steps',
                       float(both.sum()), 'samples', signals.joints, WRONG,
                       'give each robot a topic of its own')
+
+
+def unsigned(signals: RawSignals) -> Iterator[Finding]:
+    """
+    Yield efforts of ``signals`` that come to zero again and again, and never below it.
+
+    Noise and friction take those of one direction below zero where they come near it.
+    """
+    if signals.effort is None:
+        return
+    effort = signals.effort.values
+    near = effort < NEAR_ZERO * np.quantile(effort, 0.99, axis=0)
+    visits = (near[1:] & ~near[:-1]).sum(axis=0)
+    never = (effort.min(axis=0) >= 0.0) & ~signals.rests
+    if np.any(never & (visits >= VISITS)):
+        names = signals.names(never)
+        yield Finding('efforts without sign', f'the efforts of {", ".join(names)} are never below '
+                      'zero: magnitudes, as servos report their current', 'visits of zero',
+                      float(visits[never].sum()), 'samples', names, WRONG,
+                      'have the driver report the direction: from magnitudes nothing is identified'
+                      )
 
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
@@ -310,4 +333,4 @@ def _delays(signals: RawSignals, lags: list[tuple[float, float, float]], sure: n
 
 
 # And ``velocities``, which wants the bad samples left out.
-CHECKS = degrees, unwrapped, two_publishers, stamps
+CHECKS = degrees, unwrapped, two_publishers, stamps, unsigned

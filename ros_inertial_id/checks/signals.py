@@ -13,7 +13,7 @@ import numpy as np
 from .finding import Finding, MASKED, WRONG
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError
-from ..measurement.joints.channels import BROKEN, carries, find_channel
+from ..measurement.joints.channels import BROKEN, carries, find_channel, groups
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.recording import Channel, page_out, Recording
@@ -92,25 +92,33 @@ def raw_signals(recording: Recording, robot: RobotModel,
     """
     Yield the RawSignals of the stretches of a ``recording`` of an arm, the ``robot``.
 
+    One for each group of joints that come in messages of their own.
+
     RecordingError where no topic carries the positions.
     """
     joints, origin = robot.joint_names, recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    force: Channel | None = motion
     try:
-        force = find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
+        if options.effort_topic or not carries(motion, 'effort', joints):
+            force = find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
     except InertialIdError:
         force = None
-    for low in range(0, len(motion), PIECE):
-        page_out()
-        moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
-        effort = _beside(motion, force, low) if force is not None else None
-        own = [moved] if effort is None or force is motion else [moved, effort]
-        yield RawSignals(
-            joints, _quantity(moved, 'position', joints, origin),
-            _quantity(moved, 'velocity', joints, origin) if carries(motion, 'velocity', joints)
-            else None, None if effort is None else _quantity(effort, 'effort', joints, origin),
-            force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic),
-            tuple(f for c in own for f in not_finite(c, joints, origin)))
+    place = {joint: k for k, joint in enumerate(joints)}
+    for own in groups(motion, joints):
+        at = [place[joint] for joint in own]
+        for low in range(0, len(motion), PIECE):
+            page_out()
+            moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
+            effort = _beside(motion, force, low) if force is not None else None
+            parts = [moved] if effort is None or force is motion else [moved, effort]
+            yield RawSignals(
+                tuple(own), _quantity(moved, 'position', own, origin),
+                _quantity(moved, 'velocity', own, origin) if carries(motion, 'velocity', own)
+                else None, None if effort is None else _quantity(effort, 'effort', own, origin),
+                force is motion, robot.lower[at], robot.upper[at],
+                np.asarray(robot.prismatic)[at],
+                tuple(f for c in parts for f in not_finite(c, own, origin)))
 
 
 def _beside(motion: Channel, force: Channel, low: int) -> Channel:
@@ -123,7 +131,7 @@ def _beside(motion: Channel, force: Channel, low: int) -> Channel:
                       & ((force.stamp_ns < end) | (high >= len(motion))))
 
 
-def _quantity(channel: Channel, name: str, joints: tuple[str, ...], origin: int) -> Quantity:
+def _quantity(channel: Channel, name: str, joints: Sequence[str], origin: int) -> Quantity:
     values = channel.fields[name][:, [channel.names.index(joint) for joint in joints]]
     whole = np.isfinite(values).all(axis=1)
     t = (channel.stamp_ns - origin) * 1e-9

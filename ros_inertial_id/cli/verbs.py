@@ -9,6 +9,7 @@ from typing import Any
 from .console import bar, changed, identified, page, Progress, show, status
 from ..api import identify as api
 from ..api.many import drift, identify_many
+from ..api.recordings import recording_of, several as recordings_in
 from ..checks.check import check
 from ..checks.checked import residual_verdict
 from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
@@ -19,7 +20,6 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
-from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
 from ..procedures.many_recordings import Many
@@ -56,8 +56,7 @@ def identify_(options: Any) -> int:
     load_options(options.config, options.method, changes, urdf)  # refused before bags are read
     if options.jobs is not None or options.scheduler or several(options.bags):
         return _identify_many(options, changes, urdf)
-    recordings, others = ([read_bag(bag) for bag in bags]
-                          for bags in (options.bags, options.validate))
+    recordings, others = (recordings_in(bags, urdf) for bags in (options.bags, options.validate))
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
@@ -76,7 +75,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
     if options.identify_gravity:
         raise ConfigError('--identify-gravity', found='many recordings',
                           do='find gravity from one bag, and give the --mounting')
-    others = [read_bag(bag) for bag in options.validate]
+    others = recordings_in(options.validate, urdf)
     make_folder(options.out)
     with Progress('bag') as progress:
         result = identify_many(options.bags, validate=others, urdf=urdf, config=options.config,
@@ -94,7 +93,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
 def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
     urdf = read_description(options.urdf) if options.urdf else ''
-    recordings = [read_bag(bag) for bag in options.bags]
+    recordings = recordings_in(options.bags, urdf)
     with Progress('bag') as progress:
         found = api.check(recordings, urdf=urdf, config=options.config, method=options.method,
                           progress=progress, **changed(options, 'mounting'))
@@ -107,7 +106,7 @@ def check_(options: Any) -> int:
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
-    recording = read_bag(options.bag)
+    recording = recording_of(options.bag, model.robot['urdf'])
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
     verdict, checkup = validation_verdict(model, [recording], fit)

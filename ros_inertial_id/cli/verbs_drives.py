@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from .console import changed, known_load, show
+from ..api.recordings import recording_of
 from ..errors import ConfigError
 from ..identification.files import read_description
 from ..identification.settings import load_options
-from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.knowledge import with_error
@@ -22,7 +22,7 @@ def drive_gains(options: Any) -> None:
     method, settings = load_options(options.config, options.method, changed(options, 'mounting'),
                                     urdf)
     result = identify_drive_gains(
-        loaded_recordings(options, mass_alone=True), settings, method=method, link=options.link,
+        loaded_recordings(options, True, urdf), settings, method=method, link=options.link,
         urdf=urdf, known=dict(_gain(words) for words in options.gain))
     rows = [number_row(joint, gain, result.gain_errors[joint], 'torque per effort')
             for joint, gain in result.gains.items()]
@@ -34,19 +34,19 @@ def drive_gains(options: Any) -> None:
                        f'effort_kind: current, drive_gain: [{listed}]']))
 
 
-def loaded_recordings(options: Any, mass_alone: bool = False
+def loaded_recordings(options: Any, mass_alone: bool = False, urdf: str = ''
                       ) -> list[tuple[Recording, np.ndarray]]:
     """
     Return [(Recording, its known load (10,)), ...] of --empty and --loaded.
 
-    mass_alone : see ``known_load``
+    mass_alone : see ``known_load``; urdf : description of the robot of logs, text
     """
     loads = [np.zeros(10)] * len(options.empty)
     loads += [known_load(load, mass_alone) for _, load in options.loaded]
     bags = [*options.empty, *(bag for bag, _ in options.loaded)]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(read_bag(bag), load) for bag, load in zip(bags, loads)]
+    return [(recording_of(bag, urdf), load) for bag, load in zip(bags, loads)]
 
 
 def number_row(name: str, value: float | None, error: float | None, unit: str

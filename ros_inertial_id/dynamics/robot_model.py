@@ -11,11 +11,13 @@ import fnmatch
 from functools import cached_property, lru_cache
 import hashlib
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 
-from .description import check_description
+from .described_inertias import plausible_inertias
+from .description import check_description, parsable
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
@@ -28,11 +30,14 @@ RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not
 class RobotOptions:
     """Which joints of the robot description move, and how the robot is mounted."""
 
-    joints: tuple[str, ...] = option((), 'joints that move; empty: all moving joints of the URDF')
+    joints: tuple[str, ...] = option(
+        (), 'joints that move, * stands for any letters: left_*; empty: all moving joints of the '
+        'URDF')
     locked_joints: tuple[str, ...] = option(
-        (), 'moving joints of the URDF that are held still; * stands for any letters: hand_*')
+        (), 'moving joints of the URDF that are held still; patterns as well: hand_*')
     locked_positions: tuple[float, ...] = option(
-        (), 'where they are held, one each; empty: 0', unit='rad or m')
+        (), 'where they are held, one per entry or per joint; empty: where they are in the '
+        'recording, else 0', unit='rad or m')
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')
@@ -57,6 +62,7 @@ class RobotModel:
     gravity_base : (3,) gravity in the base frame [m/s^2]
     pin_model : the pinocchio model, gravity set
     motors : {joint: (n,)} motors that several joints turn, their speed per joint speed
+    doubts : links whose described inertias no body has, in words; see ``plausible_inertias``
     """
 
     name: str
@@ -77,6 +83,7 @@ class RobotModel:
     gravity_base: np.ndarray
     pin_model: Any = field(repr=False, compare=False)
     motors: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    doubts: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __len__(self):
         return len(self.joint_names)
@@ -149,13 +156,54 @@ def robot_from_options(urdf: str, options: Any,
     urdf : text; options : RobotOptions; gravity_base : (3,) in the base frame [m/s^2]
     ConfigError, RobotModelError where they do not fit together.
     """
-    positions = options.locked_positions or (0.0,) * len(options.locked_joints)
-    if len(positions) != len(options.locked_joints):
-        raise ConfigError('option locked_positions',
-                          expected=f'{len(options.locked_joints)} values, one per locked joint',
-                          found=f'{len(positions)} values')
-    return load_robot_model(urdf, options.joints, gravity_base=gravity_base,
-                            locked=dict(zip(options.locked_joints, positions)))
+    joints, locked = named_joints(urdf, options)
+    return load_robot_model(urdf, joints, gravity_base=gravity_base, locked=locked)
+
+
+def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, float]]:
+    """
+    Return the names of joints that move, none for all, and {joint: position} of locked ones.
+
+    urdf : text; options : RobotOptions, whose patterns stand for the joints of the URDF that they
+        name, in its order; one of locked_joints spares what is named otherwise.  Positions come
+        one for each entry of locked_joints, or one for each joint.
+    ConfigError where they do not.
+    """
+    moving = tuple(_parse(urdf).names[1:])
+    joints = tuple(dict.fromkeys(n for entry in options.joints for n in _matches(entry, moving)))
+    spared = {*joints, *options.locked_joints}
+    named = [[n for n in _matches(entry, moving) if n == entry or n not in spared]
+             for entry in options.locked_joints]
+    names, positions = tuple(n for own in named for n in own), options.locked_positions
+    if len(positions) == len(named) != len(names):
+        positions = tuple(x for own, x in zip(named, positions) for _ in own)
+    if positions and len(positions) != len(names):
+        raise ConfigError('option locked_positions', found=f'{len(positions)} values',
+                          expected=f'{len(names)} values, one per locked joint: '
+                          f'{", ".join(names)}')
+    return joints, dict(zip(names, positions or (0.0,) * len(names)))
+
+
+def _matches(entry: str, names: Sequence[str]) -> list[str]:
+    """Return which of ``names`` an entry stands for: itself, but for a pattern with * or ?."""
+    return fnmatch.filter(names, entry) if set(entry) & set('*?') else [entry]
+
+
+def position_limits(urdf: str) -> dict[str, tuple[float, float]]:
+    """Return {joint: (lower, upper) [rad, m]} of a URDF text, nan where there is none."""
+    model = _parse(urdf)
+    limits = {name: joint_limits(model, joint)
+              for name, joint in zip(model.names[1:], model.joints[1:])}
+    return {name: (lower, upper) for name, (lower, upper, *_) in limits.items()}
+
+
+def mimicked(urdf: str) -> dict[str, tuple[str, float, float]]:
+    """Return {joint: (the joint that it follows, multiplier, offset)} of a URDF text."""
+    found = ElementTree.fromstring(urdf.encode('utf-8', 'replace'),
+                                   ElementTree.XMLParser(encoding='utf-8'))
+    return {joint.get('name', ''): (mimic.get('joint', ''), float(mimic.get('multiplier', 1.0)),
+                                    float(mimic.get('offset', 0.0)))
+            for joint in found.findall('joint') for mimic in joint.findall('mimic')}
 
 
 def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
@@ -165,8 +213,7 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
     Return the RobotModel of a URDF text ``urdf``.
 
     joint_names : joints that move; empty means every moving joint of the URDF
-    locked : {joint name: position [rad or m]} held fixed; their links join the one before; a
-        name with * or ? is a pattern, for those that ``joint_names`` does not name
+    locked : {joint name: position [rad or m]} held fixed; their links join the one before
     gravity_base : (3,) [m/s^2], in the frame of the root link
     RobotModelError where it cannot be read or its joints are not those named.
     """
@@ -184,7 +231,7 @@ def _described(urdf: str, joint_names: tuple[str, ...],
     """Return the RobotModel without gravity: a description is read once for all mountings."""
     full = _parse(urdf)
     moving = tuple(full.names[1:])
-    held = _named(dict(locked), [name for name in moving if name not in joint_names])
+    held = dict(locked)
     for name in (*joint_names, *held):
         if name not in moving:
             raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
@@ -199,19 +246,11 @@ def _described(urdf: str, joint_names: tuple[str, ...],
     return _describe(_lock(full, held, wanted), urdf)
 
 
-def _named(locked, moving):
-    """Return {joint: position} with patterns replaced by the joints of ``moving`` they name."""
-    out = {}
-    for pattern, position in locked.items():
-        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else [pattern]
-        out.update(dict.fromkeys(found, position))
-    return {**out, **{name: locked[name] for name in out if name in locked}}
-
-
-def _parse(urdf):
+@lru_cache(maxsize=8)
+def _parse(urdf: str) -> Any:
     check_description(urdf)
     try:
-        model = pin.buildModelFromXML(urdf)
+        model = pin.buildModelFromXML(plausible_inertias(parsable(urdf))[0])
     except (ValueError, RuntimeError) as error:
         raise RobotModelError('the URDF cannot be read', found=str(error).split('\n')[0]) from None
     if model.njoints < 2:
@@ -261,7 +300,7 @@ def _describe(model, urdf):
         joint_names=tuple(model.names[1:]), link_names=links,
         parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
         prismatic=tuple(k.startswith('JointModelP') for k in kinds),
-        pin_model=model, **arrays)
+        pin_model=model, doubts=plausible_inertias(parsable(urdf))[1], **arrays)
 
 
 def joint_axis(joint: Any) -> np.ndarray:

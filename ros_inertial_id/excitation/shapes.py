@@ -16,6 +16,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 
+from ..dynamics.description import parsable
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
@@ -46,7 +47,7 @@ def link_geometry(robot: RobotModel, folders: Sequence[str] = ()) -> LinkGeometr
     folders : where meshes are sought besides the packages that are installed
     Raises MotionError when a mesh that was found cannot be read.
     """
-    root, notices = ET.fromstring(robot.urdf), []
+    root, notices = ET.fromstring(parsable(robot.urdf)), []
     if root.find('link/collision/geometry') is None:
         if root.find('link/visual/geometry') is None:
             return None

@@ -14,9 +14,14 @@ XACRO = '<xacro:'  # in what is no URDF yet
 
 
 def read_text(path: str | Path) -> str:
-    """Return the UTF-8 text of a file ``path``; ConfigError where it cannot be read or is none."""
+    """
+    Return the UTF-8 text of a file ``path``, of the folder of a result that of its model.yaml.
+
+    ConfigError where it cannot be read or is none.
+    """
     try:
-        return Path(path).read_text(encoding='utf-8')
+        inside = Path(path) / 'model.yaml'
+        return (inside if inside.is_file() else Path(path)).read_text(encoding='utf-8')
     except UnicodeDecodeError:
         raise ConfigError(f'{path} cannot be read', expected='text in UTF-8',
                           found='other bytes') from None

@@ -175,9 +175,9 @@ def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
     bare = [name for name, pi in zip(robot.link_names, robot.inertias)
             if pi[0] <= 0.0 and name not in virtual]
     if bare and options.estimator == 'ridge':
-        raise RobotModelError('the URDF has links without inertia', found=bare,
-                              expected='nominal inertias, which the ridge estimator leans on',
-                              do='add <inertial>, or use estimator: weighted')
+        raise RobotModelError('the URDF has links without inertia', found=getattr(
+            robot, 'doubts', ()) or bare, expected='nominal inertias in kg, m and kg m^2, which '
+            'the ridge estimator leans on', do='correct <inertial>, or use estimator: weighted')
     if options.given and options.estimator != 'ridge':
         raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
                           found=options.estimator)

@@ -128,10 +128,12 @@ class Recording:
     Channels by topic, with the robot description and mounting they were taken with.
 
     robot_description : URDF text, '' where the recording has none
+    descriptions : topic -> URDF text, where there are several
     mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
     provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s,
         damage (lines), left_out (topic -> how many messages and why)
     periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
+    effort_kind : of the efforts (joints/drives.py), where an import knows it; or ''
     """
 
     channels: Mapping[str, Channel]
@@ -139,6 +141,8 @@ class Recording:
     mounting: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    effort_kind: str = ''
 
     def __repr__(self) -> str:
         own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
@@ -146,13 +150,18 @@ class Recording:
 
     def __reduce__(self):
         return Recording, (dict(self.channels), self.robot_description, self.mounting,
-                           dict(self.provenance), self.periods)
+                           dict(self.provenance), self.periods, dict(self.descriptions),
+                           self.effort_kind)
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""
         if isinstance(self.channels, LazyChannels):
             return dict(self.channels.types)
         return {topic: channel.type for topic, channel in self.channels.items()}
+
+    def unread(self) -> list[str]:
+        """Return topic and type of what is in a bag and has no decoder."""
+        return [f'{t} ({kind})' for t, kind in self.provenance.get('skipped', {}).items()]
 
     def origin_ns(self) -> int:
         """
@@ -169,7 +178,9 @@ class Recording:
                    or [c for c in self.channels.values() if len(c)])
         if not streams:
             raise RecordingError(f"{self.provenance.get('path', 'recording')} holds no samples",
-                                 exists=tuple(self.channels))
+                                 exists=(*self.channels, *self.unread()), do=None if not
+                                 self.unread() else 'these types cannot be read: publish '
+                                 'sensor_msgs/JointState, or import a log')
         most = max(map(len, streams))
         return int(min(c.stamp_ns.min() for c in streams if 50 * len(c) >= most))
 

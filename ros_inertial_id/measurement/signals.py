@@ -28,6 +28,7 @@ HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
 NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
+ALIKE = 3.0  # in power: measured velocities and differences of positions of one motion
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -237,11 +238,14 @@ def _first_difference(half_width):
     return np.concatenate([side[::-1], [0.0], -side])
 
 
-def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, float]:
+def choose_cutoff(pieces: Sequence[np.ndarray], period: float,
+                  differences: Sequence[np.ndarray] = ()) -> tuple[float, float]:
     """
     Return (cutoff [Hz], valley [Hz]) for velocities.
 
     pieces : arrays (N_i, n) on a uniform clock; period : [s]
+    differences : the same of the positions, where velocities were measured: what they do not show
+        as well is a fault of a velocity, and no motion
     The spectrum of the acceleration falls with the motion and rises again with the noise (white
     noise in v grows with f^2).  The motion ends where the valley between them begins (median over
     the joints); what is quiet below the motion of any joint is no valley.  The torque
@@ -249,25 +253,31 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
     them; so the cutoff is three times that, never above a quarter of the sampling rate.
     """
     top = HIGHEST / period
-    length = max(len(piece) for piece in pieces)
-    window = int(min(length, max(64, 4.0 / period)))
-    spectra = [power_spectra(piece, period, window) for piece in pieces if len(piece) >= window]
-    frequency, power = spectra[0][0], np.concatenate([p for _, p in spectra])  # (K, F, n)
-    # Near half the rate differences of positions show neither motion nor noise.
-    bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * top))])
+    bands, velocity, levels = _band_powers(pieces, period)
     centres = np.array([np.sqrt(left * right) for left, right, _ in bands])
-    speed = (power[:, 1:] / frequency[1:, None]).sum(axis=1)  # next to nothing of noise
-    velocity = _lasting([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
-    power *= (2.0 * np.pi * frequency[:, None]) ** 2
-    levels = _lasting([power[:, rows].mean(axis=1) for *_, rows in bands], speed)
-    moving = _bands_with_motion(bands, velocity, levels)
     usable = max(1, sum(left <= top for left, *_ in bands))
+    if differences:
+        velocity = np.where(ALIKE * _band_powers(differences, period)[1] < velocity, 0.0, velocity)
+    moving = _bands_with_motion(bands, velocity, levels, usable)
     valleys = [_valley(level[:usable], count) for level, count in zip(levels.T, moving)
                if level.max() > 0.0]  # a joint that stands still says nothing
     if not valleys:
         return top, top / 2
     valley = float(max(np.median(centres[valleys]), centres[min(max(moving), usable - 1)]))
     return float(np.clip(3.0 * valley, 1.0, top)), valley
+
+
+def _band_powers(pieces, period):
+    """Return third octaves (K), and of each the power of velocity and acceleration (K, n)."""
+    window = int(min(max(len(piece) for piece in pieces), max(64, 4.0 / period)))
+    spectra = [power_spectra(piece, period, window) for piece in pieces if len(piece) >= window]
+    frequency, power = spectra[0][0], np.concatenate([p for _, p in spectra])  # (K, F, n)
+    # Near half the rate differences of positions show neither motion nor noise.
+    bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * HIGHEST / period))])
+    speed = (power[:, 1:] / frequency[1:, None]).sum(axis=1)  # next to nothing of noise
+    velocity = _lasting([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
+    power *= (2.0 * np.pi * frequency[:, None]) ** 2
+    return bands, velocity, _lasting([power[:, rows].mean(axis=1) for *_, rows in bands], speed)
 
 
 def _lasting(power, speed):
@@ -296,11 +306,12 @@ def _third_octaves(frequency):
             in zip(edges[:-1], edges[1:], rows[:-1], rows[1:]) if b > a]
 
 
-def _bands_with_motion(bands, velocity, levels):
+def _bands_with_motion(bands, velocity, levels, usable):
     """
     Return how many bands there are up to the highest in which a joint moves, of each (n,).
 
     bands : K as above; velocity : (K, n) power in them; levels : (K, n) of acceleration
+    usable : how many of them a cutoff may let through
     The band of most speed is motion, and those after it until the speed has FALLEN.  Above them
     a motion is SHOWN by its speed beside that of the fastest joint (noise may accelerate as
     much), and it ends: within an octave the acceleration has FALLEN, that of noise rises or stays.
@@ -316,7 +327,7 @@ def _bands_with_motion(bands, velocity, levels):
         if fallen.any() and density[first, j] > SHOWN * density.max():
             count[j] = first + np.argmax(fallen)
     own = np.cumsum(velocity, axis=0)  # noise beyond a band says nothing of it
-    for k, centre in enumerate(centres[:-1]):
+    for k, centre in enumerate(centres[:min(usable, len(centres) - 1)]):
         below = levels[np.searchsorted(centres, centre / 2.1):max(1, k)]
         above = levels[k + 1:max(k + 2, np.searchsorted(centres, 2.1 * centre))]
         flat = (levels[k] < FALLEN * below.min(axis=0)) & (below.max(axis=0) < FALLEN * levels[k])

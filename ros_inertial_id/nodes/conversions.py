@@ -13,7 +13,6 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.client import Client
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -21,7 +20,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import InvalidQosOverridesError, QoSOverridingOptions
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
 from ..errors import ConfigError
@@ -33,9 +32,8 @@ LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
 STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
 DELIVERY = Duration(seconds=2.0)  # a killed listener is one for 20 s
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
-QUALITIES = ('reliability: reliable, best_effort, best_available',
-             'durability: volatile, transient_local, best_available',
-             'history: keep_last, keep_all', 'depth: a number of messages')
+OVERRIDES = QoSOverridingOptions((QoSPolicyKind.RELIABILITY, QoSPolicyKind.DURABILITY,
+                                  QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH))
 
 
 def latched() -> QoSProfile:
@@ -145,19 +143,10 @@ def advertise(node: Node, kind: type, topic: str, depth: int, lifespan: float = 
             qos_overriding_options=OVERRIDES)
 
 
-def _checked(quality: QoSProfile) -> SetParametersResult:
-    """Refuse a queue without a place, which the middleware would refuse in many lines."""
-    return SetParametersResult(successful=quality.depth > 0, reason=f'depth {quality.depth}')
-
-
-OVERRIDES = QoSOverridingOptions((QoSPolicyKind.RELIABILITY, QoSPolicyKind.DURABILITY,
-                                  QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH), callback=_checked)
-
-
 @contextmanager
 def _refusing(topic: str) -> Iterator[None]:
     """Refuse a wrong override of a ``topic`` in the words of this package."""
     try:
         yield
-    except (RuntimeError, InvalidQosOverridesError) as error:
-        raise ConfigError(f'qos_overrides.{topic}', found=str(error), exists=QUALITIES) from None
+    except RuntimeError as error:
+        raise ConfigError(f'qos_overrides.{topic}', found=error, do='see doc/nodes.md') from None

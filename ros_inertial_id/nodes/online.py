@@ -36,8 +36,7 @@ class Online:
     def __init__(self, node: GuardedNode, topics: Sequence[str], urdf: str,
                  learn: Callable[[str], OnlineIdentification]) -> None:
         self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
-        self._complaint = ''
-        self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
+        self._streams = Streams(node, node.complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(DiagnosticArray, '~/online_parameters', 10)
         node.offer('~/forget', self._forget)
         self._begin()
@@ -88,7 +87,7 @@ class Online:
                 try:
                     learning.add(channel)
                 except InertialIdError as error:  # costs that batch
-                    self._complain(str(error))
+                    self._node.complain(str(error))
             self._outcome = learning, learning.estimate()
         except Exception as error:
             self._outcome = learning, error
@@ -102,27 +101,21 @@ class Online:
         if learning is not self._learning or estimate is None:  # begun anew, or too early
             return
         if isinstance(estimate, InertialIdError):
-            self._complain(str(estimate))
+            self._node.complain(str(estimate))
         elif isinstance(estimate, Exception):  # a fault of ours: say so and learn anew
-            self._complain('internal error, please report; learning begins anew: '
-                           f'{type(estimate).__name__}: {estimate}')
+            self._node.complain('internal error, please report; learning begins anew: '
+                                f'{type(estimate).__name__}: {estimate}')
             self._begin()
         else:
             self._estimate = estimate
             self._table.publish(table(self._node, base_rows(
                 estimate.base, estimate.parameters, estimate.values, estimate.gravity)))
 
-    def _complain(self, words):
-        self._complaint = words
-        self._node.get_logger().error(words, throttle_duration_sec=10.0)
-
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         state = first_said(
-            ('error', self._complaint),
             ('error', '; '.join(found.says for found in self._watch.findings())),
             ('warn', self._streams.silent()), ('warn', self._streams.slow()))
-        self._complaint = ''
         values: dict[str, Any] = self._streams.values()
         if self._learning is None or self._estimate is None:
             waiting = self._learning.waiting if self._learning else 'robot_description'

@@ -25,10 +25,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.subscription import Subscription
 
 try:
-    from rclpy.experimental.events_executor import EventsExecutor as Executor
+    from rclpy.experimental.events_executor import EventsExecutor
 except ImportError:
-    Executor = SingleThreadedExecutor
+    EventsExecutor = SingleThreadedExecutor
 
+Executor = EventsExecutor
 Received = tuple[bytes, Any]  # a message, and what the middleware says of it
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
@@ -49,13 +50,15 @@ def taken(reader: Subscription) -> list[Received]:
 
     After a callback that took long the executor serves timers and messages in an order of its own.
     """
-    handle = getattr(reader, 'handle', None)
     out: list[Received] = []
-    if not hasattr(handle, 'take_message'):
+    try:
+        queue = reader.handle
+        take = queue.take_message
+    except AttributeError:
         return out
-    with handle:
+    with queue:
         while len(out) < reader.qos_profile.depth:  # publishers go on
-            received = handle.take_message(reader.msg_type, True)
+            received = take(reader.msg_type, True)
             if received is None:
                 break
             out.append(received)

@@ -11,20 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 import datetime
 import faulthandler
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 from std_msgs.msg import String
 
-from .conversions import deliver, every, latched, simulated_time
+from .conversions import deliver, every, latched, message_class, simulated_time
 from .parameters import (check_mounting, configured_mounting, ConfiguredOptions, declare_options,
                          driver_of, JOINT_STATES)
 from .running import GuardedNode, LEAVE, run
 from .streams import TopicClocks
-from .subscriptions import no_decoder, Subscriptions
+from .subscriptions import Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
-from ..errors import ConfigError, InertialIdError, RecordingError
+from ..errors import InertialIdError, RecordingError
 from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
@@ -67,7 +67,6 @@ class Recorder(GuardedNode):
         self._topics = self._inputs.resolved(
             [joint_states if topic == JOINT_STATES else topic for topic in own.topics])
         self._description = self.resolve_topic_name('robot_description')  # where there is one
-        self._undecoded = {}
         self._lost_before = 0
         self._problem: str | None = None
         self._last_counts = {}
@@ -92,10 +91,6 @@ class Recorder(GuardedNode):
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
         missing = self._inputs.look([*self._topics, self._description])
-        undecoded = dict(self._inputs.undecoded)
-        if undecoded.keys() - self._undecoded.keys():
-            self.get_logger().error(str(no_decoder(undecoded)))
-        self._undecoded = undecoded
         return [topic for topic in missing if topic in self._topics]
 
     def _write(self, topic, messages, received_ns):
@@ -173,8 +168,11 @@ class Recorder(GuardedNode):
     def _refuse_without_topics(self):
         """Raise RecordingError where a topic has no publisher or decoder, or the clock stands."""
         missing = self._look_for_publishers()
-        if self._undecoded:
-            raise no_decoder(self._undecoded)
+        if self._inputs.undecoded:
+            raise RecordingError(
+                'topics cannot be recorded', exists=sorted(filter(message_class, DECODERS)),
+                found=[f'{t} of type {kind}' for t, kind in self._inputs.undecoded.items()],
+                do='leave them out of topics:')
         if missing:
             raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
                 t for t, types in self.get_topic_names_and_types()
@@ -278,11 +276,7 @@ class Recorder(GuardedNode):
 
 
 def _check(options):
-    """Raise ConfigError for a name that is not that of a file in its folder, or no mounting."""
-    name = options.name
-    if name and (PurePath(name).name != name or name == '..' or '\0' in name):
-        raise ConfigError('parameter name', expected='a name without a folder',
-                          found=repr(name), do='the folder is the parameter out')
+    """Raise ConfigError for words that are no mounting."""
     check_mounting(options.mounting or configured_mounting(options.config))
 
 

@@ -153,6 +153,8 @@ def _spin(node: Any, end: End) -> None:
 class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
+    _complaint = ''
+
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
                             *args: Any, **how: Any) -> Any:
         """Return a subscription as rclpy's; a message that breaks ``callback`` is dropped."""
@@ -191,10 +193,17 @@ class GuardedNode(Node):
 
         def diagnose() -> None:
             level, words, values = health()
+            if self._complaint:
+                level, words, self._complaint = 'error', self._complaint, ''
             name = self.get_fully_qualified_name().lstrip('/') + STATE
             publisher.publish(table(self, [row(name, values, level, words, 'none')]))
 
         every(self, 1.0, diagnose)
+
+    def complain(self, words: str) -> None:
+        """Say what went wrong, now and in the next diagnostics."""
+        self._complaint = words
+        self.get_logger().error(words, throttle_duration_sec=AGAIN)
 
     def fault(self, words: str) -> None:
         """Say what went wrong in a callback; nodes that move or predict stop to do so as well."""

@@ -52,11 +52,10 @@ class SimulatedRig(Simulator):
 
     def _tick(self):
         """Publish what is due by now, unless time has to wait."""
-        rig, clock = self._rig, self._sim_clock
-        goal = clock.due(rig.time) - rig.step if self._running else 0.0
-        while self._running and rig.time <= goal and not clock.waits(rig.time):
-            clock.say(rig.time + rig.step)
-            self._publish(rig.advance())
+        rig = self._rig
+        if self._running:
+            for _ in self._sim_clock.steps(rig.time + rig.step, rig.step):
+                self._publish(rig.advance())
 
     def _publish(self, channels):
         """Publish all samples of a step in order of time, whatever their topic."""

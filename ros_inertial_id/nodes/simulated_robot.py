@@ -66,9 +66,8 @@ class SimulatedRobot(Simulator):
         self.create_service(GetParameters, 'joint_trajectory_controller/get_parameters',
                             self._controller_parameters)
         self._published_names = tuple(self._arm.joint_names)
-        self._ticks = self._published = 0
-        self._before = None  # true velocities of the last sample
-        self._fastest = np.zeros(len(self._arm.joint_names))  # changes of them [rad/s^2]
+        self._ticks = 0
+        self._fastest = np.zeros(len(self._arm.joint_names))  # true accelerations [rad/s^2]
         self.begin(own, urdf, self._true(own))
         every(self, max(TICK, 1 / own.rate), self._tick)
         self.report(self._health)
@@ -82,24 +81,14 @@ class SimulatedRobot(Simulator):
 
     def _tick(self):
         """Publish the samples that are due by now, unless time has to wait."""
-        rate, samples, stamps = self._arm.options.rate, [], []
-        due = self._sim_clock.due(self._ticks / rate)
-        while self._ticks <= due * rate and not self._sim_clock.waits(self._ticks / rate):
-            self._sim_clock.say(self._ticks / rate)
-            sample = self._arm.step()
-            self._note(sample.v)
-            samples.append(sample)
-            stamps.append(self._sim_clock.stamp_ns(self._ticks / rate))
-            self._ticks += 1
+        step, samples, stamps = 1 / self._arm.options.rate, [], []
+        for stamp_ns in self._sim_clock.steps(self._ticks * step, step):
+            samples.append(self._arm.step())
+            stamps.append(stamp_ns)
+        self._ticks += len(samples)
         if samples:
+            self._fastest = np.abs([self._fastest, *(sample.a for sample in samples)]).max(0)
             self._publish(samples, np.array(stamps))
-
-    def _note(self, v):
-        """Note how fast true velocities change from one sample to the next."""
-        if self._before is not None:
-            np.maximum(self._fastest, np.abs(v - self._before) * self._arm.options.rate,
-                       out=self._fastest)
-        self._before = v
 
     def _publish(self, samples, stamps):
         def column(kind, rows=slice(None)):
@@ -107,7 +96,6 @@ class SimulatedRobot(Simulator):
 
         self._send(self._joint_states, stamps, column('measured_q'), column('measured_v'),
                    column('measured_tau'))
-        self._published += len(samples)
         if self._truth.get_subscription_count():
             every_few = self.truth_every
             rows = slice((len(samples) - self._ticks) % every_few, None, every_few)
@@ -157,7 +145,7 @@ class SimulatedRobot(Simulator):
         largest = {f'{joint}{ACCELERATION}': round(x, 6)
                    for joint, x in zip(self._arm.joint_names, self._fastest.tolist())}
         self._fastest[:] = 0.0
-        return 'ok', 'publishing', {'published': self._published, **largest}
+        return 'ok', 'publishing', {'published': self._ticks, **largest}
 
     def _true(self, own):
         """Return what truth_file says."""

@@ -7,7 +7,7 @@ made up for.  It also waits, not for ever, for the next piece of a trajectory th
 piece.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 import time
 from typing import Any
@@ -24,9 +24,7 @@ from ..identification.identified_model import plain
 from ..options import option
 
 TICK = 0.008     # [s] of wall time between steps, each of all samples that are due
-
-STEP = 0.02      # [s] between two messages of /clock, ...
-STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
+STEP = 0.01      # [s] between two messages of /clock
 BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
 PATIENCE = 250   # steps, TICK apart, that time waits for a piece: longer where all are late
@@ -69,35 +67,30 @@ class SimulatorClock:
         """Return the stamp [ns] of the simulated time ``at`` [s]."""
         return self._origin_ns + round(at * 1e9)
 
-    def due(self, at: float) -> float:
+    def steps(self, at: float, step: float) -> Iterator[int]:
         """
-        Return up to which simulated time to go now [s], at most BURST.
+        Yield the stamps [ns] of what is due by now, each when /clock has said it.
 
-        at : [s] where the simulation is
+        at : [s] the first that was not yet; step : [s] between them
+        At most BURST of them at once, and none while time has to wait for a trajectory.
         """
-        self._time = at
         due = time.monotonic() - self._wall0
         self._wall0 += max(0.0, due - at - BURST)
-        return min(due, at + BURST)
+        due = min(due, at + BURST)
+        while at <= due and not self._waits(at):
+            self._time = at
+            if at > self._published + STEP - 1e-9:
+                self._publish(at)
+            yield self.stamp_ns(at)
+            at += step
 
-    def waits(self, at: float) -> bool:
-        """Return whether the simulated time ``at`` [s] has to wait for the piece that is due."""
-        self._time = at
-        if self._piece < 0.0 or at <= self._piece + NEXT_PIECE:
-            self._looks = 0
-            return False
-        self._looks += 1
+    def _waits(self, at):
+        """Return whether the time ``at`` [s] has to wait for the next piece of a trajectory."""
+        self._looks = self._looks + 1 if 0.0 <= self._piece < at - NEXT_PIECE else 0
         if self._looks < PATIENCE:
-            return True
-        self._piece, self._looks = -1.0, 0
+            return self._looks > 0
+        self._piece = -1.0
         return False
-
-    def say(self, at: float) -> None:
-        """Publish the simulated time ``at`` [s], before what is stamped with it."""
-        step = STREAMED if self._piece >= 0.0 else STEP
-        self._time = at
-        if at > self._published + step - 1e-9:
-            self._publish(at)
 
     def _stand(self) -> None:
         """Publish a time that stands still, for those who come late."""

@@ -15,7 +15,6 @@ from rclpy.subscription import Subscription
 from .conversions import DEPTH, message_class, subscribe
 from .rclpy_internals import Received, taken, with_information
 from .running import GuardedNode
-from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
 Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
@@ -143,11 +142,3 @@ class SequenceCount:
             self.lost += number - max(before) - 1
         else:
             self._last.append(number)  # of a publisher that was not received before
-
-
-def no_decoder(types: dict[str, str]) -> RecordingError:
-    """Return the error that says that ``types`` {topic: type} cannot be read."""
-    return RecordingError(
-        'topics cannot be recorded', exists=sorted(filter(message_class, DECODERS)),
-        found=[f'{topic} of type {name}' for topic, name in types.items()],
-        do='leave them out of topics:')

@@ -81,21 +81,25 @@ class TorquePrediction(GuardedNode):
         self._robot: Any = None
         self._description = ''
         self._live: LiveSource[Any] | None = None
-        self._refusal, self._complaint = 'no model yet', ''
-        self._streams = Streams(self, self._complain)
+        self._refusal = 'no model yet'
+        self._streams = Streams(self, self.complain)
         self._outputs = {name: advertise(self, JointState, f'~/{name}', DEPTH)
                          for name in OUTPUTS + BAND}
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
-            self._accept(IdentifiedModel.from_yaml(
-                read_text(self._options.model_file), self._options.model_file))
+            self._model = IdentifiedModel.from_yaml(
+                read_text(self._options.model_file), self._options.model_file)
+            if self._options.mounting == 'imu':  # is waited for
+                self._anew()
+            else:
+                self._accept(self._model)
         else:
             self.create_subscription(String, MODEL, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {MODEL}')
         if self._options.base_imu_topic:
-            self._imu = Streams(self, self._complain)
+            self._imu = Streams(self, self.complain)
             every(self, AVERAGE, self._look_at_imu)
         self.add_post_set_parameters_callback(self._have_set)
         every(self, _period(self._options), self._predict)
@@ -195,10 +199,6 @@ class TorquePrediction(GuardedNode):
                 self._external.add(channel)
             self._live.add(channel)
 
-    def _complain(self, words):
-        self._complaint = words
-        self.get_logger().error(words, throttle_duration_sec=10.0)
-
     def _predict(self):
         self._streams.hand_to(self._take)
         live = self._live
@@ -207,7 +207,7 @@ class TorquePrediction(GuardedNode):
         try:
             taken = live.take()
         except InertialIdError as error:  # of these samples: a mechanism that cannot be closed
-            return self._complain(str(error))
+            return self.complain(str(error))
         if taken is None or live.origin_ns is None:
             return
         stamps, state = taken
@@ -234,13 +234,11 @@ class TorquePrediction(GuardedNode):
             return 'error', self._refusal, {}
         level, words, values = self._health.report()
         level, words = first_said(
-            ('error', self._complaint),
             ('warn', self._streams.silent()), ('warn', self._streams.slow()),
             ('warn', '; '.join(found.says for found in self._watch.findings())),
             (level, words))
         if self._options.lag == 0.0:
             values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
-        self._complaint = ''
         return level, words, {**values, **self._streams.values(), 'gaps': live.gaps}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from .bag_factors import read_factors
 from .bag_map import Engine, map_bags, some
 from .changes import changes_of, trend_of
-from .drift_result import adjusted, change_of, DAY, Drift, RobotDrift, Series
+from .drift_result import adjusted, change_of, DATED, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
 from .plan import model_columns, Plan, plan_of
 from ..dynamics.friction import LAWS
@@ -53,6 +53,9 @@ def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = 
     robots: dict[str, list[Mapped]] = {}
     for bag in bags:
         robots.setdefault(str(split_window(bag.path)[0].resolve().parent), []).append(bag)
+    for folder, own in robots.items():
+        given = sorted(own, key=lambda bag: paths.index(bag.path))
+        robots[folder] = own if are_dated(given) else given
     names = _names(list(robots))
     check_robot(model, _robot_of(plan, bags[0]))
     tasks = [(names[folder], own) for folder, own in robots.items()]
@@ -68,6 +71,18 @@ def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = 
     order = sorted(adjusted(found), key=lambda r: r.robot)
     cached = sum(b.cached for b in bags)
     return Drift(tuple(order), left_out, cached, len(bags) - cached)
+
+
+def are_dated(bags: Sequence[Mapped]) -> bool:
+    """
+    Return whether the stamps of ``bags`` of one robot say when they were recorded.
+
+    Stamps that count from a start, as those of logs and simulators do, say it where they follow
+    one another in the order of the bags: a robot is not recorded twice at once.
+    """
+    start = np.array([bag.notes['start_s'] for bag in bags])
+    seconds = np.array([bag.notes['summary']['duration'] for bag in bags])
+    return bool((start > DATED).all() or (np.diff(start) >= seconds[:-1]).all())
 
 
 def _names(folders: Sequence[str]) -> dict[str, str]:
@@ -93,11 +108,13 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     series = [Series(name, joint, law, unit, values[:, k], errors[:, k],
                      *_usual(entries, common, k))
               for k, (name, joint, law, unit, _) in enumerate(entries)]
-    days = np.array([b.notes['start_s'] for b in own]) / DAY
+    start, dated = np.array([b.notes['start_s'] for b in own]), are_dated(own)
+    days = start / DAY if dated else np.arange(len(own), dtype=float)
     trends = [trend_of(days, one.values, one.errors) for one in series]
-    return RobotDrift(robot, DAY * days[0], days - days[0], tuple(b.path for b in own),
-                      tuple(series), tuple(change_of(one, trend, float(days[-1] - days[0]))
-                                           for one, trend in zip(series, trends) if trend))
+    return RobotDrift(robot, float(start[0]) if dated else np.nan, days - days[0],
+                      tuple(b.path for b in own), tuple(series),
+                      tuple(change_of(one, trend, float(days[-1] - days[0]), dated)
+                            for one, trend in zip(series, trends) if trend))
 
 
 def day_systems(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]

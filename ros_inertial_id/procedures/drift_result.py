@@ -21,6 +21,7 @@ from ..identification.identified_model import plain
 RATE = 0.01  # expected share of changes that are none among those that are named
 NAMED = 20  # robots, at most, that are shown without a change
 DAY = 86400.0  # [s]
+DATED = 1e9  # [s] since 1970: earlier stamps count from a start, as logs and simulators do
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Change:
     days: float
     p_value: float
     adjusted: float = 1.0
+    dated: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the sentence."""
@@ -75,17 +77,20 @@ class Change:
         """Return in words what changed and by how much."""
         share = f' ({self.percent:+.0f} %)' if self.percent is not None else ''
         span = f'{self.days:.0f} days' if self.days >= 1.0 else f'{24.0 * self.days:.0f} hours'
+        if not self.dated:
+            span = f'{self.days + 1:.0f} recordings in their order, which have no date'
         what = LAWS[self.law].wears if self.law in LAWS else self.name
         return (f'{self.joint} {what} {self.size:+.3g} +- '
                 f'{self.error:.2g} {self.unit}{share} in {span}')
 
 
-def change_of(series: Series, trend: Trend, days: float) -> Change:
-    """Return the Change of a ``series`` by its ``trend`` over so many ``days``."""
+def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
+    """Return the Change of a ``series`` by its ``trend`` over ``days``, or recordings."""
     percent = (100.0 * trend.size / abs(series.usual)
                if series.usual and not LAWS[series.law].signed else None)
     return Change(series.name, series.joint, series.law, series.unit, trend.size, trend.error,
-                  percent, days, trend.p_value if abs(trend.size) > series.least else 1.0)
+                  percent, days, trend.p_value if abs(trend.size) > series.least else 1.0,
+                  dated=dated)
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,9 @@ class RobotDrift:
     """
     What changed in one robot.
 
-    robot : name of its folder; start_s : of its first bag since 1970; paths : its bags
-    days : (n,) since the first; series : all quantities; changes : of these
+    robot : name of its folder; start_s : of its first bag since 1970, NaN without dates
+    paths : its bags; days : (n,) since the first, or their numbers
+    series : all quantities; changes : of these
     """
 
     robot: str

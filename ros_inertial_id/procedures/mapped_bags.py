@@ -26,8 +26,11 @@ from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
 from ..identification.identify import aligned_systems, Passes
 from ..identification.prepare.dataset import read_dataset
+from ..identification.prepare.description_choice import description_of
 from ..identification.settings import decided
-from ..measurement.bags.bag import read_bag, split_window
+from ..measurement.bags.bag import split_window
+from ..measurement.bags.log import read_recording
+from ..measurement.bags.log_files import is_log
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 from ..processes import lost
@@ -116,7 +119,7 @@ def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | No
     file = cache_folder(cache) / f'{version.hexdigest()[:40]}.sha256'
     with suppress(OSError, ValueError):
         return file.read_text(), window
-    content = sha256(storage_files(bag)[0])
+    content = sha256([bag] if is_log(bag) else storage_files(bag)[0])
     with suppress(OSError):
         keep(file, content.encode())
     return content, window
@@ -133,7 +136,7 @@ def _mapped(path: str, file: Path, cached: bool) -> Mapped:
 
 def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
     """Return the recording at a path without what its checkup masks, and the checkup."""
-    recording = read_bag(path)
+    recording = read_recording(path, urdf)
     found = check([recording], options, urdf=urdf)
     return (recording if keep_all else cleaned([recording], found)[0]), found
 
@@ -146,7 +149,7 @@ def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ..
     task : (Mapped of the bag, further arguments for it)
     """
     (common, function, arguments), (bag, *own) = shared, task
-    recording = read_bag(bag.path)
+    recording = read_recording(bag.path, common.plan.urdf)
     if not common.keep_all:
         recording = cleaned([recording], bag.checkup)[0]
     return function(dataset_of(recording, common.plan), *arguments, *own)
@@ -181,7 +184,7 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
             continue
         recordings.append(recording)
         options = followed(options, found.checks)
-        urdf = urdf or recording.robot_description
+        urdf = urdf or description_of(recording, options)
         if len(recordings) == FIRST:
             break
     if not recordings:
@@ -221,4 +224,4 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
         with one_thread():
             data, _ = aligned_systems(data, Passes())
     held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
-    return Plan(method, replace(options, **held), data.robot.urdf, options)
+    return Plan(method, replace(data.options, **held), data.robot.urdf, options)

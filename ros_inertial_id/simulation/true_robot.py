@@ -151,6 +151,9 @@ def _read_inertial(link, inertial):
     mass = _number(given.get('mass', {}).get('value', '0'))
     center, rpy = (np.array([_number(x) for x in origin.get(key, '0 0 0').split()])
                    for key in ('xyz', 'rpy'))
+    if 'quat_xyzw' in origin and 'rpy' not in origin:
+        rpy = Rotation.from_quat([_number(x) for x in origin['quat_xyzw'].split()]
+                                 ).as_euler('xyz')
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia
     numbers = np.hstack([mass, center, rpy, moments.ravel()])
     if not (len(numbers) == 16 and np.isfinite(numbers).all() and mass > 0

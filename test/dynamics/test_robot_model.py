@@ -117,6 +117,31 @@ def test_descriptions_that_cannot_be_used_are_refused(urdf, words):
         load_robot_model(urdf)
 
 
+TURN = '<robot name="x" version="1.1"><link name="a"/><link name="b"/><joint name="j" type="{}"> \
+<parent link="a"/><child link="b"/><origin {}/><axis xyz="{}"/><limit lower="{}" upper="1" \
+effort="inf" velocity="+Infinity"/></joint></robot>'
+
+
+@pytest.mark.parametrize('origin, axis, lower, words', [
+    ('rpy="0 0 0" quat_xyzw="0 0 0 1"', '0 0 1', '-1', 'by rpy and by quat_xyzw'),
+    ('quat_xyzw="0 0 1"', '0 0 1', '-1', 'expected 4 numbers'),
+    ('quat_xyzw="0 0 0 0"', '0 0 1', '-1', 'expected a quaternion'),
+    ('', '100', '-1', 'axis; expected 3 numbers'), ('', '0 0 1', 'nan', 'limit lower')])
+def test_joints_that_cannot_be_read_are_named(origin, axis, lower, words):
+    with pytest.raises(RobotModelError, match=f"joint 'j' .*{words}"):
+        load_robot_model(TURN.format('revolute', origin, axis, lower))
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'continuous', 'prismatic'])
+def test_unbounded_joints_have_no_limits_and_fixed_ones_no_axis(kind):
+    held = ('<link name="w"/><joint name="f" type="fixed"><parent link="w"/><child link="a"/>'
+            '<axis xyz="100"/></joint></robot>')
+    text = TURN.format(kind, 'quat_xyzw="0 0 2 0" xyz="1 0 0"', '1 0 0', '-Inf')
+    robot = load_robot_model(text.replace('</robot>', held))
+    assert np.isnan([robot.lower[0], robot.velocity[0], robot.effort[0]]).all()
+    np.testing.assert_allclose(robot.rotations[0], np.diag([-1.0, -1.0, 1.0]), atol=1e-12)
+
+
 def test_a_joint_that_does_not_exist_is_named_with_those_that_do():
     with pytest.raises(RobotModelError, match="'joint9' is not a moving joint of robot 'arm3'; "
                                               'there is: joint1, joint2, joint3'):
@@ -135,14 +160,20 @@ def test_locked_positions_come_one_each():
         robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
 
 
-def test_joints_are_locked_by_patterns_that_spare_those_that_are_named():
-    by_name = load_robot_model(ARM3, ('joint1',), locked={'joint2': 0.4, 'joint3': -0.2})
-    by_pattern = load_robot_model(ARM3, ('joint1',), locked={'joint3': -0.2, 'joint*': 0.4})
+@pytest.mark.parametrize('locked, positions, expected', [
+    (('joint3', 'joint*'), (-0.2, 0.4), {'joint2': 0.4, 'joint3': -0.2}),
+    (('joint*',), (0.4, -0.2), {'joint2': 0.4, 'joint3': -0.2}),
+    (('joint?',), (0.3,), {'joint2': 0.3, 'joint3': 0.3}),
+    (('joint*',), (), {'joint2': 0.0, 'joint3': 0.0})])
+def test_patterns_lock_what_is_not_named_and_take_positions(locked, positions, expected):
+    options = RobotOptions(('*1',), locked, positions)
+    by_name = load_robot_model(ARM3, ('joint1',), locked=expected)
+    by_pattern = robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
     np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
 
 
 def test_a_pattern_that_names_no_joint_locks_none():
-    whole = load_robot_model(ARM3, locked={'*finger*': 0.0})
+    whole = robot_from_options(ARM3, RobotOptions(locked_joints=('*finger*',)), mujoco_arm.UPRIGHT)
     assert whole.joint_names == load_robot_model(ARM3).joint_names
     with pytest.raises(RobotModelError, match="joint 'finger' is not a moving joint"):
         load_robot_model(ARM3, locked={'finger': 0.0})

@@ -69,9 +69,15 @@ def other_bodies(robot, seed=0):
     return np.concatenate(out)
 
 
+TURNED = re.sub(r'rpy="0.3 -0.2 0.1"', 'quat_xyzw="0 1.4 0 1.4"', MERGED)
+TURNED = TURNED.replace('rpy="0.5 0 0.7"', 'quat_xyzw="0.5 0.5 -0.5 0.5"')
+
+
 @pytest.mark.parametrize('urdf', [mujoco_arm.description('franka'),
-                                  mujoco_arm.description('arm3'), MERGED],
-                         ids=('franka', 'arm3', 'merged'))
+                                  mujoco_arm.description('arm3'), MERGED, TURNED,
+                                  *(TURNED.replace('name="merged"', f'name="m" version="{v}"')
+                                    for v in ('1.0', '1.1', '1.2'))],
+                         ids=('franka', 'arm3', 'merged', 'no version', '1.0', '1.1', '1.2'))
 def test_torques_are_those_of_the_parameters(urdf):
     robot = load_robot_model(urdf)
     values = other_bodies(robot)

@@ -64,7 +64,7 @@ def test_a_missing_joint_is_named_with_the_way_to_lock_it(arm3_recording, urdf):
     channel = arm3_recording.channels[TOPIC]
     fewer = replace(channel, names=channel.names[:2],
                     fields={k: v[:, :2] for k, v in channel.fields.items()})
-    refused(Recording({TOPIC: fewer}), urdf, 'lacks joints; expected joint3; .*locked_joints:')
+    refused(Recording({TOPIC: fewer}), urdf, 'lacks joints; expected joint3; .*--lock "joint3"')
 
 
 def test_a_joint_that_is_locked_is_not_missed(arm3_recording, urdf):
@@ -164,8 +164,8 @@ def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recordin
 
 def test_a_recording_without_effort_is_refused(arm3_recording, urdf):
     refused(altered(arm3_recording, effort=None), urdf,
-            '/joint_states has no effort; found none for joint1, joint2, joint3; record a topic '
-            'with it and name it in effort_topic:')
+            '/joint_states has no effort; found none for joint1, joint2, joint3; let the driver '
+            'report efforts, or record a topic with them and name it in effort_topic:')
 
 
 def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
@@ -181,7 +181,7 @@ def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, noth
     effort[:, 2] = nothing
     refused(altered(arm3_recording, effort=effort), urdf,
             'the effort in /joint_states is zero in every message; found for joint3; '
-            'the driver does not report efforts')
+            'lock what is no part of the arm, --lock "joint3"')
 
 
 def test_a_recording_of_something_else_says_what_it_is(arm3_recording, urdf):

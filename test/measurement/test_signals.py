@@ -209,6 +209,23 @@ def test_a_glitch_of_one_joint_raises_no_cutoff(rate, speed, glitch, measured):
     assert cutoff(GLITCHES[glitch](t, 10.0)) == pytest.approx(clean, rel=0.3)
 
 
+@pytest.mark.parametrize('rate', [100, 1000])
+@pytest.mark.parametrize('fault', [
+    lambda t, v: v + 0.05 * np.sin(2 * np.pi * 0.21 * len(t) / t[-1] * t),
+    lambda t, v: v + 0.3 * (np.arange(len(t)) % 10 == 0),
+    lambda t, v: v * (np.arange(len(t)) % 50 > 0),
+    lambda t, v: v[np.arange(len(t)) // 10 * 10]], ids=['tone', 'spikes', 'zeros', 'held'])
+def test_what_velocities_of_one_joint_show_and_positions_do_not_is_no_motion(rate, fault):
+    t, rng = np.arange(40 * rate) / rate, np.random.default_rng(0)
+    q, v = _lines(t, 0.1, 3.0, 7)
+    differences = [signals.differentiate(q + 2e-5 * rng.normal(size=q.shape), 1 / rate)]
+    v += 2e-3 * rng.normal(size=v.shape)
+    clean = signals.choose_cutoff([v], 1 / rate, differences)[0]
+    assert clean == signals.choose_cutoff([v], 1 / rate)[0]
+    v[:, 3] = fault(t, v[:, 3])
+    assert signals.choose_cutoff([v], 1 / rate, differences)[0] == pytest.approx(clean, rel=0.3)
+
+
 @pytest.mark.parametrize('every', [1.0, 2.0])
 def test_jumps_that_a_controller_smooths_are_no_motion_up_to_its_bandwidth(every):
     t = np.arange(60 * 250) / 250.0

@@ -26,7 +26,7 @@ from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.nodes.model_topics import band_rows, base_rows  # noqa: E402
 
 FOLDER = ROOT / 'examples' / 'controller'
-READ = """
+PROGRAM = """
 #include <iostream>
 #include <sstream>
 #include "identified_torque.hpp"
@@ -44,16 +44,13 @@ DiagnosticArray read()
   DiagnosticArray message;
   for (std::string line; std::getline(std::cin, line) && !line.empty(); ) {
     std::stringstream words(line);
-    const auto next = [&words](std::string & text) {
-        return static_cast<bool>(std::getline(words, text, '\t'));
-      };
     auto & row = message.status.emplace_back();
-    next(row.name);
-    next(row.hardware_id);
-    for (std::string key; next(key); ) {
+    std::getline(words, row.name, '\t');
+    std::getline(words, row.hardware_id, '\t');
+    for (std::string key; std::getline(words, key, '\t'); ) {
       auto & pair = row.values.emplace_back();
       pair.key = key;
-      next(pair.value);
+      std::getline(words, pair.value, '\t');
     }
   }
   return message;
@@ -61,29 +58,22 @@ DiagnosticArray read()
 
 int main()
 {
+  const auto link = [](const std::string & name) {return name.back() - '1';};
+  const auto swapped = [](const std::string & name) {return '2' - name.back();};
+  inertial_id::IdentifiedTorque terms(read(), link, swapped);
+  inertial_id::PredictionBand band(read(), swapped);
   std::cout.precision(17);
-  const auto message = read();
-"""
-PROGRAM = READ + """
-  const auto number = [](const std::string & name) {return name.back() - '1';};
-  inertial_id::IdentifiedTorque terms(message, number, number);
   for (double x : terms.gravity()) {std::cout << x << ' ';}
-  std::cout << std::endl;
   for (double x : terms.pi()) {std::cout << x << ' ';}
   std::cout << std::endl;
-  int joint;
-  for (double q, v, a, n; std::cin >> joint >> q >> v >> a >> n; ) {
-    std::cout << terms.joint_term(joint, q, v, a, n) << ' ';
-  }
-}
-"""
-BAND_PROGRAM = READ + """
-  const auto number = [](const std::string & name) {return 1 - (name.back() - '1');};  // swapped
-  inertial_id::PredictionBand band(message, number);
-  double x[6], half[2], outside[2];
-  while (std::cin >> x[0] >> x[1] >> x[2] >> x[3] >> x[4] >> x[5]) {
+  double x[6], n, half[2], outside[2];  // x: q, v, a of two joints each
+  while (std::cin >> x[0] >> x[1] >> x[2] >> x[3] >> x[4] >> x[5] >> n) {
     band.at(x, x + 2, x + 4, half, outside);
-    std::cout << half[0] << ' ' << half[1] << ' ' << outside[0] << ' ' << outside[1] << std::endl;
+    for (int j = 0; j < 2; ++j) {
+      std::cout << terms.joint_term(j, x[j], x[j + 2], x[j + 4], n) << ' ' << half[j] << ' ' <<
+        outside[j] << ' ';
+    }
+    std::cout << std::endl;
   }
 }
 """
@@ -134,53 +124,55 @@ def test_python_example_computes_the_band_of_the_model(controller_example, arm_m
     np.testing.assert_allclose(half, found.upper - found.torque, rtol=1e-6)
 
 
-def run(program, folder, table, rows):
-    """Return the lines (list of arrays) that a C++ program prints of a table and rows."""
+@pytest.fixture(scope='module')
+def program(tmp_path_factory):
+    """Return the path of PROGRAM, compiled against the messages of this ROS."""
     compiler = shutil.which('g++') or shutil.which('clang++')
     if compiler is None:
         pytest.skip('no C++ compiler')
-    (folder / 'main.cpp').write_text(program)
+    folder = tmp_path_factory.mktemp('cpp')
+    (folder / 'main.cpp').write_text(PROGRAM)
     prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(':')]
     headers = [f'-isystem{path}' for prefix in prefixes for path in Path(prefix).glob('include/*')]
     subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}', *headers,
-                    str(folder / 'main.cpp'), '-o', str(folder / 'main')], check=True)
-    lines = ['\t'.join([row.name, row.hardware_id, *(word for pair in row.values
-                                                     for word in (pair.key, pair.value))])
-             for row in table.status]
-    text = '\n'.join([*lines, '', *(' '.join(map(str, row)) for row in rows)])
-    out = subprocess.run([str(folder / 'main')], input=text, capture_output=True, text=True,
-                         check=True).stdout.strip().split('\n')
-    return [np.array(line.split(), dtype=float) for line in out]
+                    folder / 'main.cpp', '-o', folder / 'main'], check=True)
+    return folder / 'main'
 
 
-def test_cpp_example_computes_the_band_of_the_model(arm_model, tmp_path):
-    model = Model(arm_model, np.array(arm_model.mounting['gravity_base'][0]))
-    assert [name[-1] for name in model.joint_names] == ['1', '2']
-    q, v, a = states(30)
-    v[4] = 1e-4  # near a reversal
-    q[3] += 2.0 * np.pi
-    found = model.predict((np.arange(30.0), q, v, a))
-    assert (found.outside > 0.0).any() and (found.outside == 0.0).any()
-    rows = np.hstack([x[:, ::-1] for x in (q, v, a)]).tolist()
-    half, outside = np.array(run(BAND_PROGRAM, tmp_path, band_table(arm_model), rows)
-                             ).reshape(30, 2, 2)[:, :, ::-1].transpose(1, 0, 2)
-    np.testing.assert_allclose(outside, found.outside, atol=1e-9)
-    np.testing.assert_allclose(half, found.upper - found.torque, rtol=1e-9)
+def lines(table):
+    """Return the rows of a table as PROGRAM reads them."""
+    rows = [[row.name, row.hardware_id, *(word for pair in row.values
+                                          for word in (pair.key, pair.value))]
+            for row in table.status]
+    return [*('\t'.join(words) for words in rows), '']
 
 
-def test_cpp_example_computes_what_the_python_example_does(
-        controller_example, identified, tmp_path):
+def test_cpp_example_computes_what_the_python_example_and_the_model_do(
+        controller_example, identified, program):
+    model = Model(identified, np.array(identified.mounting['gravity_base'][0]))
     table = base_table(identified)
     robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
-    rows = [(j, q[j], v[j], a[j], 5.0) for q, v, a in zip(*states(20)) for j in range(2)]
-    gravity, pi, terms = run(PROGRAM, tmp_path, table, rows)
-    assert gravity.tolist() == robot.model.gravity.linear.tolist()
-    assert pi == pytest.approx(robot._pi[:len(pi)], rel=1e-12)
-    assert not robot._pi[len(pi):].any()
+    q, v, a = states(30)
+    v[4] = 1e-4  # near a reversal
+    q[3] += 2.0 * np.pi  # a turn further
+    band = model.predict((np.arange(30.0), q, v, a))
+    assert (band.outside > 0.0).any() and (band.outside == 0.0).any()
+    rows = [' '.join(map(str, [*x[:, ::-1].flatten(), 5.0])) for x in np.stack([q, v, a], 1)]
+    out = subprocess.run(
+        [program], input='\n'.join([*lines(table), *lines(band_table(identified)), *rows]),
+        capture_output=True, text=True, check=True).stdout.strip().split('\n')
+    first, *found = [np.array(line.split(), dtype=float) for line in out]
+    assert first[:3].tolist() == robot.model.gravity.linear.tolist()
+    pi = np.append(first[3:], np.zeros(len(robot._pi) - len(first[3:])))
+    assert pi == pytest.approx(robot._pi, rel=1e-12)
+    terms, half, outside = np.array(found).reshape(30, 2, 3)[:, ::-1].transpose(2, 0, 1)
     loaded = controller_example.LAWS['coulomb_load']
-    expected = [sum(c * law(q, v, a, x) * (n if law is loaded else 1.0)
-                    for joint, law, c, x in robot._terms if joint == j) for j, q, v, a, n in rows]
-    assert terms == pytest.approx(expected, rel=1e-12)
+    expected = [[sum(c * law(q[k, j], v[k, j], a[k, j], x) * (5.0 if law is loaded else 1.0)
+                     for joint, law, c, x in robot._terms if joint == j) for j in range(2)]
+                for k in range(30)]
+    np.testing.assert_allclose(terms, expected, rtol=1e-12)
+    np.testing.assert_allclose(outside, band.outside, atol=1e-9)
+    np.testing.assert_allclose(half, band.upper - band.torque, rtol=1e-9)
 
 
 @pytest.mark.parametrize('law', LAWS)

@@ -13,11 +13,12 @@ WORDS = 'under another mounting'
 
 
 @pytest.fixture
-def node(graph, arm_model, tmp_path):
+def node(request, graph, arm_model, tmp_path):
     """Return a started node with a model of an upright arm and an IMU topic."""
     path = tmp_path / 'model.yaml'
     path.write_text(arm_model.to_yaml())
-    graph.start(NODE, model_file=path, base_imu_topic='base/imu')
+    graph.start(NODE, model_file=path, base_imu_topic='base/imu',
+                **getattr(request, 'param', {}))
     graph.until(lambda: graph.healths(NODE), 'its health')
     return graph
 
@@ -41,9 +42,9 @@ def test_words_that_are_no_mounting_are_refused_and_nothing_changes(node):
     health(node, 'warn', 'nothing received')
 
 
+@pytest.mark.parametrize('node', [{'mounting': 'imu'}], indirect=True)
 def test_a_base_imu_tells_the_mounting(node):
     publisher = node.node.create_publisher(Imu, 'base/imu', 100)
-    node.set(NODE, mounting='imu')
     health(node, 'error', 'a second at rest on base/imu')
 
     def rest(force):

@@ -87,7 +87,8 @@ def context():
 def sources(context):
     """Publish all that nodes subscribe to only where somebody publishes it."""
     node = rclpy.create_node('sources')
-    for kind, topic in ((JointState, 'joint_states'), (Imu, 'base/imu'), (String, 'words')):
+    for kind, topic in ((JointState, 'joint_states'), (Imu, 'base/imu'), (String, 'words'),
+                        (String, 'robot_description')):
         node.create_publisher(kind, topic, 10)
     yield node
     node.destroy_node()

@@ -6,6 +6,7 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
+from live_graph import LATCHED  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
@@ -77,6 +78,39 @@ def test_remapped_and_namespaced_topics_are_followed_by_every_node(graph, tmp_pa
     key = '/arm/driver/joint_states count'
     graph.until(lambda: graph.health('cell/recorder')[2].get(key) == '1', 'the message')
     assert graph.call('cell/recorder/stop').success
+
+
+def test_names_that_are_fixed_in_a_node_are_remapped(graph):
+    graph.start('identification', '--ros-args', '-r', 'recorder/recording:=/cell/bag')
+    graph.start('torque_prediction', '--ros-args', '-r',
+                'identification/identified_model:=/cell/model')
+    for topic, words in (('bag', '/nowhere'), ('model', 'none')):
+        publisher = graph.node.create_publisher(String, f'/cell/{topic}', LATCHED)
+        graph.until(publisher.get_subscription_count, topic)
+        publisher.publish(String(data=words))
+    graph.until(lambda: '/nowhere does not' in graph.call('identification/identify').message, '')
+    graph.until(lambda: 'is not an identified' in graph.health('torque_prediction')[1], 'both')
+    recorder = ('recorder', 'recorder/start', 'recorder/recording')
+    graph.start('watch', '--ros-args', '-p', 'port:=0', *(
+        word for name in recorder for word in ('-r', f'{name}:=/cell/{name}')))
+    graph.until(lambda: graph.node.count_clients('/cell/recorder/start')
+                and graph.node.count_subscribers('/cell/recorder/recording'), 'the page')
+
+
+def test_the_driver_of_a_configuration_is_that_of_every_node_unless_remapped(graph, tmp_path):
+    (tmp_path / 'lbr.yaml').write_text(
+        'driver: {joint_states: arm/joint_states, controller: mine/topic, namespace: lbr}\n')
+    nodes = {name: graph.start(name, config=tmp_path / 'lbr.yaml')
+             for name in ('recorder', 'torque_prediction', 'excitation')}
+    nodes['online'] = graph.start('identification', online=True, config=tmp_path / 'lbr.yaml')
+    remapped = graph.start('recorder', '--ros-args', '-r', 'joint_states:=/other', '-r',
+                           '__node:=two', '-p', f'config:={tmp_path}/lbr.yaml')
+    publishers = [graph.node.create_publisher(JointState, topic, 10)
+                  for topic in ('arm/joint_states', '/other')]
+    graph.until(lambda: [p.get_subscription_count() for p in publishers] == [4, 1], 'all nodes')
+    assert 'would move /mine/topic' in nodes['excitation'].output
+    for node in (*nodes.values(), remapped):
+        assert 'start it with -r __ns:=/lbr' in node.output
 
 
 def test_a_best_effort_publisher_that_comes_later_is_received(graph, tmp_path):

@@ -120,7 +120,7 @@ def test_a_new_day_costs_that_day(folders, model, tmp_path, monkeypatch):
     here, kept = shutil.copytree(folders, tmp_path / 'robots'), str(tmp_path / 'kept')
     before = rid.drift(model, [here / f'robot0/day{k}' for k in range(DAYS - 1)], cache=kept)
     opened = []
-    for name in ('read_bag', 'sha256'):
+    for name in ('read_recording', 'sha256'):
         of_bag = getattr(mapped_bags, name)
         monkeypatch.setattr(mapped_bags, name, lambda what, of_bag=of_bag, name=name: (
             opened.append((name, str(what))), of_bag(what))[1])

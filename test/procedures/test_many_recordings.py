@@ -232,7 +232,7 @@ def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(paths, i
 
 def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kept, tmp_path,
                                                              monkeypatch):
-    def read(path):
+    def read(path, urdf):
         if path == paths[1]:
             raise ValueError('six')
         return read_bag(path)
@@ -243,7 +243,7 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
     monkeypatch.setattr(many_recordings, 'explained_of', late)
     with pytest.raises(RecordingError, match='day0: .*seven'):
         identify_many(paths[:DAYS], options, engine=kept)
-    monkeypatch.setattr(mapped_bags, 'read_bag', read)
+    monkeypatch.setattr(mapped_bags, 'read_recording', read)
     with pytest.raises(RecordingError, match='day1: ValueError: six'):
         identify_many([paths[1]], options, engine=Engine(cache=str(tmp_path / 'empty')))
 

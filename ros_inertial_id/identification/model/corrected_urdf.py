@@ -22,6 +22,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from ...dynamics.description import has_quaternions, orientation
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
                                              Parameter, parameters_of, pseudo_inertia)
@@ -67,16 +68,21 @@ def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: n
 
 @dataclass
 class _Link:
-    """Byte ranges of the start tags of a link and of the parts of its inertial."""
+    """
+    Byte ranges of the start tags of a link and of the parts of its inertial.
+
+    quaternions : whether the URDF is of a version in which quat_xyzw counts
+    """
 
     tag: tuple[int, int]
+    quaternions: bool
     inertial: Any = None
     parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def _find_tags(data):
     """Return {link: _Link}, {joint: range of its <dynamics>} and ranges of repeated parts."""
-    links, joints, repeated, path, names = {}, {}, [], [], []
+    links, joints, repeated, path, names, version = {}, {}, [], [], [], []
     seen = set()
     parser = expat.ParserCreate('utf-8')
 
@@ -85,8 +91,10 @@ def _find_tags(data):
         here = (low, _tag_end(data, low))
         path.append(tag)
         names.append(attributes.get('name'))
-        if path == ['robot', 'link']:
-            links[names[-1]] = _Link(here)
+        if path == ['robot']:
+            version.append(attributes.get('version'))
+        elif path == ['robot', 'link']:
+            links[names[-1]] = _Link(here, has_quaternions(version[0]))
         elif path[:2] == ['robot', 'joint'] and len(path) == 3:
             if (names[1], tag) in seen:
                 if data[:here[1]].endswith(b'/>') and b'--' not in data[slice(*here)]:
@@ -192,13 +200,9 @@ def _text(data, place):
 def _origin(data, link):
     """Return centre (3,) [m] and rotation (3, 3) of a link's inertial frame."""
     tag = _text(data, link.parts['origin']) if 'origin' in link.parts else ''
-    numbers = [[float(x) for x in (_attribute(tag, name) or '0 0 0').split()]
-               for name in ('xyz', 'rpy')]
-    (sr, sp, sy), (cr, cp, cy) = np.sin(numbers[1]), np.cos(numbers[1])
-    R = np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                  [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                  [-sp, cp * sr, cp * cr]])
-    return np.array(numbers[0]), R
+    centre, rpy, turn = (_attribute(tag, name) or '' for name in ('xyz', 'rpy', 'quat_xyzw'))
+    return (np.array([float(x) for x in (centre or '0 0 0').split()]),
+            orientation(rpy, turn if link.quaternions else ''))
 
 
 def _link_edits(data, link, share, nominal):

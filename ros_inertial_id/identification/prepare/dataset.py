@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .description_choice import description_of
+from .locked_joints import with_recorded_locks
 from .mounting import robot_of
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -211,6 +213,8 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     urdf : text of the description, '' for the recordings' own
     Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
     """
+    first = recordings[0]
+    options = with_recorded_locks(first, options, urdf or description_of(first, options))
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
     observations = _observed(recordings, robots, options, METHODS[method])

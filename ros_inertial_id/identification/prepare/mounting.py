@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .description_choice import description_of
+from .locked_joints import with_recorded_locks
 from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
@@ -48,10 +50,11 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     RecordingError where there is no description, or an IMU that was not at rest.
     RobotModelError where it says how its loops close and the options do not.
     """
-    text = urdf or recording.robot_description
+    text = urdf or description_of(recording, options)
     if not text:
         raise RecordingError('no robot description', found='none in the recording',
-                             do='give --urdf, or record robot_description')
+                             do='give --urdf, or record robot_description; it is in the first '
+                                'file of a split bag')
     own = described_blocks(text)
     if own and (method not in own or own[method].get('closures') and not options.closures):
         raise RobotModelError(
@@ -60,8 +63,10 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
             do='give it with --urdf (urdf_file of a node) and without --method')
     mounting = options.mounting or recording.mounting or 'upright'
     build = METHODS[method].build
-    upright = build(text, options, gravity_from_mounting('upright'))
-    imu = imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
+    options = with_recorded_locks(recording, options, text)
+    imu = None
+    if mounting.strip() == 'imu':
+        imu = imu_gravity(recording, build(text, options, gravity_from_mounting('upright')))
     return build(text, options, gravity_from_mounting(mounting, imu, options.gravity_magnitude))
 
 

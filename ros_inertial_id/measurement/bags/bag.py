@@ -11,7 +11,7 @@ import logging
 import os
 from pathlib import Path
 import re
-from typing import Callable, Collection
+from typing import Any, Callable, Collection
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from ... import __version__
 from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
-TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
+# Last names of topics that are no channels.
+TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
 
 
@@ -38,10 +39,10 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
-    Messages stay in the order of the file.  The last message of a topic ``robot_description``,
-    ``mounting`` or ``periods`` (in any namespace) becomes that of the Recording.  Its provenance
-    also lists the topics ``skipped`` for their type, the ``damage`` (what could not be read) and
-    what is ``left_out`` of a topic since it is malformed; both are logged as warnings.
+    Messages stay in the order of the file.  The last message of a topic named as one of TEXTS, in
+    any namespace, becomes that of the Recording.  Its provenance also lists the topics
+    ``skipped`` for their type, the ``damage`` (what could not be read) and what is ``left_out`` of
+    a topic since it is malformed; both are logged as warnings.
 
     Raises RecordingError for a path without a bag and a topic that is not in it.
     """
@@ -167,18 +168,19 @@ class Contents:
             channels[topic]
         return channels
 
-    def texts(self) -> dict[str, str]:
-        """Return the texts by their names, '' for those the bag lacks."""
+    def texts(self) -> dict[str, Any]:
+        """Return the texts by their names, '' for those the bag lacks, and all descriptions."""
         found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
         for topic in [t for t, b in self._builders.items() if _is_text(t, b.type)]:
             channel = self._channel(topic)
             if len(channel):
                 found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
-        for texts in found.values():
-            if len(set(texts.values())) > 1:
+        for name, texts in found.items():
+            if len(set(texts.values())) > 1 and name != TEXTS[0]:  # of which one is chosen later
                 _logger.warning('%s holds different texts in %s: the first is used', self.path,
                                 ', '.join(texts))
-        return {name: next(iter(texts.values()), '') for name, texts in found.items()}
+        return {'descriptions': found[TEXTS[0]], **{
+            name: next(iter(texts.values()), '') for name, texts in found.items()}}
 
     def _channel(self, topic):
         builder = self._builders[topic]
@@ -186,6 +188,10 @@ class Contents:
         if builder.refused:
             self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
                                     f'the first: {builder.reason}')
+            self._say(topic, self.left_out[topic])
+        if builder.early:
+            self.left_out[topic] = (f'{builder.early} of {self._counts[topic]} messages stamped '
+                                    '0, before the clock ran')
             self._say(topic, self.left_out[topic])
         if builder.unstamped:
             _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '

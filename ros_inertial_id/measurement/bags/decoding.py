@@ -14,6 +14,7 @@ from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
+BEGUN = 5 * 10 ** 9    # [ns] that follow soon on a stamp of 0 which begins a log
 _SUBROWS = 1 << 20     # more than the transforms of one message
 
 
@@ -28,6 +29,9 @@ class Decoder:
     text : path of a string that becomes the field ``data``
     covariance : name of a field -> path of its covariance, which begins with -1 for "unknown"
     action : path of integers; elements where it is not 0 (deleted markers) are left out
+    interfaces : path of a sequence of interface_names and values, one per label: the fields are
+        named there, and a label may lack some
+    becomes : type of the Channel, where it is not that of the messages
     """
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -36,6 +40,8 @@ class Decoder:
     text: str = ''
     covariance: dict[str, str] = field(default_factory=dict)
     action: str = ''
+    interfaces: str = ''
+    becomes: str = ''
 
 
 class ChannelBuilder:
@@ -45,11 +51,13 @@ class ChannelBuilder:
     refused : number of messages that are left out since they are no whole ones of the type
     reason : why the first of them is refused
     unstamped : whether several came and none has a stamp: the times of reception stand in
+    early : number of messages stamped 0, before the clock ran that stamps the others: left out
     """
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
-        self.type, self.topic = type_name, topic
-        self.refused, self.reason, self.unstamped = 0, '', False
+        self.type, self.topic = decoder.becomes or type_name, topic
+        self._message = type_name
+        self.refused, self.reason, self.unstamped, self.early = 0, '', False, 0
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self._count = 0
@@ -72,7 +80,14 @@ class ChannelBuilder:
         self._count = 0
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
-        return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
+        if not stamped:
+            return replace(whole, stamp_ns=whole.received_ns.copy())
+        some = whole.stamp_ns != 0
+        early = int((~some).sum())
+        if self.type == TF or early == 1 and whole.stamp_ns[some].min() < BEGUN:
+            return whole
+        self.early = early
+        return whole.rows(some) if early else whole
 
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
@@ -96,7 +111,7 @@ class ChannelBuilder:
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
         try:
-            shape = _shape(self.type, self._decoder, raw.message(first))
+            shape = _shape(self._message, self._decoder, raw.message(first))
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return left[1:]
@@ -124,7 +139,7 @@ class ChannelBuilder:
     def _refuse(self, index, error):
         self.refused += 1
         self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: not a '
-                                      f'whole {self.type}; found {error}')
+                                      f'whole {self._message}; found {error}')
 
 
 def _in_order(parts):
@@ -141,12 +156,14 @@ class _Shape:
     """
     A Layout and where in it the fields of a Channel are.
 
+    lacking : (k,) of a field, which labels do not have it
     keep : columns of axis 1 that are no deleted markers, None for all
     single : the message is one element of axis 1, not a sequence of them
     """
 
     layout: Layout
     fields: dict
+    lacking: dict
     covariance: dict
     stamp: tuple
     names: tuple
@@ -175,6 +192,8 @@ class _Shape:
 
     def _fields(self, data):
         fields = {name: numbers.read(data) for name, numbers in self.fields.items()}
+        for name, labels in self.lacking.items():
+            fields[name][:, labels] = np.nan
         for name, numbers in self.covariance.items():
             fields[name][numbers.read(data)[:, 0] == -1.0] = np.nan
         if self.text is not None:
@@ -218,7 +237,8 @@ def _new_shape(type_name, decoder, message):
     layout = walk(type_name, message, free=(decoder.text,), fixed=fixed)
     labels = [layout.values(path, message) for path in decoder.labels]
     names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
-    fields = {name: layout.numbers(path) for name, path in decoder.fields.items()}
+    fields, lacking = ({name: layout.numbers(path) for name, path in decoder.fields.items()}, {}
+                       ) if not decoder.interfaces else _interfaces(layout, decoder, message)
     fields = {name: numbers for name, numbers in fields.items() if numbers.offsets.size}
     single = bool(labels) and not isinstance(layout.find(decoder.labels[0]), list)
     for name, numbers in fields.items():
@@ -233,10 +253,24 @@ def _new_shape(type_name, decoder, message):
         stamp = tuple(layout.numbers(f'{decoder.header}.stamp.{unit}')
                       for unit in ('sec', 'nanosec'))
         frames = layout.values(f'{decoder.header}.frame_id', message) or frames
-    return _Shape(layout, fields,
+    return _Shape(layout, fields, lacking,
                   {name: layout.numbers(path) for name, path in decoder.covariance.items()},
                   stamp, names, frames[0], layout.find(decoder.text) if decoder.text else None,
                   keep, single)
+
+
+def _interfaces(layout, decoder, message):
+    """Return Numbers by field, one per label, and (k,) which labels lack it."""
+    numbers, lacking, nodes = {}, {}, layout.find(decoder.interfaces)
+    for name in decoder.fields:
+        offsets = np.array([
+            next((node['values'].offsets[k] for k, text in enumerate(node['interface_names'])
+                  if message[text] == name.encode()), -1) for node in nodes], int)
+        if (offsets >= 0).any():
+            numbers[name] = Numbers(nodes[0]['values'].dtype, np.where(
+                offsets < 0, offsets.max(), offsets))
+            lacking[name] = offsets < 0
+    return numbers, lacking
 
 
 def _size(channel):

@@ -21,15 +21,27 @@ _FIELDS: dict[str, tuple[tuple[str, Any], ...]] = {
         ('header', (Nodetype.NAME, 'std_msgs/msg/Header')),
         ('name', (Nodetype.SEQUENCE, (_STRING, 0))),
         *((name, (Nodetype.SEQUENCE, (_FLOAT, 0)))
-          for name in ('position', 'velocity', 'effort')))}
+          for name in ('position', 'velocity', 'effort'))),
+    # Of ros2_control, which rosbags does not know.
+    'control_msgs/msg/InterfaceValue': (
+        ('interface_names', (Nodetype.SEQUENCE, (_STRING, 0))),
+        ('values', (Nodetype.SEQUENCE, (_FLOAT, 0)))),
+    'control_msgs/msg/DynamicJointState': (
+        ('header', (Nodetype.NAME, 'std_msgs/msg/Header')),
+        ('joint_names', (Nodetype.SEQUENCE, (_STRING, 0))),
+        ('interface_values', (Nodetype.SEQUENCE, (
+            (Nodetype.NAME, 'control_msgs/msg/InterfaceValue'), 0))))}
 WRITTEN_OUT = tuple(_FIELDS)
 
 
 @lru_cache(maxsize=1)
 def typestore() -> Any:
-    """Return rosbags' store of the message definitions of Jazzy (0.1 s the first time)."""
+    """Return rosbags' store of the messages of Jazzy, and ours (0.1 s the first time)."""
     from rosbags.typesys import get_typestore, Stores
-    return get_typestore(Stores.ROS2_JAZZY)
+    store = get_typestore(Stores.ROS2_JAZZY)
+    store.register({name: ([], list(own)) for name, own in _FIELDS.items()
+                    if name not in store.fielddefs})
+    return store
 
 
 def fields(type_name: str) -> tuple[tuple[str, Any], ...]:

@@ -8,20 +8,26 @@ apart, as a topic of their own.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import logging
 from pathlib import Path
+import re
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .log_columns import Log, log_of, nanoseconds
-from .log_files import named, read_file
-from .log_topics import read_topics
+from .bag import read_bag, split_window
+from .log_columns import Log, log_of, WORDS
+from .log_files import is_log, named, read_file
+from .log_times import nanoseconds, read_stamps
+from .log_topics import field_of, topics_of
 from .messages import JOINT_STATE
+from .storage import sha256
 from ..recording import Channel, Recording
 from ...errors import path_text, RecordingError, RobotModelError
 
+ORDERED = 'joints in the order of the URDF'
 EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
 SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
 _logger = logging.getLogger(__name__)
@@ -47,6 +53,27 @@ def import_log(logs: Logs, urdf_text: str, out_path: str | Path,
     return recording
 
 
+def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
+    """
+    Return the Recording of a bag or log, by its name, or of a part of it, as ``read_bag`` does.
+
+    urdf_text : description of the robot of a log
+    """
+    log, window = split_window(path)
+    if not is_log(log):
+        return read_bag(path)
+    if not urdf_text:
+        raise RecordingError('a log holds no description of the robot', found=path_text(path),
+                             do='give urdf=, or --urdf')
+    recording = read_log(log, urdf_text)
+    by, names = next(iter(recording.provenance['columns'].items()))
+    if by.startswith(ORDERED):
+        _logger.warning('%s: %s: %s', path, by, ', '.join(names))
+    content = {'sha256': sha256([log])} if log.is_file() else {}  # it is known again
+    recording = replace(recording, provenance={**recording.provenance, **content})
+    return recording.window(*window) if any(end is not None for end in window) else recording
+
+
 def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = None,
              rate: float | None = None, columns: str = '') -> Recording:
     """
@@ -54,46 +81,56 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
 
     logs : path of a file (see log_files.py), a data frame or mapping of arrays (see
         log_columns.py), or several that make one log: efforts with stamps of their own then
-        become the topic /efforts; a .csv may hold other topics instead, see log_topics.py
+        become the topic /efforts; columns of other topics become these, see log_topics.py
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
     columns : names of the columns, see log_columns.renamed; of several files with ; between
 
-    provenance['columns'] says what was understood, and what was left out.
-    Raises RecordingError for a log whose columns do not make a recording.
+    provenance['columns'] says what was understood: the columns of every joint, the time, and what
+    was left out.  Raises RecordingError for a log whose columns do not make a recording.
     """
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     if not sources:
         raise RecordingError('no log', expected='a file or several')
-    topics = read_topics(sources, urdf_text)
-    if topics is not None:
-        return topics
-    names_of_all = [_read(source, own) for source, own in
-                    zip(sources, _columns_of_each(sources, columns))]
-    where = names_of_all[0][0]
-    log, apart = _joined(names_of_all)
-    for kind, part in (('position', log), ('effort', apart)):
-        if part is not None:
-            _check_shapes(where, part, kind)
-    names = _joint_names(where, log, joint_names, urdf_text)
-    stamp_ns = _stamps(where, log, rate)
-    channels = {'/joint_states': _channel('/joint_states', stamp_ns, log, names)}
-    if apart is not None and apart.stamp_ns is not None:
-        channels[EFFORTS] = _channel(EFFORTS, apart.stamp_ns, apart, names)
+    parts: list[tuple[str, Log]] = []
+    channels: dict[str, Channel] = {}
+    said: dict[str, tuple[str, ...]] = {}
+    for source, own in zip(sources, _columns_of_each(sources, columns)):
+        where, log, others, words = _read(source, own, rate)
+        channels |= others
+        said |= {f'{where}: {what}' if len(sources) > 1 else what: w for what, w in words.items()}
+        parts += [(where, log)] if log.fields else []
+    where = _name(sources[0])
+    if not parts:
+        return Recording(channels, urdf_text, provenance={'path': where, 'columns': said})
+    log, apart = _joined(parts)
+    both = [log] if apart is None else [log, apart]
+    for quantity, part in zip(('position', 'effort'), both):
+        _check_shapes(where, part, quantity)
+    names, by = _joint_names(where, log, joint_names, urdf_text)
+    for topic, part in zip(('/joint_states', EFFORTS), both):
+        channels[topic] = _channel(topic, part, names)
+    if apart is not None:
         _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
                         EFFORTS)
-    understood = {f'{place}: {kind}': own for place, part in names_of_all
-                  for kind, own in (*part.understood.items(), ('left out', part.left_out)) if own}
-    return Recording(channels, urdf_text, provenance={'path': where, 'columns': understood})
+    said = {by: names, **{name: tuple(
+        one.columns[quantity][k] for one in both for quantity in WORDS if quantity in one.columns)
+        for k, name in enumerate(names)}, **said}
+    return Recording(channels, urdf_text, provenance={'path': where, 'columns': said},
+                     effort_kind=next((one.effort_kind for one in both if one.effort_kind), ''))
 
 
-def _read(source, columns):
-    """Return the name of a source for messages, and its Log."""
+def _name(source):
+    return path_text(source) if isinstance(source, (str, Path)) else 'the table'
+
+
+def _read(source, columns, rate):
+    """Return name of a source for messages, its Log, Channels of other topics, and words."""
+    where = _name(source)
     if isinstance(source, (str, Path)):
-        where, found = path_text(source), read_file(Path(source), columns)
+        found = read_file(Path(source), columns)
     else:
-        where = 'the table'
         try:
             names = (source if isinstance(source, Mapping) else source.column_names
                      if type(source).__module__.startswith('pyarrow') else source.columns)
@@ -102,10 +139,28 @@ def _read(source, columns):
             raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
                                  'frame or a mapping of names to arrays') from error
         found = named(where, arrays, columns)
-    log = log_of(where, found)
-    if log.left_out:
-        _logger.warning('%s: not imported: %s', where, ', '.join(log.left_out))
-    return where, log
+    topics = {name: x for name, x in found.items() if field_of(name)}
+    log = log_of(where, {name: x for name, x in found.items() if name not in topics}, not topics)
+    stamp_ns, clock, unit = read_stamps(where, found, log)
+    if stamp_ns is not None and rate is not None:
+        raise RecordingError(f'{where} has a time column', found=f'rate {rate} Hz as well',
+                             do='leave the rate out')
+    if stamp_ns is None and rate and rate > 0:
+        count = max(len(x) for x in (log.rows, *topics.values()) if x is not None)
+        stamp_ns = nanoseconds(where, np.arange(count) / rate)
+    if stamp_ns is None and topics:
+        raise _no_time_column(where)
+    channels, lacking = topics_of(topics, stamp_ns)
+    if lacking and not channels and not log.fields:
+        raise RecordingError(f'{where}: {next(iter(lacking.values()))}')
+    log.stamp_ns = (stamp_ns[log.rows] if stamp_ns is not None and len(log.rows) == len(stamp_ns)
+                    else stamp_ns)
+    left_out = [*lacking.values(), *(name for name in log.left_out if name and name not in clock)]
+    if left_out:
+        _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
+    words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
+             'left out': left_out}
+    return where, log, channels, {what: tuple(own) for what, own in words.items() if own}
 
 
 def _columns_of_each(sources, columns):
@@ -126,11 +181,13 @@ def _joined(logs):
         twice = set(log.fields) & set(out.fields)
         if twice:
             raise RecordingError(f'{place} holds what {where} holds',
-                                 found=', '.join(sorted(twice)))
+                                 found=', '.join(sorted(twice)), do='make a bag of each')
         log = _ordered(place, log, out)
         if _one_clock(out, log):
             stamps = out.stamp_ns if out.stamp_ns is not None else log.stamp_ns
-            out = Log({**out.fields, **log.fields}, stamps, out.names or log.names, {})
+            out = replace(out, fields={**out.fields, **log.fields}, stamp_ns=stamps,
+                          names=out.names or log.names, columns={**out.columns, **log.columns},
+                          effort_kind=out.effort_kind or log.effort_kind)
         elif (set(log.fields) == {'effort'} and out.stamp_ns is not None
                 and log.stamp_ns is not None):
             apart = log
@@ -161,13 +218,15 @@ def _ordered(place, log, like):
     if set(log.names) != set(like.names):
         raise RecordingError(f'{place} is of other joints', found=log.names, expected=like.names)
     order = [log.names.index(name) for name in like.names]
-    return Log({kind: x[:, order] for kind, x in log.fields.items()}, log.stamp_ns, like.names, {})
+    return replace(log, fields={kind: x[:, order] for kind, x in log.fields.items()},
+                   names=like.names, columns={kind: tuple(own[k] for k in order)
+                                              for kind, own in log.columns.items()})
 
 
-def _channel(topic, stamp_ns, log, names):
+def _channel(topic, log, names):
     # Players sort by reception, which therefore must not run back where the stamps do.
-    received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
-    return Channel(topic, JOINT_STATE, stamp_ns, received_ns, log.fields, names)
+    received_ns = np.maximum.accumulate(np.maximum(log.stamp_ns, 0))
+    return Channel(topic, JOINT_STATE, log.stamp_ns, received_ns, log.fields, names)
 
 
 def moving_joints(urdf_text: str) -> tuple[str, ...]:
@@ -202,42 +261,45 @@ def _link(joint, end):
 
 
 def _joint_names(path, log, given, urdf_text):
+    """Return the names of the columns' joints, and in words where they come from."""
     k, known = log.fields['position'].shape[1], moving_joints(urdf_text)
-    names = given if given is not None else log.names
+    names, by = (given, 'joints as given') if given is not None else (
+        log.names, 'joints as the log names them')
+    numbers = [found.groups() for name in names or ()
+               if (found := re.fullmatch(r'(.*\D)(\d+)', name))]
     if names is None and len(known) != k:
         raise RecordingError(f'{path} names no joints', expected=f'{len(known)}: '
                              + ', '.join(known), found=f'{k} columns of positions',
                              do='name them in the order of the log: --joints A,B,...')
-    names = known if names is None else tuple(map(str, names))
+    if names is None:
+        names, by = known, f'{ORDERED}, as the log names none'
+    names = tuple(map(str, names))
     if len(names) != k or len(set(names)) != k:
         raise RecordingError(f'joint names for {path}', expected=f'{k} different ones',
                              found=names, exists=known)
     if not set(names) <= set(known):
+        if not set(names) & set(known) and len(known) == k == len(numbers) and len(
+                {stem for stem, _ in numbers}) == 1:  # Axis 1, Axis 2
+            order = sorted(range(k), key=lambda i: int(numbers[i][1]))
+            return tuple(known[order.index(i)] for i in range(k)), 'joints by their numbers'
         _logger.warning('%s: not among the moving joints of the URDF (%s): %s', path,
                         ', '.join(known), ', '.join(n for n in names if n not in known))
-    return names
+    return names, by
 
 
-def _stamps(path, log, rate):
-    if log.stamp_ns is None and not (rate and rate > 0):
-        raise RecordingError(f'{path} has no time column', found=f'rate {rate}',
-                             do='give the sampling rate [Hz]: --rate')
-    if log.stamp_ns is not None and rate is not None:
-        raise RecordingError(f'{path} has a time column', found=f'rate {rate} Hz as well',
-                             do='leave the rate out')
-    if log.stamp_ns is None:
-        return nanoseconds(path, np.arange(len(log.fields['position'])) / rate)
-    return log.stamp_ns
+def _no_time_column(path):
+    return RecordingError(f'{path} has no time column', expected='time, stamp_s or stamp_ns',
+                          do='give the sampling rate [Hz]: --rate')
 
 
 def _check_shapes(path, log, kind):
+    if log.stamp_ns is None:
+        raise _no_time_column(path)
     shapes = {name: values.shape for name, values in log.fields.items()}
     shape = shapes.get(kind, ())
     fit = len(shape) == 2 and 0 not in shape and set(shapes.values()) == {shape}
-    if log.stamp_ns is not None:
-        shapes['time'] = log.stamp_ns.shape
-        fit = fit and shapes['time'] == shape[:1]
-    if not fit:
+    shapes['time'] = log.stamp_ns.shape
+    if not fit or shapes['time'] != shape[:1]:
         raise RecordingError(
             f'{path}: no samples that belong together', found=[f'{k} {v}' for k, v in
                                                                shapes.items()],

@@ -8,7 +8,8 @@ the package a new sensor topic, add a line to ``DECODERS``.
 Fields, with n samples and k joints, markers or poses (SI units, quaternions x y z w):
 
 ==================================  =============================================================
-sensor_msgs/msg/JointState          position, velocity, effort (n, k); names = joints
+sensor_msgs/msg/JointState          position, velocity, effort (n, k); names = joints; so does
+                                    control_msgs/msg/DynamicJointState
 sensor_msgs/msg/Imu                 orientation_xyzw (n, 4), angular_velocity [rad/s] and
                                     linear_acceleration [m/s^2] (n, 3); NaN where the covariance
                                     begins with -1 (sensor_msgs/Imu: no estimate)
@@ -62,6 +63,9 @@ DECODERS = {
     JOINT_STATE: Decoder(
         {'position': 'position', 'velocity': 'velocity', 'effort': 'effort'},
         header='header', labels=('name',)),
+    'control_msgs/msg/DynamicJointState': Decoder(
+        {name: name for name in ('position', 'velocity', 'effort')}, header='header',
+        labels=('joint_names',), interfaces='interface_values', becomes=JOINT_STATE),
     'sensor_msgs/msg/Imu': Decoder(
         {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
          'linear_acceleration': 'linear_acceleration'}, header='header',

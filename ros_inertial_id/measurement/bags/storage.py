@@ -9,6 +9,7 @@ asked of the index of an mcap: a damaged one and a sound one take the same way.
 from contextlib import closing, contextmanager
 import hashlib
 from itertools import islice
+import os
 from pathlib import Path
 import re
 import shutil
@@ -24,6 +25,8 @@ from ...errors import ConfigError, RecordingError
 
 _SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
+_LEFT = ('-journal', '-wal')  # beside a database that was not closed
+MCAP = b'\x89MCAP0\r\n'  # begins and ends a file
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
@@ -44,7 +47,8 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     present = sorted(filter(_is_storage, path.iterdir()), key=_natural)
     damage, files = [], _listed(path / 'metadata.yaml')
     if files is None:
-        damage, files = ['no usable metadata.yaml: the recording was not finished'], present
+        why = '' if all(map(_is_ended, present)) else ', the recording was not finished'
+        damage, files = [f'no usable metadata.yaml{why}: all storage files are read'], present
     elif present and not set(files) & set(present):  # renamed by hand
         damage = ['metadata.yaml names other files: '
                   + (', '.join(file.name for file in files) or 'none')]
@@ -74,6 +78,15 @@ def _listed(metadata):
         return [metadata.with_name(Path(name).name) for name in names]
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _is_ended(file):
+    """Return whether who wrote a storage file has closed it."""
+    if file.suffix != '.mcap':
+        return not any(file.with_name(file.name + end).exists() for end in _LEFT)
+    with file.open('rb') as stream:
+        stream.seek(-min(len(MCAP), file.stat().st_size), os.SEEK_END)
+        return stream.read() == MCAP
 
 
 def _natural(path):
@@ -195,7 +208,7 @@ def _batches(database, wanted, progress):
 def _database(path):
     """Yield a connection; what a killed writer left (journal, log) is applied to a copy."""
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
-        beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
+        beside = [path.with_name(path.name + end) for end in _LEFT]
         beside = [other for other in beside if other.is_file() and other.stat().st_size]
         mode = 'mode=ro&immutable=1'
         if beside:

@@ -6,7 +6,7 @@ from typing import Collection, Mapping, Sequence
 import numpy as np
 
 from .. import signals
-from ..recording import Channel, empty, page_out, Recording
+from ..recording import Channel, empty, joined, page_out, Recording
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -15,8 +15,9 @@ PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
-NO_EFFORT = 1e-30  # [N m, N]: what memory holds that nobody wrote to
+NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 MOST = 1.0  # [rad] that a joint which wraps moves between two messages
+SAME_PLACE = 0.1  # [rad, m] between the joint states of one robot on two topics, late by a little
 
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
@@ -24,38 +25,103 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     Return the JointState Channel that carries ``what`` of all the joints.
 
     topic : '' for the fastest that carries them, with effort where there is such a topic; the
-        shortest of equally fast ones
+        shortest of equally fast ones.  Several, with blanks between them, are read as one; so are
+        those that carry all joints only together
     what : position, velocity or effort
 
-    Raises RecordingError that says what is there instead.
+    Raises RecordingError that says what is there instead, or that several robots may be meant.
     """
-    channels = recording.of_type(JOINT_STATE)
-    if topic:
-        if topic.lstrip('/') not in {name.lstrip('/') for name in channels}:
-            raise RecordingError(f'topic {topic} is not in the recording',
-                                 exists=tuple(channels) or tuple(recording.channels))
-        channels = {n: c for n, c in channels.items() if n.lstrip('/') == topic.lstrip('/')}
-    if not channels:
-        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
-                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
+    channels = _asked(recording.of_type(JOINT_STATE), topic.split(), recording)
 
     def order(channel: Channel) -> tuple[bool, int, int]:
         return not carries(channel, 'effort', joints), -_octave(channel), len(channel.topic)
 
-    for channel in sorted(channels.values(), key=order):
-        if set(joints) <= set(channel.names) and carries(channel, what, joints):
-            return channel
-    best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))
+    channels.sort(key=order)
+    full = [c for c in channels if set(joints) <= set(c.names) and carries(c, what, joints)]
+    if full and len(topic.split()) < 2:
+        _check_one_robot([c for c in full if order(c)[:1] == order(full[0])[:1]], joints)
+        return full[0]
+    sources = {joint: next((c for c in channels if carries(c, what, [joint])), None)
+               for joint in joints}
+    if None not in sources.values():
+        return _as_one([_of_joints(c, [j for j, source in sources.items() if source is c])
+                        for c in channels if any(source is c for source in sources.values())])
+    best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
     missing = [j for j in joints if j not in best.names]
     if missing:
         raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
-                             do='give locked_joints: in the configuration (patterns such as '
-                                'hand_* as well), or the URDF of this robot; of a mechanism '
+                             do=f'lock those that stand still, --lock "{",".join(missing)}" '
+                                '(locked_joints:), or give the URDF of this robot; of a mechanism '
                                 'with loops name joints that are there as independent:')
     without = [j for j in joints if not carries(best, what, [j])]
     raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
-                         do='record a topic with it and name it in effort_topic:'
-                         if what == 'effort' else None)
+                         do=_without_effort(without, joints) if what == 'effort' else None)
+
+
+def _asked(channels: Mapping[str, Channel], topics: Sequence[str], recording: Recording
+           ) -> list[Channel]:
+    """Return the ``channels`` of ``topics``, all without; RecordingError where there is none."""
+    named = {name.lstrip('/'): channel for name, channel in channels.items()}
+    for topic in topics:
+        if topic.lstrip('/') not in named:
+            raise RecordingError(f'topic {topic} is not in the recording',
+                                 exists=tuple(channels) or tuple(recording.channels))
+    if not named:
+        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
+                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()]
+                             + recording.unread())
+    return [named[t.lstrip('/')] for t in topics] or list(named.values())
+
+
+def _without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
+    """Return what to do about those of ``joints`` that have no effort."""
+    lock = f'lock what is no part of the arm, --lock "{",".join(silent)}" (locked_joints:), or '
+    return (lock if len(silent) < len(joints) else '') + (
+        'let the driver report efforts, or record a topic with them and name it in effort_topic:')
+
+
+def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:
+    """
+    Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere.
+
+    A copy of one robot's joint states is where they are.
+    """
+    first = channels[0]
+    for other in channels[1:]:
+        if other.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
+            continue
+        stamps = np.percentile(first.stamp_ns, np.linspace(5.0, 95.0, 50))
+        rows = [np.searchsorted(c.stamp_ns, stamps).clip(max=len(c) - 1) for c in (first, other)]
+        one, two = (c.fields['position'][r][:, [c.names.index(j) for j in joints]]
+                    for c, r in zip((first, other), rows))
+        if not np.nanmax(np.nanmedian(np.abs(one - two), axis=0)) < SAME_PLACE:
+            raise RecordingError('the joint states of several robots have these joints',
+                                 found=f'{first.topic}, {other.topic}', expected='those of one',
+                                 do='say which in joint_states_topic:')
+
+
+def _of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
+    """Return a ``channel`` of some of its ``joints`` alone."""
+    columns = [channel.names.index(joint) for joint in joints]
+    return replace(channel, names=tuple(joints),
+                   fields={name: values[:, columns] for name, values in channel.fields.items()})
+
+
+def _as_one(channels: Sequence[Channel]) -> Channel:
+    """Return Channels of different joints as one, its messages in order of their stamps."""
+    one = joined([replace(c, topic=' '.join(c.topic for c in channels)) for c in channels])
+    return one.rows(np.argsort(one.stamp_ns, kind='stable')) if len(channels) > 1 else one
+
+
+def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
+    """Return ``joints`` of a ``channel`` in groups that come in the same messages."""
+    known = np.isfinite(channel.fields['position'])[:, [channel.names.index(j) for j in joints]]
+    both = known.T.astype(np.float32) @ known.astype(np.float32)
+    least = np.minimum.outer(np.diag(both), np.diag(both))
+    out: dict[int, list[str]] = {}
+    for k, joint in enumerate(joints):
+        out.setdefault(int(np.argmax(2.0 * both[k] >= least[k])), []).append(joint)
+    return list(out.values())
 
 
 def _octave(channel: Channel) -> int:
@@ -160,9 +226,10 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
               if not np.any(np.abs(values) > NO_EFFORT)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)}',
-                             do='the driver does not report efforts: enable them, or name '
-                                'another topic in effort_topic:')
+                             found=f'for {", ".join(silent)}' + (
+                                 '' if not any(np.any(effort[joint][1]) for joint in silent) else
+                                 f' (or below {NO_EFFORT:g}: uninitialised)'),
+                             do=_without_effort(silent, effort))
     frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
     if frozen:
         raise RecordingError(f'the effort in {topic} is the same in every message',
@@ -175,7 +242,7 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
 def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin: int
                  ) -> signals.Clock:
     """
-    Return the Clock of the messages that carry ``joints``, where motion and force overlap.
+    Return the Clock of the messages of the fastest of ``joints``, where motion and force overlap.
 
     motion, force : JointState Channels, which may be one; origin : zero of time [ns]
 
@@ -183,8 +250,9 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
     """
     columns = [motion.names.index(j) for j in joints]
     stamps, position = motion.stamp_ns, motion.fields['position']
-    if not all_finite(position, columns):
-        stamps = stamps[np.isfinite(position)[:, columns].any(axis=1)]
+    if not all_finite(position, columns):  # the fastest: others come between its messages
+        known = np.isfinite(position)[:, columns]
+        stamps = stamps[known[:, np.argmax(known.sum(axis=0))]]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
     if force is not motion:
         signals.uniform_clock(force.stamp_ns, origin, force.topic)

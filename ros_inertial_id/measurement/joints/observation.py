@@ -38,11 +38,14 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     at rest.
     """
     options, joints = options or SignalOptions(), tuple(joints)
+    if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
+        options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = (find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
-             if actuated else motion)
+    force = motion
+    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
+        force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
     force = motion if both else whole(force, actuated, BROKEN)
@@ -69,7 +72,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     measured, agreement = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
+        cutoff, valley = signals.choose_cutoff(
+            _velocities(probe, measured), clock.period,
+            _velocities(probe, False) if measured else ())
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -205,13 +210,10 @@ def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, floa
     Return (use the measured velocity?, largest relative disagreement over the joints).
 
     probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
-    agrees with the derivative of the positions
-
-    Raises RecordingError when velocities are wished for and not there.
+    agrees with the derivative of the positions; without velocities there is nothing to wish for:
+    a model that was identified with them predicts recordings that have none as well
     """
     if not probe.velocity:
-        if wish == 'measured':
-            raise RecordingError('velocity: measured is asked for', found='no velocities')
         return False, None
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
     square, differ = np.zeros((2, len(probe.joints)))

@@ -192,13 +192,27 @@ def test_topics_can_be_chosen(tmp_path):
         read_bag(tmp_path / 'bag', topics=['/a', '/c'])
 
 
-def test_differing_robot_descriptions_are_said(tmp_path, caplog):
+def test_all_robot_descriptions_are_read(tmp_path):
     with BagWriter(tmp_path / 'bag') as bag:
         for name in ('left', 'right'):
             bag.add_topic(f'/{name}/robot_description', STRING, latched=True)
             bag.write(f'/{name}/robot_description', encode_string(name), START)
-    assert read_bag(tmp_path / 'bag').robot_description == 'left'
-    assert '/right/robot_description' in caplog.text
+    recording = read_bag(tmp_path / 'bag')
+    assert recording.robot_description == 'left'
+    assert recording.descriptions['/right/robot_description'] == 'right'
+
+
+@pytest.mark.parametrize('early, first, kept', [
+    (3, 10 ** 18, 7), (1, 7 * 10 ** 9, 9), (1, 5_000_000, 10)],
+    ids=['several', 'simulated time', 'a log from zero on'])
+def test_messages_stamped_before_the_clock_ran_are_left_out(tmp_path, early, first, kept):
+    channel = joint_states(10)
+    stamps = np.r_[np.zeros(early, np.int64), first + 5_000_000 * np.arange(10 - early)]
+    write_recording(tmp_path / 'bag', Recording({'/joint_states': replace(
+        channel, stamp_ns=stamps)}))
+    recording = read_bag(tmp_path / 'bag')
+    np.testing.assert_array_equal(recording.channels['/joint_states'].stamp_ns, stamps[-kept:])
+    assert ('stamped 0' in str(recording.provenance['left_out'])) == (kept < 10)
 
 
 def test_messages_without_stamps_are_said(tmp_path, caplog):

@@ -184,9 +184,9 @@ def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
                                   [[1, np.nan, 3], [np.nan, 5, 6]])
     for row, words in ((['1', '2', 'three', '4'], 'line 3.*a number.*three'),
                        (['1', '2', '3'], 'line 3.*4 cells.*found 3'),
-                       (['', '2', '3', '4'], 'line 3.*a time'),
-                       (['nan', '2', '3', '4'], 'line 3.*a time'),
-                       (['1.7e18', '2', '3', '4'], 'line 3.*stamp_ns')):
+                       (['', '2', '3', '4'], 'sample 1: no time'),
+                       (['nan', '2', '3', '4'], 'sample 1: no time'),
+                       (['1.7e18', '2', '3', '4'], 'sample 1.*stamp_ns')):
         write_csv(log, header, [['0', '1', '2', '3'], row])
         with pytest.raises(RecordingError, match=words):
             import_log(log, URDF, tmp_path / 'other')
@@ -278,8 +278,8 @@ def test_spellings_of_programs_are_understood_and_commands_left_out(tmp_path, de
     assert channel.names == JOINTS
     np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
     said = recording.provenance['columns']
-    assert said[f'{log}: effort'] == tuple(names[6:])
-    assert said.get(f'{log}: left out', ()) == tuple(wanted)
+    assert [said[joint] for joint in JOINTS] == [tuple(names[k::3]) for k in range(3)]
+    assert said.get('left out', ()) == tuple(wanted)
 
 
 @pytest.mark.parametrize(('arrays', 'columns'), [
@@ -337,7 +337,7 @@ def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
 
 @pytest.mark.parametrize('head, words', [
     ('time,/b/pose/position/x,/b/pose/position/y', 'columns x, y, z'),
-    ('/b/pose/position/x,/b/pose/position/y,/b/pose/position/z', 'a column of time'),
+    ('/b/pose/position/x,/b/pose/position/y,/b/pose/position/z', 'no time column'),
     ('time,/b/pose/position/x,/b/wrench/force/x', 'of two types')])
 def test_tables_of_topics_that_lack_something_are_refused(tmp_path, head, words):
     (tmp_path / 'log.csv').write_text(f"{head}\n{','.join('1' for _ in head.split(','))}\n")

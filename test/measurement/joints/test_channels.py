@@ -1,10 +1,14 @@
 """Which of several topics that carry the joints is taken."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.channels import find_channel, JOINT_STATE
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.joints.observation import observe_joints
+from ros_inertial_id.measurement.recording import Channel, joined, Recording
 
 
 def joint_states(topic, rate, effort=True, names=('a', 'b')):
@@ -27,3 +31,56 @@ def test_the_topic_is_taken_that_says_most_of_the_joints(other, taken):
     channels = [joint_states(*words) for words in (other, taken)]
     recording = Recording({c.topic: c for c in channels})
     assert find_channel(recording, ('a', 'b'), '', 'position').topic == taken[0]
+
+
+def moving(topic, names, rate, start, phase):
+    """Return ten seconds of joints that move, stamped from ``start`` [s] on."""
+    t = start + np.arange(10 * rate) / rate
+    q = np.sin(2.0 * t[:, None] + phase + np.arange(len(names)))
+    stamps = np.round(t * 1e9).astype(np.int64)
+    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), {
+        'position': q, 'velocity': 2.0 * np.cos(2.0 * t[:, None] + phase + np.arange(len(names))),
+        'effort': q + 1.0}, names)
+
+
+LEFT, RIGHT = ('a', 'b'), ('c', 'd')
+
+
+@pytest.mark.parametrize('one_topic', [True, False])
+@pytest.mark.parametrize('rate', [200, 100])
+def test_joints_of_two_publishers_are_on_one_clock_each_from_their_own_messages(rate, one_topic):
+    # 0.7 ms apart, and in the bag in another order than stamped
+    parts = [moving('/left', LEFT, 200, 0.0, 0.3), moving('/right', RIGHT, rate, 0.0007, 1.1)]
+    if one_topic:
+        both = joined([replace(part, topic='/joint_states') for part in reversed(parts)])
+        parts = [both.rows(np.argsort(both.stamp_ns + np.where(
+            np.isfinite(both.fields['position'][:, both.names.index('a')]), 1_200_000, 0)))]
+    recording = Recording({c.topic: c for c in parts})
+    found = observe_joints(recording, LEFT + RIGHT)
+    assert found.summary['rate'] == pytest.approx(200.0)
+    state = next(found.states())
+    inner = slice(100, -100)
+    expected = np.sin(2.0 * state.t[inner, None] + [0.3, 1.3, 1.1, 2.1])
+    np.testing.assert_allclose(state.q[inner], expected, atol=2e-4)
+    np.testing.assert_allclose(state.tau[inner], expected + 1.0, atol=2e-4)
+
+
+def test_several_topics_that_are_named_are_read_as_one():
+    parts = [moving('/left', LEFT, 100, 0.0, 0.3), moving('/right', RIGHT, 100, 0.003, 1.1),
+             moving('/copy', LEFT + RIGHT, 200, 0.0, 0.0)]
+    recording = Recording({c.topic: c for c in parts})
+    one = find_channel(recording, LEFT + RIGHT, '/left /right', 'effort')
+    assert one.topic == '/left /right' and len(one) == 2000
+    assert (np.diff(one.stamp_ns) > 0).all()
+    with pytest.raises(RecordingError, match='/middle is not in the recording'):
+        find_channel(recording, LEFT, '/left /middle', 'position')
+
+
+def test_joint_states_of_two_robots_are_asked_about_and_a_late_copy_is_none():
+    one, other = moving('/a/states', LEFT, 100, 0.0, 0.0), moving('/b/states', LEFT, 100, 0.0, 0.8)
+    late = moving('/b/states', LEFT, 100, 0.0, -0.04)
+    assert find_channel(Recording({c.topic: c for c in (one, late)}), LEFT, '', 'effort') is one
+    recording = Recording({c.topic: c for c in (one, other)})
+    with pytest.raises(RecordingError, match='several robots .* joint_states_topic:'):
+        find_channel(recording, LEFT, '', 'effort')
+    assert find_channel(recording, LEFT, '/b/states', 'effort') is other

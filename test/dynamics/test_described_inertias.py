@@ -1,0 +1,48 @@
+"""Inertias that no body of a robot has are named and not used; what robots have is used."""
+
+import re
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.described_inertias import plausible_inertias
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import RobotModelError
+
+URDF = mujoco_arm.description('arm3')
+INERTIA = r'i[xyz]{2}'
+
+
+def scaled(name, factor, only=1):
+    """Return the URDF with attributes of a ``name`` times a factor, ``only`` that of link3."""
+    at = URDF.index('<link name="link3">') if only else 0
+    return URDF[:at] + re.sub(
+        rf'( {name})="([^"]*)"', lambda m: f'{m[1]}="' + ' '.join(
+            f'{factor * float(x):.9g}' for x in m[2].split()) + '"', URDF[at:], count=only)
+
+
+@pytest.mark.parametrize('text, doubts', [
+    (URDF, []), (mujoco_arm.description('franka'), []),
+    (scaled('izz', 1000.0), ['link3 (principal moments']),
+    (scaled(INERTIA, 1e6, only=0), ['link1', 'link2', 'link3']),  # kg mm^2
+    (scaled('(?:mass )?value', 1000.0, only=0), ['all links']),  # g
+    (scaled('xyz', 1000.0), ['link3'])], ids=[
+        'arm3', 'franka', 'decimal point', 'kg mm^2', 'g', 'mm'])
+def test_inertias_that_no_body_has_are_named_and_not_used(text, doubts):
+    found = load_robot_model(text)
+    assert [d[:len(e)] for d, e in zip(found.doubts, doubts)] == doubts
+    assert len(found.doubts) == len(doubts)
+    if not doubts:
+        assert plausible_inertias(text)[0] == text
+
+
+def test_of_a_link_with_wrong_moments_mass_and_centre_are_used():
+    found, given = (load_robot_model(x).inertias for x in (scaled('izz', 1000.0), URDF))
+    np.testing.assert_allclose(found[:, :4], given[:, :4], atol=1e-12)
+    assert found[2, 9] < given[2, 9]
+
+
+def test_a_robot_in_millimetres_is_refused():
+    with pytest.raises(RobotModelError, match='at most 200 m; found one .*; give lengths in m'):
+        load_robot_model(scaled('xyz', 1000.0, only=0))
