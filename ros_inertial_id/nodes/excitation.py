@@ -35,7 +35,7 @@ WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
 ASK = 1.0  # [s] between questions whether the controller is active
-TOO_LATE = 2.0  # [s] of a piece, that ends a motion
+TOO_LATE = 3.0  # [s] of a piece, that ends a motion
 FINISHED = 'finished'
 
 
