@@ -22,13 +22,14 @@ from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import run
-from .simulator_clock import Simulator, SimulatorOptions, TICK
+from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
 from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
+STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 ACCELERATION = ': largest acceleration'  # [rad/s^2 or m/s^2] since the last diagnostics
 
@@ -109,7 +110,12 @@ class SimulatedRobot(Simulator):
 
     def _follow(self, trajectory):
         try:
-            self._arm.follow(*self._points(trajectory))
+            times, positions, *rest = self._points(trajectory)
+            self._arm.follow(times, positions, *rest)
+            # A trajectory with a past is one of many: they are sent piece by piece.
+            ahead = positions[times > NEXT_PIECE]
+            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > STILL)
+            self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')
 

@@ -3,7 +3,8 @@ What simulators share: they own the time and publish it on /clock, and they know
 
 Time follows the wall clock as long as the computer keeps up.  Where it does not, time waits, as in
 MuJoCo's ``simulate`` and mujoco_ros2_control: the real-time factor is below 1 and nothing is ever
-made up for.
+made up for.  It also waits, not for ever, for the next piece of a trajectory that is sent piece by
+piece.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ from ..options import option
 TICK = 0.008     # [s] of wall time between steps, each of all samples that are due
 STEP = 0.01      # [s] between two messages of /clock
 BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
+NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
+PATIENCE = 250   # steps, TICK apart, that time waits for a piece: longer where all are late
 STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
 
 
@@ -35,6 +38,18 @@ class SimulatorOptions:
     truth_file: str = option('', 'YAML file to write the true parameters to; empty: none')
 
 
+class Simulator(GuardedNode):
+    """A node that moves something in time of its own."""
+
+    def begin(self, own: SimulatorOptions, description: str, truth: Mapping[str, Any]) -> None:
+        """Publish the ``description``, write the ``truth`` where that is asked for, start time."""
+        if own.truth_file:
+            write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
+        self._latched = self.create_publisher(String, 'robot_description', latched())
+        self._latched.publish(String(data=description))
+        self._sim_clock = SimulatorClock(self)
+
+
 class SimulatorClock:
     """Time of a simulator that is stepped by a ``node``."""
 
@@ -43,6 +58,8 @@ class SimulatorClock:
         self._wall0 = self._said_at = time.monotonic()
         self._time = 0.0  # of the next sample [s]
         self._published = -STEP
+        self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
+        self._looks = 0  # in vain, for the piece that is due
         self._clock = node.create_publisher(Clock, '/clock', 10)
         every(node, STANDING, self._stand)
 
@@ -55,17 +72,25 @@ class SimulatorClock:
         Yield the stamps [ns] of what is due by now, each when /clock has said it.
 
         at : [s] the first that was not yet; step : [s] between them
-        At most BURST of them at once.
+        At most BURST of them at once, and none while time has to wait for a trajectory.
         """
         due = time.monotonic() - self._wall0
         self._wall0 += max(0.0, due - at - BURST)
         due = min(due, at + BURST)
-        while at <= due:
+        while at <= due and not self._waits(at):
             self._time = at
             if at > self._published + STEP - 1e-9:
                 self._publish(at)
             yield self.stamp_ns(at)
             at += step
+
+    def _waits(self, at):
+        """Return whether the time ``at`` [s] has to wait for the next piece of a trajectory."""
+        self._looks = self._looks + 1 if 0.0 <= self._piece < at - NEXT_PIECE else 0
+        if self._looks < PATIENCE:
+            return self._looks > 0
+        self._piece = -1.0
+        return False
 
     def _stand(self) -> None:
         """Publish a time that stands still, for those who come late."""
@@ -78,20 +103,10 @@ class SimulatorClock:
         self._clock.publish(message)
         self._published, self._said_at = at, time.monotonic()
 
+    def piece(self, at: float, moves: bool) -> None:
+        """Note that a piece of a trajectory came ``at`` [s]; ``moves`` : others have to follow."""
+        self._piece, self._looks = (at if moves else -1.0), 0
+
     def pause(self) -> None:
         """Let time go on from here after a pause."""
         self._wall0 = time.monotonic() - self._time
-
-
-class Simulator(GuardedNode):
-    """A node that moves something in time of its own."""
-
-    clock_type = SimulatorClock
-
-    def begin(self, own: SimulatorOptions, description: str, truth: Mapping[str, Any]) -> None:
-        """Publish the ``description``, write the ``truth`` where that is asked for, start time."""
-        if own.truth_file:
-            write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
-        self._latched = self.create_publisher(String, 'robot_description', latched())
-        self._latched.publish(String(data=description))
-        self._sim_clock = self.clock_type(self)

@@ -19,7 +19,6 @@ from trajectory_msgs.msg import JointTrajectory
 from ros_inertial_id.nodes.parameters import declare_options
 from ros_inertial_id.nodes.running import run
 from ros_inertial_id.nodes.simulated_robot import COMMANDS, SimulatedRobot
-from ros_inertial_id.nodes.simulator_clock import SimulatorClock
 from ros_inertial_id.options import option
 
 sys.path.append(str(Path(__file__).parents[1] / 'oracles'))
@@ -28,9 +27,6 @@ from joint_trajectory_controller import DESIRED  # noqa: E402
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
           'controller_gone')  # which holds the arm when it comes back
-NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-PATIENCE = 250  # looks for it in vain
-STILL = 1e-6  # [rad or m] by which a trajectory that rests moves at most
 FAULTY = 0  # index of the joint that joint_stuck and effort_offset strike
 
 
@@ -43,26 +39,10 @@ class FaultOptions:
                                   'speed slider', at_least=0.0, at_most=1.0)
 
 
-class WaitingClock(SimulatorClock):
-    """Waits, not for ever, for the next piece of a motion: no test may depend on the computer."""
-
-    piece, looks = -1.0, 0  # [s] when the newest came, -1: none is awaited; how often it is due
-
-    def steps(self, at, step):
-        for stamp in super().steps(at, step):
-            self.looks = self.looks + 1 if 0.0 <= self.piece < self._time - NEXT_PIECE else 0
-            if 0 < self.looks < PATIENCE:
-                return
-            if self.looks:
-                self.piece = -1.0
-            yield stamp
-
-
 class ControlledRobot(SimulatedRobot):
     """The simulated robot of a file ``urdf`` with ControlledArmOptions ``options``."""
 
     truth_every = 1
-    clock_type = WaitingClock
 
     def __init__(self, urdf, options=None, **node_options):
         self._options = options or ControlledArmOptions()
@@ -97,10 +77,6 @@ class ControlledRobot(SimulatedRobot):
     def _follow(self, trajectory):
         if self._fault != 'drop_trajectory':
             super()._follow(trajectory)
-            times, positions, *_ = self._points(trajectory)
-            ahead = positions[times > NEXT_PIECE]  # one with a past is one of many
-            moves = times[0] < 0.0 and len(ahead) and np.ptp(ahead, 0).max() > STILL
-            self._sim_clock.piece = self._arm.time if moves else -1.0
 
     def _have_set(self, parameters):
         for parameter in parameters:
