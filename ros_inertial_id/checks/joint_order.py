@@ -43,6 +43,8 @@ def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
         tried |= {order: _gap(_ordered(arm, order, every), few)[0] for order in orders}
         before, best = best, min(tried, key=lambda order: tried[order])
         orders = set(_swapped(best)) - set(tried) if best != before else set()
+    if best == plain:
+        return []
     other = _ordered(arm, best, 1)
     gap, error = _gap(other, arm)
     if (gap > -SURE * error or np.linalg.norm(other.left(other.as_recorded[LEFT_OUT]))
