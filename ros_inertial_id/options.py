@@ -91,6 +91,9 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
     """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
     element, many = element_type(kind, spec.name)
     value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if element is str and not many and isinstance(value, (list, tuple)) and all(
+            isinstance(word, str) for word in value):
+        value = ' '.join(value)  # several topics
     if not many:
         return _checked(value, element, spec.metadata, what)
     if not isinstance(value, (list, tuple)):

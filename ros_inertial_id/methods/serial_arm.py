@@ -170,6 +170,10 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
                          effort_map(options, len(robot)), metadata.get('time_offset', 0.0))
         motion = options.joint_states_topic or 'joint_states'
+        if ' ' in motion:
+            raise ConfigError('option joint_states_topic', found=motion, expected='one topic with '
+                              'all joints while the robot runs',
+                              do='merge them: joint_state_publisher with source_list')
         listen_to_joints(out, motion, robot.joint_names, options)
         listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
         return out

@@ -29,6 +29,7 @@ from ..identification.choose.choice import Choice, choose
 from ..identification.fit.fitting import fit, Solution
 from ..identification.model.outcome import base_entries
 from ..identification.prepare.dataset import Dataset
+from ..identification.prepare.locked_joints import with_recorded_locks
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_structure
@@ -164,7 +165,8 @@ class OnlineIdentification:
 
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
-        fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
+        fixed = replace(with_recorded_locks(recording, self._options, self._urdf),
+                        cutoff=summary['cutoff'], velocity=summary['velocity'])
         data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         live = self._method.source(robot, fixed, LAG, summary)

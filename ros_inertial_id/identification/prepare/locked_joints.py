@@ -5,8 +5,7 @@ A link that is held elsewhere than the model takes it weighs otherwise on the jo
 and no residual shows it: free bodies take it up.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,17 @@ def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
     if not isinstance(options, RobotOptions) or not options.locked_joints:
         return options
     joints, locked = named_joints(urdf, options)
-    carried = _Carried(urdf, joints, locked)
     followed, limits = mimicked(urdf), position_limits(urdf)
+
+    def shifts(joint: str, start: float, end: float) -> bool:
+        """Return whether a joint between two positions shifts what the others have to hold."""
+        if abs(end - start) <= HELD:
+            return False
+        one, other = (load_robot_model(urdf, joints, locked={**locked, joint: x}).inertias[:, :4]
+                      for x in (start, end))
+        moment, way = (np.linalg.norm(x[:, 1:], axis=1) for x in (one, other - one))
+        return not one[:, 0].any() or bool((way > SHIFT * moment).any())
+
     for joint, given in locked.items():
         moved, factor, offset = joint, 1.0, 0.0
         values = _recorded(recording, joint, options)
@@ -53,40 +61,23 @@ def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
                 f'the recorded position of {joint} is far beyond its limits',
                 found=f'{middle:.3g}', expected=f'{low:.3g} to {high:.3g}',
                 do='it has another unit: say in locked_positions where it is [rad or m]')
-        if carried.shifts(joint, least, most):
-            how = 'moves' if moved == joint else f'follows {moved}, which moves'
+        if shifts(joint, least, most):
+            how, do = ('moves', 'do not lock it') if moved == joint else (
+                f'follows {moved}, which moves', 'method closed_loop, friction: of the joints, '
+                f"closures: ['coupling {joint} {moved} {factor:g} {offset:g}']")
             raise RecordingError(
                 f'{joint} is locked and {how} in the recording', expected='one that stands still',
                 found=f'{min(least, most):.3g} to {max(least, most):.3g} rad (m)',
-                do='cut the recording to where it stands, BAG@START:END, or identify it: do not '
-                   'lock it')
+                do=f'cut the recording to where it stands, BAG@START:END, or identify it: {do}')
         if not options.locked_positions:
             locked[joint] = middle
-        elif carried.shifts(joint, given, middle):
+        elif shifts(joint, given, middle):
             raise ConfigError(f'locked_positions say another place of {joint} than the recording',
                               expected=f'{middle:.3g} as recorded', found=given,
                               do='leave locked_positions out, and the recording counts; a model '
                                  'holds only for the place that it was identified at')
     return replace(options, joints=joints, locked_joints=tuple(locked),
                    locked_positions=tuple(locked.values()))
-
-
-@dataclass(frozen=True)
-class _Carried:
-    """What the locked joints of a URDF carry, by its described masses."""
-
-    urdf: str
-    joints: tuple[str, ...]
-    locked: Mapping[str, float]
-
-    def shifts(self, joint: str, start: float, end: float) -> bool:
-        """Return whether a joint between two positions shifts what the others have to hold."""
-        if abs(end - start) <= HELD:
-            return False
-        one, other = (load_robot_model(self.urdf, self.joints, locked={
-            **self.locked, joint: x}).inertias[:, :4] for x in (start, end))
-        moment, way = (np.linalg.norm(x[:, 1:], axis=1) for x in (one, other - one))
-        return not one[:, 0].any() or bool((way > SHIFT * moment).any())
 
 
 def _recorded(recording: Recording, joint: str, options: Any) -> np.ndarray:

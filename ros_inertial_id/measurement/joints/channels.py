@@ -49,10 +49,13 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
     missing = [j for j in joints if j not in best.names]
     if missing:
+        do = ('give the URDF of this robot; of a mechanism with loops name joints that are there '
+              'as independent:')
+        if len(missing) < len(joints):
+            do = ('lock those that stand still, '
+                  f'--lock "{",".join(missing)}" (locked_joints:), or {do}')
         raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
-                             do=f'lock those that stand still, --lock "{",".join(missing)}" '
-                                '(locked_joints:), or give the URDF of this robot; of a mechanism '
-                                'with loops name joints that are there as independent:')
+                             do=do)
     without = [j for j in joints if not carries(best, what, [j])]
     raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
                          do=_without_effort(without, joints) if what == 'effort' else None)
@@ -115,8 +118,11 @@ def _as_one(channels: Sequence[Channel]) -> Channel:
 
 def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
     """Return ``joints`` of a ``channel`` in groups that come in the same messages."""
-    known = np.isfinite(channel.fields['position'])[:, [channel.names.index(j) for j in joints]]
-    both = known.T.astype(np.float32) @ known.astype(np.float32)
+    columns, both = [channel.names.index(joint) for joint in joints], np.zeros(len(joints))
+    for low in range(0, len(channel), PIECE):
+        page_out()
+        known = np.isfinite(channel.fields['position'][low:low + PIECE][:, columns]).astype(float)
+        both = both + known.T @ known
     least = np.minimum.outer(np.diag(both), np.diag(both))
     out: dict[int, list[str]] = {}
     for k, joint in enumerate(joints):

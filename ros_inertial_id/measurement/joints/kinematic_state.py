@@ -26,7 +26,8 @@ class SignalOptions(DriveOptions):
     """How joint signals are read and prepared."""
 
     joint_states_topic: str = option(
-        '', 'topic of the joint states; empty: the one that carries the joints')
+        '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
+        'those, that carry the joints')
     effort_topic: str = option(
         '', 'JointState topic of the efforts, where they are not in the joint states')
     velocity: str = option(

@@ -7,8 +7,10 @@ import pytest
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.channels import find_channel, JOINT_STATE
+from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.recording import Channel, joined, Recording
+from ros_inertial_id.options import options_from
 
 
 def joint_states(topic, rate, effort=True, names=('a', 'b')):
@@ -69,7 +71,8 @@ def test_several_topics_that_are_named_are_read_as_one():
     parts = [moving('/left', LEFT, 100, 0.0, 0.3), moving('/right', RIGHT, 100, 0.003, 1.1),
              moving('/copy', LEFT + RIGHT, 200, 0.0, 0.0)]
     recording = Recording({c.topic: c for c in parts})
-    one = find_channel(recording, LEFT + RIGHT, '/left /right', 'effort')
+    options = options_from(SignalOptions, {'joint_states_topic': ['/left', '/right']}, 'a test')
+    one = find_channel(recording, LEFT + RIGHT, options.joint_states_topic, 'effort')
     assert one.topic == '/left /right' and len(one) == 2000
     assert (np.diff(one.stamp_ns) > 0).all()
     with pytest.raises(RecordingError, match='/middle is not in the recording'):
