@@ -110,8 +110,9 @@ class ActionLink:
                                  'joint_trajectory of the controller')
         self._node, self._name, self._gave_up = node, name, gave_up
         self.arrived = self._newest = 0
-        self._result = ''
-        self._client = self._new_client()
+        self._result, self._goals = '', dict[int, Any]()  # from the newest that was accepted on
+        self._client = ActionClient(node, self._kind, name,
+                                    goal_service_qos_profile=QoSProfile(depth=1))
 
     def refuse(self) -> None:
         """Raise MotionError when there is no such action."""
@@ -132,14 +133,16 @@ class ActionLink:
         """Let the controller follow a goal from now on; return its number."""
         self._newest, self._result = self._newest + 1, ''
         number = self._newest
+        self._goals[number] = message
         self._client.send_goal_async(message).add_done_callback(
             lambda answer: self._answered(number, answer))
         return number
 
     def withdraw(self) -> None:
         """Let a goal that was not accepted so far not be sent again."""
-        self._client.destroy()
-        self._client, self._result = self._new_client(), 'goal not accepted in time'
+        if self.arrived in self._goals:  # depth 1; on the path of this one the arm is, or rests
+            self._client.send_goal_async(self._goals[self.arrived])
+        self._result = 'goal not accepted in time'
 
     def outcome(self, after: float) -> str:
         """
@@ -153,10 +156,6 @@ class ActionLink:
             time.sleep(LOOK)
         return f"controller: {self._result or 'no result'}"
 
-    def _new_client(self):
-        return ActionClient(self._node, self._kind, self._name,
-                            goal_service_qos_profile=QoSProfile(depth=1))
-
     def _answered(self, number: int, answer: Future) -> None:
         """Note that goal ``number`` was accepted, or say that it was not."""
         handle = answer.result()
@@ -166,6 +165,7 @@ class ActionLink:
                 self._gave_up(f'{self._name} refused the goal; the controller logs why')
             return
         self.arrived = max(self.arrived, number)
+        self._goals = {k: goal for k, goal in self._goals.items() if k >= self.arrived}
         handle.get_result_async().add_done_callback(lambda end: self._ended(number, end.result()))
 
     def _ended(self, number: int, response: Any) -> None:

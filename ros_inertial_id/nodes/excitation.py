@@ -34,7 +34,7 @@ from ..excitation.rehearsal import rehearse
 WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
-ASK = 1.0  # [s] between questions whether the controller is active
+ASK, ANSWERS = 1.0, 1.0  # [s] between questions whether the controller is active; for answers
 TOO_LATE = 3.0  # [s] of a piece, that ends a motion
 FINISHED = 'finished'
 
@@ -183,7 +183,7 @@ class Excitation(GuardedNode):
         if behind < -TOO_LATE:
             self._let_end(f'the clock of this node went back by {-behind:.1f} s')
         elif sender.unknown:
-            if not self._joints.resumes():  # else answers are on their way
+            if not self._joints.resumes(within=ANSWERS):  # else they may be on their way
                 self._controller.withdraw()
                 self._let_end('the controller did not accept the pieces of the motion in time')
         elif behind > TOO_LATE:

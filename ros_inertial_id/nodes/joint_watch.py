@@ -76,10 +76,9 @@ class JointWatch:
         self._silent = self._silent + np.clip(gap, 0.0, COUNTS)
         self.streams.hand_to(self._take)
 
-    def resumes(self, after: float = 0.0) -> bool:
-        """Return whether this process was just held up for ``after`` [s]: more is on its way."""
-        return (self._held_up > after
-                and time.monotonic() - self._resumed < ON_ITS_WAY)
+    def resumes(self, after: float = 0.0, within: float = ON_ITS_WAY) -> bool:
+        """Return whether this process was held up for ``after`` [s] until ``within`` [s] ago."""
+        return self._held_up > after and time.monotonic() - self._resumed < within
 
     def now_ns(self) -> int:
         """Return the time of the robot [ns], newer than a simulated clock that waits its turn."""
