@@ -106,7 +106,7 @@ class LiveMotion:
         self._takers: dict[str, list] = {}
         self._begun: set[str] = set()  # topics of which something came
         self._loads: dict[int, Window] = {}
-        self.gaps, self.received, self.price = 0, 0, 1.0
+        self.gaps, self.price = 0, 1.0
         self.origin_ns: int | None = None
         self._reset()
 
@@ -144,7 +144,6 @@ class LiveMotion:
 
     def move(self, t: np.ndarray, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Add samples of the motion: q, v (N, n) at t (N,) [s]; v only where it is measured."""
-        self.received += len(t)
         rows = np.hstack([q, v]) if v is not None and self.measured_velocity else np.asarray(q)
         longest = max(LONGEST_GAP, PERIODS * self._period)
         before = self._motion

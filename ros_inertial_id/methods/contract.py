@@ -93,13 +93,12 @@ class LiveSource(Protocol[LiveStateT]):
     The newest motion of a running robot, from samples as they come in.
 
     origin_ns : zero of its seconds [ns], None until something came
-    gaps, received : how often samples were missing; how many came
+    gaps : how often samples were missing
     price : how many times noisier the acceleration is than at a lag of 0.1 s
     """
 
     origin_ns: int | None
     gaps: int
-    received: int
     price: float
 
     @property

@@ -16,9 +16,10 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import String
 import yaml
 
-from .controller_link import controller_link, CourseSender, PIECE
+from .controller_link import controller_link
 from .controller_state import Controllers, HeldPosition
-from .conversions import deliver, every, latched, subscribe
+from .conversions import deliver, every, first_said, latched, subscribe
+from .course_sender import CourseSender, PIECE
 from .joint_watch import DriverWatch, JointWatch
 from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
@@ -33,15 +34,13 @@ from ..excitation.rehearsal import rehearse
 WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
-ASK = 1.0  # [s] between questions whether the controller is active
-TOO_LATE = 2.0  # [s] of a piece, that ends a motion
+ASK, ANSWERS = 1.0, 1.0  # [s] between questions whether the controller is active; for answers
+TOO_LATE = 3.0  # [s] of a piece, that ends a motion
 FINISHED = 'finished'
 
 
 class Excitation(GuardedNode):
     """One course at a time, sent in pieces that end at rest."""
-
-    _complete = False  # until all that a shutdown has to end is there
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
@@ -51,6 +50,7 @@ class Excitation(GuardedNode):
         self._urdf = ''
         self._built: Any = None  # (description and options, what was made of them)
         self._robot: Any = None
+        self._guard: Any = None
         self._moving, self._over = False, threading.Event()
         self._status = 'idle'
         scaling, recorder = ('' if name == 'none' else name
@@ -58,68 +58,71 @@ class Excitation(GuardedNode):
         names = driver_of(self, own.config)
         controller = own.controller or names.controller
         driver = DriverWatch(self, scaling, self._let_end)
-        self._joints = JointWatch(self, driver, self._doubt, self._let_end, self._compare,
+        self._joints = JointWatch(self, driver, self._brake, self._let_end, self._compare,
                                   names.joint_states)
         self._held = HeldPosition(self, controller, driver.scaled)
         self._controller = controller_link(self, controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
+        subscribe(self, String, 'robot_description', self._take_description, latched())
         self._work = LongWork(self)
         self._controllers = Controllers(self._work.beside, self.resolve_topic_name(controller))
         self._recorder = RecorderDialogue(
             self._work.beside, recorder and self.resolve_service_name(recorder))
-        subscribe(self, String, 'robot_description', self._take_description, latched())
-        for name, work in (('design', self._design), ('check', self._check),
-                           ('play', self._play)):
-            self._work.offer(name, work)
-        for name, action in (('stop', self._stop), ('cancel', self._cancel)):
-            self.offer(f'~/{name}', action)
+        for work in (self._design, self._check, self._play):
+            self._work.offer(work.__name__.strip('_'), work)
+        self.offer('~/stop', self._stop)
+        self.offer('~/cancel', self._cancel)
         self.create_timer(PIECE, self._send)
         every(self, WATCH, self._watch)
         self.report(self._health)
-        self._complete = True
         self._say('idle')
-        self.get_logger().info(
-            f'would move {self.resolve_topic_name(controller)} at speed {own.speed:g} and '
-            f'watch {self.resolve_topic_name(names.joint_states)}; off until asked: call '
-            '~/check, then ~/play')
+        self.get_logger().info(f'would move {self.resolve_topic_name(controller)} at speed '
+                               f'{own.speed:g}; off until asked: call ~/check, then ~/play')
 
     # In the node's thread
 
     def _health(self):
         """Return (level, what it does or what keeps it from playing, {key: value})."""
-        words, values = self._status, self._joints.streams.values()
+        values, failed = self._joints.streams.values(), ('stopped', 'design failed')
         if self._work.busy:
             return 'ok', self._work.words, {**values, **self._work.values}
-        level = 'error' if words.startswith(('stopped', 'design failed')) else 'ok'
-        slow = self._joints.streams.slow()
-        return ('warn', slow, values) if slow and level == 'ok' else (level, words, values)
+        state = first_said(('error', self._status if self._status.startswith(failed) else ''),
+                           ('warn', self._joints.streams.slow()), ('ok', self._status))
+        return *state, values
 
     def _take_description(self, message):
         self._urdf = message.data
 
-    def _doubt(self, words):
-        """Brake if the robot moves and its joint states cannot be read."""
+    def _brake(self, reason):
+        """Command a robot that moves to rest along its path, now; say why."""
         if self._moving:
-            self._brake(words)
+            try:
+                self._sender.brake()
+            finally:
+                self._let_end(reason)
 
     def _let_end(self, reason):
         """
-        Stop when the driver scales trajectories or the controller gave up.
+        Send nothing more; a piece under way ends at rest on the path.
 
-        A slowed clock stays behind ours: every new piece would make the arm skip what it was
-        slowed down by; and a controller that gave up holds the arm already.  So nothing more is
-        sent, not even a brake: a piece under way ends at rest on the path.
+        Not even a brake where the driver scales trajectories, for every new piece would make the
+        arm skip what it was slowed down by, or to a controller that holds the arm already.
         """
         if self._moving:
             self._end(f'stopped: {reason}')
+
+    def _end(self, status):
+        self._moving = False
+        self._say(status)
+        self._over.set()
 
     def _watch(self):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
         self._held.read()
         self._joints.read()
-        if self._moving and self._joints.silence > self._guard.stale:
+        if self._guard and self._joints.silence > self._guard.stale:
             self._brake(f'no joint states for {self._joints.silence:.2f} s')
 
     def _compare(self, stamps, values):
@@ -180,7 +183,7 @@ class Excitation(GuardedNode):
         if behind < -TOO_LATE:
             self._let_end(f'the clock of this node went back by {-behind:.1f} s')
         elif sender.unknown:
-            if not self._joints.resumes():  # else answers are on their way
+            if not self._joints.resumes(within=ANSWERS):  # else they may be on their way
                 self._controller.withdraw()
                 self._let_end('the controller did not accept the pieces of the motion in time')
         elif behind > TOO_LATE:
@@ -191,21 +194,10 @@ class Excitation(GuardedNode):
                 f'is, {sender.delay:.2f} s later than planned')
             self._publish_periods()
 
-    def _brake(self, reason):
-        """Command the robot to rest along its path, now; say why."""
-        self._sender.brake()
-        self._end(f'stopped: {reason}')
-
-    def _end(self, status):
-        """Send nothing more."""
-        self._moving = False
-        self._say(status)
-        self._over.set()
-
     def fault(self, words: str) -> None:
         """Say what went wrong in a callback, and brake where a motion is played."""
         super().fault(words)
-        self._doubt(words)
+        self._brake(words)
 
     def _stop(self):
         if not self._moving and self._work.values['work'] == 'design' and self._work.busy:
@@ -227,10 +219,9 @@ class Excitation(GuardedNode):
 
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
-        if self._complete:
-            self._doubt('the player was shut down')
-            self._work.close()
-            deliver(self._status_topic)
+        self._brake('the player was shut down')
+        self._work.close()
+        deliver(self._status_topic)
         super().destroy_node()
 
     # In the thread of the services
@@ -290,9 +281,10 @@ class Excitation(GuardedNode):
             self._joints.refuse(options.stale)
             self._work.in_node(partial(self._begin, rehearsal, held, options))
             while not self._over.wait(ASK):
-                self._look_at_controllers()
+                self._controllers.refuse()  # it may be deactivated
             ended = self._status, self._controller.outcome(self._sender.rests_in())
-        except InertialIdError:
+        except Exception as error:
+            self._work.in_node(partial(self._let_end, str(error)))
             self._recorder.stop()
             raise
         status = '; '.join(filter(None, (*ended, self._recorder.stop())))
@@ -301,13 +293,6 @@ class Excitation(GuardedNode):
         if not status.startswith(FINISHED):
             raise MotionError(status)
         return status
-
-    def _look_at_controllers(self):
-        """End the motion when the controller was deactivated."""
-        try:
-            self._controllers.refuse()
-        except MotionError as error:
-            self._work.in_node(partial(self._let_end, str(error)))
 
 
 def main() -> int:

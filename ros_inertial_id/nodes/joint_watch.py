@@ -19,6 +19,7 @@ from ..measurement.recording import Channel
 
 BEGINNING = 10 ** 9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
+COUNTS = 0.02  # [s] between two looks that count as silence at most
 STANDS = 10.0  # [s] of wall time in which simulated time may stand still
 ON_ITS_WAY = 0.1  # [s] for messages that may be on their way
 LOOK, PATIENCE = 0.005, 0.5  # [s] between looks, and for the first of the joint states
@@ -40,8 +41,8 @@ class JointWatch:
     topic : of the joint states
     position : (n,) the newest, None before any came
 
-    Silence is of the robot's time.  What this process did not look at is no silence: it reads
-    all that waits before it judges.
+    Silence is of the robot's time.  What this process did not look at is no silence, or little,
+    as it may be slow for ever: it reads all that waits before it judges.
     """
 
     def __init__(self, node: Node, driver: 'DriverWatch', doubt: Callable[[str], None],
@@ -54,9 +55,8 @@ class JointWatch:
         self.simulated = simulated_time(node)
         every(node, 0.2, lambda: self.streams.look((topic,)))
         self._robot: RobotModel | None = None
-        # Each by wall time [s] and by the robot's [s].
-        self._received = self._looked = self._resumed = np.zeros(2)
-        self._held_up = 0.0  # [s] of wall time, before it resumed for the last time
+        self._looked = self._silent = np.zeros(2)  # each by wall time [s] and the robot's [s]
+        self._held_up = self._resumed = 0.0  # [s] of wall time: how long the last time, until when
         self._complaint = ''
         self._newest = 0  # stamp [ns]
         self.position: np.ndarray | None = None
@@ -69,16 +69,16 @@ class JointWatch:
 
     def read(self) -> None:
         """Take all joint states since the last time."""
-        now = self._clocks()
-        if now[0] - self._looked[0] > HELD_UP:
-            self._resumed, self._held_up = now, now[0] - self._looked[0]
-        self._looked = now
+        now = np.array([time.monotonic(), self.now_ns() * 1e-9])
+        gap, self._looked = now - self._looked, now
+        if gap[0] > HELD_UP:
+            self._resumed, self._held_up = now[0], gap[0]
+        self._silent = self._silent + np.clip(gap, 0.0, COUNTS)
         self.streams.hand_to(self._take)
 
-    def resumes(self, after: float = 0.0) -> bool:
-        """Return whether this process was just held up for ``after`` [s]: more is on its way."""
-        return (self._held_up > after
-                and time.monotonic() - float(self._resumed[0]) < ON_ITS_WAY)
+    def resumes(self, after: float = 0.0, within: float = ON_ITS_WAY) -> bool:
+        """Return whether this process was held up for ``after`` [s] until ``within`` [s] ago."""
+        return self._held_up > after and time.monotonic() - self._resumed < within
 
     def now_ns(self) -> int:
         """Return the time of the robot [ns], newer than a simulated clock that waits its turn."""
@@ -88,13 +88,10 @@ class JointWatch:
     @property
     def silence(self) -> float:
         """Return how long none had come at the last look, by the robot's time [s]."""
-        silent, by_clock = self._looked - np.maximum(self._received, self._resumed)
+        silent, by_clock = self._silent
         if self.simulated and silent < ON_ITS_WAY:
             return 0.0  # the clock may have leapt while this process was held up
         return float(by_clock if self.simulated and silent < STANDS else silent)
-
-    def _clocks(self):
-        return np.array([time.monotonic(), self.now_ns() * 1e-9])
 
     def refuse(self, stale: float) -> np.ndarray:
         """
@@ -143,7 +140,7 @@ class JointWatch:
         self.position = values['position'][-1]
         stamps = channel.stamp_ns[rows]
         self._newest = int(stamps[-1])
-        self._complaint, self._received = '', self._clocks()
+        self._complaint, self._silent = '', np.zeros(2)
         waited = 0.0 if self.simulated else self.streams.waited  # ahead as it was when they came
         self._driver.stamped((self._newest - now) * 1e-9 + waited)
         self._seen(stamps, values)

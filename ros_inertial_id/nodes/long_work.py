@@ -44,8 +44,8 @@ class LongWork:
         self._group = ReentrantCallbackGroup()
         self._executor = MultiThreadedExecutor(2, context=node.context)
         self._executor.add_node(self.beside)
+        # Begins when the node is complete: of one that is refused before nobody would end it.
         self._thread = threading.Thread(target=self._spin)
-        self._thread.start()
         every(node, LOOK, self._answer)
 
     @property
@@ -101,11 +101,12 @@ class LongWork:
     def close(self) -> None:
         """Cancel, and wait until the service has answered: a thread must not outlive the node."""
         self._cancelled, self.enough = 'the node was shut down meanwhile', True
-        while self.busy:
+        while not self._lock.acquire(blocking=False):  # and keep it: nothing else begins
             self._answer()
             time.sleep(LOOK)
         self._executor.shutdown()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self.beside.destroy_node()
 
     def _spin(self) -> None:
@@ -114,6 +115,8 @@ class LongWork:
 
     def _answer(self) -> None:
         """Do what the work asks of the node."""
+        if self._thread.ident is None:
+            self._thread.start()
         while not self._asked.empty():
             self._asked.get()()
 

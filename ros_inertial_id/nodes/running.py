@@ -79,6 +79,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
         try:
             if node is not None:
                 node.destroy_node()
+            gc.collect()  # one that was refused half made, which the context would destroy
         finally:
             _leave()
     return 0

@@ -15,7 +15,8 @@ from ros_inertial_id.excitation.fourier import random_motion  # noqa: E402
 from ros_inertial_id.excitation.limits import kinematic_limits  # noqa: E402
 from ros_inertial_id.excitation.playback import LEAD, plan_course  # noqa: E402
 from ros_inertial_id.excitation.problem import DesignOptions  # noqa: E402
-from ros_inertial_id.nodes.controller_link import controller_link, CourseSender  # noqa: E402
+from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
+from ros_inertial_id.nodes.course_sender import CourseSender  # noqa: E402
 
 NAME = 'arm_controller/follow_joint_trajectory'
 
@@ -71,14 +72,49 @@ def points_of(message):
     return np.array(times), np.array([p.positions for p in message.points])
 
 
-@pytest.mark.parametrize('brake', [False, True])
-def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
-    """The arm goes on from where the last piece that was sent has left it, and never leaps."""
+def planned():
+    """Return a Course of a small arm, its Brakes and the names of its joints."""
     robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text())
-    limits = kinematic_limits(robot, DesignOptions())
     motion = random_motion(robot.joint_names, (robot.lower, robot.upper, robot.velocity),
                            np.random.default_rng(1), period=6.0, harmonics=3, share=0.5)
     course = plan_course(motion, motion.start + 0.1, robot)
+    return course, course.brakes(robot, kinematic_limits(robot, DesignOptions())), (
+        robot.joint_names)
+
+
+def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
+    """A piece is the same path as the one 0.12 s before it, whenever it arrives within 0.06 s."""
+    link, now = SimpleNamespace(arrived=3, sent=3), [10.0]
+
+    def send(message):
+        link.sent += 1
+        return link.sent
+
+    link.send, link.message = send, lambda trajectory, tracking: trajectory
+    sender = CourseSender(link, lambda: round(now[0] * 1e9))
+    sender.begin(*planned(), True, 0.1)
+    now[0] = 10.13  # it rests until 10.2
+    assert not sender.unknown
+    now[0] = 10.15
+    assert sender.unknown
+    link.arrived = 4
+    assert not sender.unknown
+    sender.send()
+    now[0] = 10.26
+    sender.send()
+    assert sender.unknown
+    link.arrived = 5
+    assert not sender.unknown
+    now[0] = 10.28
+    assert sender.unknown
+    sender.brake()
+    assert link.sent == 6
+
+
+@pytest.mark.parametrize('brake', [False, True])
+def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
+    """The arm goes on from where the last piece that was sent has left it, and never leaps."""
+    course, brakes, names = planned()
     now, leaps, sent = [10.0], [], []
 
     def now_ns():
@@ -94,7 +130,7 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
 
     sender = CourseSender(SimpleNamespace(
         send=send, message=lambda trajectory, tracking: trajectory, arrived=0), now_ns)
-    sender.begin(course, course.brakes(robot, limits), robot.joint_names, True, 0.1)
+    sender.begin(course, brakes, names, True, 0.1)
     for now[0] in np.arange(10.04, 10.0 + LEAD + course.approach + 2.0, 0.04):
         sender.send()
     ask, count = sender.brake if brake else sender.send, len(sent)

@@ -174,14 +174,16 @@ def test_goals_carry_tolerances_for_a_controller_that_is_left_alone(controller):
     assert goal.goal_time_tolerance.sec == 1
 
 
-def test_a_goal_that_is_withdrawn_is_not_sent_again_and_others_are(controller):
+def test_a_goal_that_is_withdrawn_is_replaced_by_the_last_that_was_accepted(controller):
+    link = controller.link
     controller.send()
-    controller.graph.until(lambda: controller.link.arrived == 1, 'its acceptance')
-    controller.link.withdraw()
-    assert controller.link.outcome(0.0) == 'controller: goal not accepted in time'
-    controller.graph.until(controller.reachable, 'the action')
-    controller.send()
-    controller.graph.until(lambda: controller.link.arrived == 2, 'its acceptance')
+    controller.graph.until(lambda: link.arrived == 1, 'its acceptance')
+    link.send(link.message(JointTrajectory(joint_names=['joint2']), 0.1))
+    link.withdraw()
+    assert link.outcome(0.0) == 'controller: goal not accepted in time'
+    controller.graph.until(lambda: len(controller.requests) > 1 and controller.requests[
+        -1].trajectory.joint_names == ['joint1'], 'the goal')
+    assert not controller.said
 
 
 def test_an_inactive_controller_is_refused_as_its_manager_says(graph):

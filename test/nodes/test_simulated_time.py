@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, PAST  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.controller_link import PIECE  # noqa: E402
+from ros_inertial_id.nodes.course_sender import PIECE  # noqa: E402
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 RECORDED = 'joint_states', 'excitation/periods', 'torque_prediction/predicted'
