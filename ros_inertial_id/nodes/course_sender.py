@@ -1,0 +1,151 @@
+"""A course cut into pieces on the robot's clock, each made just before it is sent."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+from builtin_interfaces.msg import Duration, Time
+import numpy as np
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from .controller_link import ActionLink, LATEST, TopicLink
+from ..excitation.braking import Brakes, LONGEST
+from ..excitation.path_clock import PathClock, STEP
+from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
+
+BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
+TRIES = 3  # to make a piece in time
+SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
+PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
+
+
+class CourseSender:
+    """Sends one course at a time, on the clock of the robot: ``now_ns`` returns its time [ns]."""
+
+    def __init__(self, link: TopicLink | ActionLink, now_ns: Callable[[], int]) -> None:
+        self._link, self._now_ns = link, now_ns
+        self._course: Any = None
+        self._clock: Any = None
+        self._names: Sequence[str] = ()
+        self._tracking = 0.0
+        self._began, self._first, self._newest = 0, 0.0, 0
+        self._sent: dict[int, float] = {}  # number of a piece -> when it was made [s]
+
+    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool,
+              tracking: float) -> None:
+        """
+        Send the first piece, LEAD before the start of ``course``.
+
+        held : whether it begins where the controller holds the arm.  Then pieces are sent from
+            the first on, all with a past: they change nothing until the start.  Otherwise the
+            first lies wholly ahead and is alone until the start: a controller that goes on from
+            its command reaches it smoothly.
+        tracking : how far [rad or m] from the course a joint may be
+        """
+        self._course, self._names, self._tracking = course, joint_names, tracking
+        self._began = self._now_ns() + round(LEAD * 1e9)
+        self._first = -LEAD if held else 0.0
+        self._clock = PathClock(0.0, brakes)
+        self._clock.go_on(self._first, HORIZON, MARGIN)
+        self._sent = {}
+        self._send(self._first, self._message(self._clock, self._first, PAST if held else 0))
+
+    @property
+    def now(self) -> float:
+        """Return the time since the course began [s]."""
+        return (self._now_ns() - self._began) * 1e-9
+
+    @property
+    def behind(self) -> float:
+        """Return the time for which nothing was sent [s]; negative where the clock went back."""
+        return self.now - self._sent[self._newest]
+
+    @property
+    def delay(self) -> float:
+        """Return by how much late pieces have stretched the course [s]."""
+        return float(self._clock.delay)
+
+    @property
+    def unknown(self) -> bool:
+        """Return whether the arm may already brake as pieces are not known to have arrived."""
+        arrived = self._link.arrived
+        made = self._sent.get(arrived, STEP - HORIZON)  # before the first it rests until the start
+        return arrived < self._newest and self.now - made > UNKNOWN
+
+    def passed(self, since: float = 0.0) -> bool:
+        """Return whether the end of the course lies ``since`` [s] back."""
+        return bool(self._clock.state(np.array([self.now]))[0, 0] >= self._course.duration + since)
+
+    def stamps(self, path_times: np.ndarray) -> np.ndarray:
+        """Return the (N,) stamps [ns] at which the course is at ``path_times`` (N,) [s]."""
+        return (self._began + np.round(self._clock.times(path_times) * 1e9)).astype(np.int64)
+
+    def expected(self, stamps: np.ndarray) -> np.ndarray:
+        """Return the positions (N, n) of the course at ``stamps`` (N,) [ns]."""
+        return self._course.at(self._clock.state((stamps - self._began) * 1e-9)[0])[0]
+
+    def send(self) -> bool:
+        """Send the next piece; return whether it came too late to go on at full speed."""
+        return self.now >= max(self._first, self._sent[self._newest]) and self._promise(
+            lambda clock, now: clock.go_on(now, HORIZON, MARGIN))
+
+    def brake(self) -> None:
+        """Send the way to rest along the course, from now on; nothing to an arm that rests."""
+        # The last piece of an arm that rests may still be on its way.
+        if self._clock.rests_at() > self.now and not self.unknown:
+            self._promise(lambda clock, now: clock.brake(now))
+
+    def rests_in(self) -> float:
+        """Return in how many seconds the last piece rests, also where the clock went back."""
+        return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST)
+
+    def _promise(self, change):
+        """
+        Send the piece of a changed clock; return what ``change`` of (clock, now) does.
+
+        One that this process was held up with is made anew, since the arm would leap to it, and
+        for the moment at which it will be ready if that takes as long again: to plan anew takes
+        longer than a piece may be late.  Where none is made in time, the arm comes to rest as it
+        was promised before.
+        """
+        takes = 0.0  # [s]
+        for _ in range(TRIES):
+            clock, now = copy(self._clock), self.now + takes
+            changed = change(clock, now)
+            # A past from now on: a controller goes to a first point ahead from where it is.
+            message = self._message(clock, now, PAST + int(np.ceil(takes / STEP)))
+            late = self.now - now
+            if late < LATEST:
+                self._clock = clock
+                self._send(now, message)
+                return bool(changed)
+            takes = min(SPARE * (takes + late), AHEAD)
+        return False
+
+    def _message(self, clock, now, past):
+        piece = self._course.piece(clock, now, past)
+        return self._link.message(trajectory_message(self._names, self._began, piece),
+                                  self._tracking)
+
+    def _send(self, now, message):
+        self._newest = self._link.send(message)
+        self._sent[self._newest] = now
+
+
+def trajectory_message(joint_names: Sequence[str], began: int,
+                       piece: Sequence[np.ndarray]) -> JointTrajectory:
+    """
+    Return a piece of a course that ``began`` [ns] as a message.
+
+    piece : times (N,) since then [s], q, v, a (N, n)
+    """
+    message, stamp = JointTrajectory(joint_names=list(joint_names)), began - BEFORE
+    message.header.stamp = Time(sec=stamp // 10 ** 9, nanosec=stamp % 10 ** 9)
+    for t, q, v, a in zip(*piece):
+        nanoseconds = BEFORE + round(t * 1e9)
+        message.points.append(JointTrajectoryPoint(
+            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(),
+            time_from_start=Duration(sec=nanoseconds // 10 ** 9,
+                                     nanosec=nanoseconds % 10 ** 9)))
+    return message
