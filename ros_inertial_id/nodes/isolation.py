@@ -55,7 +55,7 @@ def _ports_are_free(domain: int) -> bool:
     """
     Return whether no program of this computer has a port of a ``domain``.
 
-    Every node has some: also one that is not heard, as nodes beyond the 32nd of a process are not.
+    Every node has some: also one that is not found, as nodes beyond the 32nd of a process are not.
     """
     for port in range(FIRST + PORTS * domain, FIRST + PORTS * (domain + 1)):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:

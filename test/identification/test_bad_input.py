@@ -180,8 +180,8 @@ def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, noth
     effort = arm3_recording.channels[TOPIC].fields['effort'].copy()
     effort[:, 2] = nothing
     refused(altered(arm3_recording, effort=effort), urdf,
-            'the effort in /joint_states is zero in every message; found for joint3; '
-            'lock what is no part of the arm, --lock "joint3"')
+            'the effort in /joint_states is zero in every message; found for joint3 '
+            r'\(less than 1e-09 is none\); lock what is no part of the arm, --lock "joint3"')
 
 
 def test_a_recording_of_something_else_says_what_it_is(arm3_recording, urdf):

@@ -61,10 +61,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > MOVES])
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
-    if clock.period >= SHORTEST:
-        raise RecordingError(f'samples of {motion.topic} are {clock.period:.3g} s apart',
-                             expected='many in a second', do='look at the unit of its times: '
-                             'stamps are in seconds')
+    _refuse_slow(clock, motion.topic)
     clock = _together(clock, series, position)
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
@@ -86,6 +83,13 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
     return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
                                cut=recording_ends(recording)), cutoff, options.decimate)
+
+
+def _refuse_slow(clock: signals.Clock, topic: str) -> None:
+    if clock.period >= SHORTEST:
+        raise RecordingError(f'samples of {topic} are {clock.period:.3g} s apart',
+                             expected='many in a second', do='look at the unit of its times: '
+                             'stamps are in seconds')
 
 
 def recording_ends(recording: Recording) -> tuple[bool, bool]:
