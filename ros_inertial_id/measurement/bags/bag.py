@@ -24,6 +24,7 @@ from ... import __version__
 from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
+BEGUN = 5 * 10 ** 9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
 TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
@@ -189,14 +190,18 @@ class Contents:
             self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
                                     f'the first: {builder.reason}')
             self._say(topic, self.left_out[topic])
-        if builder.early:
-            self.left_out[topic] = (f'{builder.early} of {self._counts[topic]} messages stamped '
-                                    '0, before the clock ran')
-            self._say(topic, self.left_out[topic])
         if builder.unstamped:
             _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '
                             'used', self.path, topic)
-        return channel
+        some = channel.stamp_ns != 0
+        early = int((~some).sum())
+        if channel.type == TF or not 0 < early < len(channel) or (
+                early == 1 and channel.stamp_ns[some].min() < BEGUN):
+            return channel
+        self.left_out[topic] = (f'{early} of {self._counts[topic]} messages stamped 0, before the '
+                                'clock ran')
+        self._say(topic, self.left_out[topic])
+        return channel.rows(some)
 
     def _say(self, topic, reason):
         _logger.warning('%s: of topic %s are left out: %s', self.path, topic, reason)

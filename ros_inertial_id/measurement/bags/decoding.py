@@ -14,7 +14,6 @@ from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
-BEGUN = 5 * 10 ** 9    # [ns] that follow soon on a stamp of 0 which begins a log
 _SUBROWS = 1 << 20     # more than the transforms of one message
 
 
@@ -51,13 +50,12 @@ class ChannelBuilder:
     refused : number of messages that are left out since they are no whole ones of the type
     reason : why the first of them is refused
     unstamped : whether several came and none has a stamp: the times of reception stand in
-    early : number of messages stamped 0, before the clock ran that stamps the others: left out
     """
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = decoder.becomes or type_name, topic
         self._message = type_name
-        self.refused, self.reason, self.unstamped, self.early = 0, '', False, 0
+        self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self._count = 0
@@ -80,14 +78,7 @@ class ChannelBuilder:
         self._count = 0
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
-        if not stamped:
-            return replace(whole, stamp_ns=whole.received_ns.copy())
-        some = whole.stamp_ns != 0
-        early = int((~some).sum())
-        if self.type == TF or early == 1 and whole.stamp_ns[some].min() < BEGUN:
-            return whole
-        self.early = early
-        return whole.rows(some) if early else whole
+        return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
 
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0

@@ -145,7 +145,7 @@ def test_reception_stands_in_where_no_message_is_stamped():
     unstamped = [joint_state('a', 0, '', [1.0])] * 2
     assert decoded(unstamped, [5, 9]).stamp_ns.tolist() == [5, 9]
     assert decoded([*unstamped, joint_state('a', 4, '', [1.0])],
-                   [5, 9, 10]).stamp_ns.tolist() == [4]
+                   [5, 9, 10]).stamp_ns.tolist() == [0, 0, 4]
 
 
 def test_reads_poses_points_and_wrenches():
