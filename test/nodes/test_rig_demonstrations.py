@@ -54,7 +54,7 @@ def nodes_of(folder):
 
 
 def test_slider_crank_loses_nothing_and_its_torque_is_predicted_from_its_bags(graph, tmp_path):
-    told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 2.0)
+    told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 4.0)  # [s]; of 2 the ends count
     for published, recorded in ((told['published'], told['recorded']),
                                 (told['published_second'], told['recorded_second'])):
         assert published == recorded
