@@ -72,6 +72,7 @@ class Recorder(GuardedNode):
         self._last_counts = {}
         self._stamps, self._newest = {}, {}  # by sensor: [ns] since the last look, and reception
         self._clocks, self._rates = TopicClocks(self), {}
+        self._real = not simulated_time(self)
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
@@ -101,7 +102,7 @@ class Recorder(GuardedNode):
         if self._bag is None:
             return
         # A middleware that does not say when it received a message says 0.
-        times = (received_ns if all(received_ns) and not simulated_time(self)
+        times = (received_ns if self._real and all(received_ns)
                  else [self.get_clock().now().nanoseconds] * len(messages))
         try:
             self._append(self._bag, topic, messages, times)
