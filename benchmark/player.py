@@ -212,16 +212,18 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
         course = plan_course(motion, motion.start + 0.05, robot)
         brakes = course.brakes(robot, kinematic_limits(robot, options))
         steps = {name: np.zeros(len(delays)) for name in ('piece', 'stall', 'way to rest')}
-        for now in np.arange(course.approach + 0.3, course.duration - 1.5, 0.037):
+        for now in np.arange(course.approach + 0.3, course.duration - 1.5, 0.11):
             before = PathClock(0.0, brakes)
-            for made in np.arange(now - 0.12, now, PIECE):
-                before.go_on(made, HORIZON, MARGIN)
+            for sent in np.arange(now - 0.12, now, PIECE):
+                before.go_on(sent, HORIZON, MARGIN)
             piece, stall, rest = copy(before), copy(before), copy(before)
             piece.go_on(now, HORIZON, MARGIN)
             rest.brake(now)
+            made = now
             for k, delay in enumerate(delays):
-                for made in np.arange(now, now + delay, PIECE):
+                while made < now + delay:  # each once, whatever is asked for
                     stall.go_on(made, HORIZON, MARGIN)
+                    made += PIECE
                 was, *others = (course.along(clock.state(np.array([now + delay])))[0]
                                 for clock in (before, piece, stall, rest))
                 for name, other in zip(steps, others):
