@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+import html
 import logging
 from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
 from .recordings import description_text, Recordings, several
+from .table import Table
 from ..checks import check as checkup
 from ..checks.checked import checked_statistics, cleaned, judged, unusable
-from ..checks.finding import Checkup, DO_NOT_USE, WRONG
+from ..checks.finding import Checkup, DO_NOT_USE, Verdict, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
@@ -21,6 +23,7 @@ from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
+from ..report.uses import Uses
 
 _Read = tuple[Dataset | None, WideFactor | None]  # what checks read and wrote already
 _logger = logging.getLogger(__name__)
@@ -43,8 +46,33 @@ class Result:
         """Return the identified Model."""
         return model_of(self.identification.model)
 
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict on the data and the model."""
+        return self.model.verdict
+
+    @property
+    def uses(self) -> Uses:
+        """Return what the model may be used for, joint by joint."""
+        return self.model.uses
+
+    @property
+    def residuals(self) -> Table:
+        """Return a row per joint: see ``Model.residuals``."""
+        return self.model.residuals
+
+    @property
+    def validation(self) -> dict[str, Any] | None:
+        """Return the {filtered, raw} residuals on validation data, None without any."""
+        return self.model.statistics.get('validation')
+
     def __repr__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        reasons = f" ({'; '.join(self.verdict.reasons)})" if self.verdict.reasons else ''
+        return (f'<p>{html.escape(f"Verdict: {self.verdict.word}{reasons}")}</p>'
+                + self.residuals._repr_html_() + self.model.base_parameters._repr_html_())
 
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""

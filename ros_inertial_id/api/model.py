@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .parameter_table import parameter_table, ParameterTable
 from .recordings import description_text, recording_of, Recordings, several, Source
+from .table import LinkRow, Table, table
+from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
 from ..dynamics.friction import JOINT_TERMS
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
@@ -29,8 +30,11 @@ from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 from ..procedures.payload import identify_payload, Payload
+from ..report.knowledge import evaluate, fits
+from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
+COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
 _logger = logging.getLogger(__name__)
 
 
@@ -87,10 +91,84 @@ class Model:
         """Return what the model may be used for, joint by joint, with the numbers that decide."""
         return uses_of(self.identified)
 
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict of the checks on training and validation data."""
+        entry = self.statistics.get('verdict')
+        return verdict_of(entry) if entry else Verdict(NOT_CHECKED, ('no data were checked',))
+
     @cached_property
-    def base_parameters(self) -> ParameterTable:
-        """Return the base parameters with standard errors and units."""
-        return parameter_table(self.identified.base)
+    def residuals(self) -> Table:
+        """
+        Return a row per joint: RMS of what it is measured and of the residual, as filtered.
+
+        ``training``, ``cross_validation`` and ``validation`` as far as they are there, [N m] or
+        [N], and in percent of what was measured.
+        """
+        parts = {part.replace('-', '_'): fit['filtered']
+                 for part, fit in fits(self.identified).items()}
+        rows = []
+        for joint in next(iter(parts.values()), {'rms': ()})['rms']:
+            row: dict[str, Any] = {'joint': joint}
+            for part, fit in parts.items():
+                rms, torque = fit['rms'][joint], fit.get('measured_rms', {}).get(joint)
+                row |= {part: rms, f'{part}_percent': 100.0 * rms / torque if torque else None}
+            rows.append(row)
+        return table('joint', rows)
+
+    @cached_property
+    def base_parameters(self) -> Table:
+        """Return the base parameters with standard errors and units, in the order of regressor."""
+        return table('base parameter', [{name: entry[name] for name in COLUMNS}
+                                        for entry in self.identified.base])
+
+    @cached_property
+    def friction_parameters(self) -> Table:
+        """Return the base parameters of joints: friction, rotor inertia, springs, offsets."""
+        return table('base parameter', [
+            {'name': item.name, 'joint': item.lead.owner, 'law': item.lead.law,
+             **{name: item.entry[name] for name in COLUMNS[1:4]}}
+            for item in evaluate(self.identified) if item.lead.law])
+
+    @cached_property
+    def links(self) -> Table:
+        """
+        Return a row per link: mass, centre of mass, inertia about it, with standard errors.
+
+        In the axes of the link's joint.  ``determined`` names what the data decide; the others
+        are as described, with the error of the description, and only their sums are known.
+        """
+        return table('link', [{'link': link.name, **{
+            f'{name}{suffix}': float(x) for k, name in enumerate(QUANTITIES) for suffix, x in (
+                ('', link.values[k]), ('_error', link.errors[k]))}, 'determined': tuple(
+                    name for name, sure in zip(QUANTITIES, link.determined) if sure)}
+            for link in links_of(self.identified)], LinkRow)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Return the names of the links with a mass."""
+        return tuple(self.links.names)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """
+        Return the covariance (b, b) of the base parameters as they predict torque together.
+
+        ``regressor @ covariance @ regressor.T`` is that of the torques.  What is not known of the
+        laws' constants and of gravity is in the standard errors of ``base_parameters`` only.
+        """
+        return self.identified.covariance.copy()
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """
+        Return the regressor (..., n, b) of the base parameters at states q, v, a (..., n).
+
+        ``regressor @ base_parameters.value`` is ``torque`` where all parameters are determined.
+        """
+        place = {p.name: k for k, p in enumerate(self.identified.parameters)}
+        # The first of a sum stands in no other one, with coefficient 1 (Gautier 1991).
+        leads = [place[next(iter(entry['grouping']))] for entry in self.identified.base]
+        return self._dynamics.regressor(q, v, a)[..., leads]
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
@@ -106,9 +184,17 @@ class Model:
         """Return the torques (..., n) [N m] that hold the links at rest at q (..., n)."""
         return self._dynamics.gravity(q)
 
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the torques (..., n) C(q, v) v [N m] of Coriolis and centrifugal forces."""
+        return self._dynamics.coriolis(q, v)
+
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) [kg m^2] at q (..., n), rotors included."""
         return self._dynamics.mass_matrix(q)
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return the accelerations (..., n) at states q, v under torques tau (..., n) [N m]."""
+        return self._dynamics.forward_dynamics(q, v, tau)
 
     def friction(self, v: ArrayLike) -> np.ndarray:
         """Return the friction torques (..., n) [N m] at v (..., n), offsets included."""

@@ -16,17 +16,17 @@ from .knowledge import posterior
 from ..dynamics.inertial_parameters import about_center, bodies
 from ..identification.identified_model import IdentifiedModel
 
-QUANTITIES = ('mass', 'x', 'y', 'z', 'I1', 'I2', 'I3')
-UNITS = ('kg', 'm', 'm', 'm', 'kg m^2', 'kg m^2', 'kg m^2')
+QUANTITIES = ('mass', 'x', 'y', 'z', 'I1', 'I2', 'I3', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
+UNITS = ('kg', 'm', 'm', 'm', *['kg m^2'] * 9)
 STEP = 1e-5  # of a prior standard deviation, for derivatives
 DECIDED = 4.0  # variance of the prior over that with the data, above which the data decide
-POSITIVE = (0, 4, 5, 6)  # quantities that mean something from two standard errors on
+POSITIVE = (0, 4, 5, 6, 7, 8, 9)  # quantities that mean something from two standard errors on
 
 
 @dataclass(frozen=True)
 class Link:
     """
-    One link; arrays (7,) of mass, centre of mass and principal moments of inertia about it.
+    One link; arrays (13,) of QUANTITIES: mass, centre of mass, inertia about it.
 
     values, errors : of the model, with standard errors; nominal : of the description, None where
         it has no mass
@@ -78,12 +78,13 @@ def links_of(model: IdentifiedModel) -> list[Link]:
 
 
 def _central(ten: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return mass, centre of mass and principal moments of inertia (7,) of ten parameters."""
+    """Return the QUANTITIES (13,) of ten parameters: principal moments, then in link axes."""
     mass, centre, inertia = about_center(ten)
-    return np.array([mass, *centre, *np.linalg.eigvalsh(inertia)])
+    return np.array([mass, *centre, *np.linalg.eigvalsh(inertia), *np.diag(inertia),
+                     *inertia[np.triu_indices(3, 1)]])
 
 
 def _slopes(ten: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the derivatives (7, 10) of ``_central``, by differences of ``steps`` (10,)."""
+    """Return the derivatives (13, 10) of ``_central``, by differences of ``steps`` (10,)."""
     return np.stack([(_central(ten + step) - _central(ten - step)) / (2.0 * step.sum())
                      for step in np.diag(steps)], axis=1)

@@ -52,7 +52,7 @@ def links_table(links: Sequence[Link]) -> Table:
     rows = []
     for link in links:
         cells = []
-        for k, sure in enumerate(link.determined):
+        for k, sure in enumerate(link.determined[:7]):
             value, error = float(link.values[k]), float(link.errors[k])
             shown = with_error(value, error) if error < abs(value) else (
                 f'{value:.2g}', f'{error:.2g}')

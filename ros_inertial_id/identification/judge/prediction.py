@@ -154,15 +154,31 @@ class Prediction:
     outside: np.ndarray
 
     def __repr__(self) -> str:
-        sizes = (np.linalg.norm(x) for x in (self.residual, self.measured))
-        left = next(sizes) / next(sizes)
+        left = self.relative_percent
         return (f'Prediction({len(self.t)} samples of {", ".join(self.names)}'
-                + (f'; relative residual {100 * left:.3g} %)' if np.isfinite(left) else ')'))
+                + (f'; relative residual {left:.3g} %)' if np.isfinite(left) else ')'))
 
     @property
     def residual(self) -> np.ndarray:
         """Return measured minus predicted (N, g), which is what a validation reports."""
         return self.measured - self.torque
+
+    @property
+    def rms(self) -> np.ndarray:
+        """Return the RMS (g,) of the residual."""
+        return np.sqrt(np.mean(self.residual ** 2, axis=0))
+
+    @property
+    def relative_percent(self) -> float:
+        """Return the residual of all groups relative to what was measured [%]."""
+        return float(100.0 * np.linalg.norm(self.residual) / np.linalg.norm(self.measured))
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas.DataFrame over t [s]; columns are (quantity, joint)."""
+        import pandas
+        quantities = ('torque', 'measured', 'residual', 'lower', 'upper', 'outside')
+        return pandas.concat({name: pandas.DataFrame(getattr(self, name), self.t, self.names)
+                              for name in quantities}, axis=1).rename_axis('t [s]')
 
 
 def predict(model: IdentifiedModel, recording: Recording) -> Prediction:

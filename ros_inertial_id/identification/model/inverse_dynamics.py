@@ -64,6 +64,27 @@ class InverseDynamics:
         v = np.asarray(v, dtype=float)
         return self._sum(0.0 * v, v, 0.0, 'friction')
 
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the torques (..., n) C(q, v) v of Coriolis and centrifugal forces [N m]."""
+        return self._sum(q, v, 0.0, 'inertial') - self._sum(q, 0.0, 0.0, 'inertial')
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return the accelerations (..., n) [rad/s^2] under torques ``tau`` (..., n) [N m]."""
+        rest = np.asarray(tau, dtype=float) - self.torque(q, v, 0.0)
+        return np.linalg.solve(self.mass_matrix(q), rest[..., None])[..., 0]
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the rows (..., n, p) of the standard parameters at states (..., n)."""
+        shape, flat = self._flat(q, v, a)
+        out = np.zeros((*flat[0].shape, len(self.parameters)))
+        start = 0
+        for block in self.method.regress(self.method.state_of(self.robot, *flat), self.robot,
+                                         self.parameters):
+            for k, group in enumerate(block.groups):
+                out[start:start + len(group.W), k, group.columns] = group.W
+            start += len(block.t)
+        return out.reshape(*shape, -1)
+
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) at q (..., n) [kg m^2], rotors included."""
         q = np.asarray(q, dtype=float)
