@@ -37,8 +37,8 @@ setup(
         (f'lib/{NAME}', glob('scripts/*')),
     ],
     install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'coal', 'pyyaml',
-                      'mcap', 'rosbags>=0.11.9', 'platformdirs', 'threadpoolctl', 'tqdm',
-                      'jinja2', 'shtab'],
+                      'mcap', 'rosbags>=0.11.9', 'platformdirs', 'threadpoolctl', 'rich',
+                      'jinja2', 'shtab>=1.9'],
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),

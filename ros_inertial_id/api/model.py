@@ -152,7 +152,7 @@ class Model:
     @property
     def covariance(self) -> np.ndarray:
         """
-        Return the covariance (b, b) of the base parameters as they predict torque together.
+        Return the (b, b) covariance of the base parameters as they predict torque together.
 
         ``regressor @ covariance @ regressor.T`` is that of the torques.  What is not known of the
         laws' constants and of gravity is in the standard errors of ``base_parameters`` only.
@@ -161,7 +161,7 @@ class Model:
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
-        Return the regressor (..., n, b) of the base parameters at states q, v, a (..., n).
+        Return the rows (..., n, b) of the base parameters at states q, v, a (..., n).
 
         ``regressor @ base_parameters.value`` is ``torque`` where all parameters are determined.
         """

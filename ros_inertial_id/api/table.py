@@ -41,7 +41,7 @@ class LinkRow(Row):
 
     @property
     def inertia(self) -> np.ndarray:
-        """Return the inertia (3, 3) [kg m^2] about the centre of mass."""
+        """Return the (3, 3) moments [kg m^2] about the centre of mass."""
         return self._symmetric('')
 
     @property

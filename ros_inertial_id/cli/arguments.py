@@ -208,7 +208,7 @@ VERBS = {
     'completion': Verb(
         MORE, 'print completions for a shell: eval "$(inertial-id completion bash)"', 'bash',
         '.verbs:completion',
-        (argument('shell', 'to complete in', choices=('bash', 'zsh', 'tcsh')),),
+        (argument('shell', 'to complete in', choices=('bash', 'zsh', 'tcsh', 'fish')),),
         False)}
 
 
@@ -248,7 +248,7 @@ class Overview(Parser):
 
     def format_help(self) -> str:
         """Return the help."""
-        lines = ['usage: inertial-id VERB ...   (inertial-id VERB --help says all about one)', '',
+        lines = ['usage: inertial-id VERB ...   (inertial-id help VERB says all about one)', '',
                  *textwrap.wrap(ABOUT, 79), '']
         for group in dict.fromkeys(verb.group for verb in self._verbs.values()):
             lines.append(f'{group}:')
@@ -294,6 +294,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     words : after the program's name
     ConfigError names the nearest verb or option; SystemExit after --help and --version.
     """
+    if words and words[0] == 'help':
+        words = [*words[1:], '--help']
     # Packages with further verbs are imported when the verb is none of these.
     verbs = {words[0]: VERBS[words[0]]} if words and words[0] in VERBS else all_verbs()
     whole = parser(verbs)

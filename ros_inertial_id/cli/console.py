@@ -20,6 +20,9 @@ from ..report import outline
 
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
+STYLES = {'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
+          'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked)|^doubtful(?=[: ])',
+          'bold red': r'(?im)(?<=^verdict: )do not use|^wrong(?=[: ])'}
 
 
 def changed(options: Any, *names: str) -> dict[str, Any]:
@@ -39,7 +42,15 @@ def show(options: Any, data: Mapping[str, Any], text: str) -> None:
     and ``verdict``: the result's own or the lines of the text.
     """
     if not options.json:
-        print(printable(text))
+        if sys.stdout.isatty():
+            from rich.console import Console
+            from rich.text import Text
+            shown = Text(printable(text))
+            for style, words in STYLES.items():
+                shown.highlight_regex(words, style)
+            Console(highlight=False).print(shown, soft_wrap=True)
+        else:
+            print(printable(text))
         return
     head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
     print(json.dumps(plain({**head, **data})))
@@ -103,31 +114,36 @@ def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
 
-def bar(**options: Any) -> Any:
-    """Return a tqdm bar on standard error for its ``options``; it shows on a terminal only."""
-    from tqdm import tqdm
-    return tqdm(disable=None, leave=False, file=sys.stderr, **options)
-
-
 class Progress:
-    """A bar on standard error, one per stage, only on a terminal."""
+    """
+    Bars on standard error, one per stage, only on a terminal.
 
-    def __init__(self, unit: str = 'sample') -> None:
-        self._bar: Any = None
+    unit : of what is counted
+    """
+
+    def __init__(self, unit: str = 'samples') -> None:
+        self._bars: Any = None
         self._stage, self._unit = '', unit
 
     def __enter__(self) -> 'Progress':
         return self
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done: float, total: float) -> None:
         if not sys.stderr.isatty():
             return
+        if self._bars is None:
+            from rich.console import Console
+            from rich.progress import Progress as Bars
+            self._bars = Bars(console=Console(stderr=True), transient=True)
+            self._bars.start()
         if stage != self._stage:
-            self.__exit__()
-            self._bar = bar(total=total, desc=stage, unit=self._unit)
+            for task in self._bars.task_ids:
+                self._bars.remove_task(task)
+            self._bars.add_task('', total=total)
             self._stage = stage
-        self._bar.update(done - self._bar.n)
+        self._bars.update(self._bars.task_ids[0], completed=done, total=total,
+                          description=f'{stage} {done:.0f} of {total:.0f} {self._unit}')
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        if self._bars is not None:
+            self._bars.stop()

@@ -6,19 +6,22 @@ errors.  Exit status 0 on success, 2 on bad input with one line that says what t
 verb that is asked for is imported: help and versions come at once.
 """
 
-from collections.abc import Callable, Sequence
-import gc
-import importlib
-import io
-import logging
-import os
 import signal
-import sys
-from typing import Any
+_BEFORE = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python imports: no traceback
 
-from .arguments import parse
-from ..errors import InertialIdError, printable
+from collections.abc import Callable, Sequence  # noqa: E402, I100
+import gc  # noqa: E402
+import importlib  # noqa: E402
+import io  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from typing import Any  # noqa: E402
 
+from .arguments import parse  # noqa: E402
+from ..errors import InertialIdError, printable  # noqa: E402
+
+signal.signal(signal.SIGINT, _BEFORE)
 INTERRUPTED = 130  # exit status, as shells have it
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .console import bar, changed, identified, page, Progress, show, status
+from .console import changed, identified, page, Progress, show, status
 from ..api import identify as api
 from ..api.many import drift, identify_many
 from ..api.recordings import recording_of, several as recordings_in
@@ -77,7 +77,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
                           do='find gravity from one bag, and give the --mounting')
     others = recordings_in(options.validate, urdf)
     make_folder(options.out)
-    with Progress('bag') as progress:
+    with Progress('bags') as progress:
         result = identify_many(options.bags, validate=others, urdf=urdf, config=options.config,
                                progress=progress, method=options.method, jobs=options.jobs or 1,
                                scheduler=options.scheduler, cache=options.cache,
@@ -94,7 +94,7 @@ def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
     urdf = read_description(options.urdf) if options.urdf else ''
     recordings = recordings_in(options.bags, urdf)
-    with Progress('bag') as progress:
+    with Progress('bags') as progress:
         found = api.check(recordings, urdf=urdf, config=options.config, method=options.method,
                           progress=progress, **changed(options, 'mounting'))
     from ..report.sheets import checkup_sheet
@@ -173,7 +173,7 @@ def compare(options: Any) -> None:
 
 def drift_(options: Any) -> None:
     """Say what changed in the robots of a model over their bags."""
-    with Progress('bag') as progress:
+    with Progress('bags') as progress:
         found = drift(options.model, options.bags, jobs=options.jobs, cache=options.cache,
                       scheduler=options.scheduler, progress=progress)
     from ..report.sheets import drift_sheet
@@ -216,11 +216,10 @@ def design_(options: Any) -> None:
     gravity = gravity_from_mounting(settings.mounting or 'upright',
                                     magnitude=settings.gravity_magnitude)
     robot = robot_from_options(read_description(options.urdf), settings, gravity)
-    with bar(total=round(settings.seconds, 1), unit='s',
-             bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as shown:
+    with Progress('s') as bars:
         def progress(now: Any) -> None:
-            shown.update(min(now.seconds, now.budget) - shown.n)
-            shown.set_postfix_str(f' best {now.best:.4g}' if now.best else ' searching')
+            bars(f'design, best {now.best:.4g},' if now.best else 'design',
+                 min(now.seconds, now.budget), now.budget)
 
         result = design(robot, settings, progress)
     paths = [str(p) for p in write_design(result, options.out)]

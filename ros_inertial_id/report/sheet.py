@@ -8,10 +8,12 @@ needs nothing else.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+import io
 import json
 from pathlib import Path
 import re
 import shlex
+import shutil
 from typing import Any, NamedTuple
 
 from .drawings import Drawings
@@ -20,6 +22,9 @@ from .. import __version__
 from ..errors import ConfigError
 from ..identification.files import write_text
 from ..identification.identified_model import plain
+
+
+WIDEST = 1000  # columns of a table that no terminal shows
 
 
 class Cell(NamedTuple):
@@ -56,20 +61,25 @@ class Table:
     note: str = ''
     grades: Sequence[str] = ()
 
-    def lines(self, longest: int = 118) -> list[str]:
-        """Return the table as lines of text; columns beyond the ``longest`` line are dropped."""
-        heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
-        rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
-        rows += [[cell.text if isinstance(cell, Cell) else cell for cell in row]
-                 for row in self.rows]
-        rows = [row for row in rows if any(row)]
-        width = [max(map(len, column)) for column in zip(*rows)]
-        shown = sum(sum(width[:k + 1]) + 2 * k <= longest for k in range(len(width)))
-        left = {0, *self.words}
-        return ['  '.join(cell.ljust(w) if k in left else cell.rjust(w)
-                          for k, (cell, w) in enumerate(zip(row[:shown], width))
-                          ).rstrip().replace('±', '+-')
-                for row in rows]
+    def lines(self) -> list[str]:
+        """Return the table as lines of text; on a terminal cells wrap where it is too narrow."""
+        from rich.console import Console  # pages need none
+        from rich.table import Table as Grid
+        grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(self.heads))
+        rows = [[cell.text if isinstance(cell, Cell) else cell for cell in row]
+                for row in self.rows]
+        for k, head in enumerate(self.heads):
+            words = ' '.join([head, *(row[k] for row in rows)]).split() or ['']
+            grid.add_column('\n'.join(re.split(r', | (?=\[)', head, maxsplit=1)), no_wrap=not k,
+                            justify='left' if k in {0, *self.words} else 'right',
+                            min_width=max(map(len, words)))
+        for row in rows:
+            grid.add_row(*row)
+        console = Console(width=shutil.get_terminal_size((WIDEST, 0)).columns, file=io.StringIO(),
+                          color_system=None, markup=False, highlight=False, emoji=False)
+        with console.capture() as printed:
+            console.print(grid, crop=False)
+        return [line.rstrip().replace('±', '+-') for line in printed.get().splitlines()]
 
 
 @dataclass(frozen=True)

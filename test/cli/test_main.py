@@ -14,7 +14,7 @@ from ros_inertial_id.cli.console import changed
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.methods import METHODS
 
-HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'tqdm', 'jinja2')
+HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'rich', 'jinja2')
 
 
 def refused(capsys, *words):
@@ -80,7 +80,7 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert "did you mean 'ordinary'?" in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols')
     assert 'required: --out' in refused(capsys, 'identify', 'bag')
-    assert 'invalid choice' in refused(capsys, 'completion', 'fish')
+    assert 'invalid choice' in refused(capsys, 'completion', 'sh')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)
 

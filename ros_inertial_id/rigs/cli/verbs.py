@@ -24,7 +24,7 @@ def calibrate(options: Any) -> None:
     settings, gravity = _settings(options)
     text = read_description(options.rig)
     loaded = loaded_recordings(options)
-    with Progress('recording') as progress:
+    with Progress('recordings') as progress:
         result = calibrate_platform(text, loaded, settings, gravity, progress)
     write_text(options.out, result.text)
     numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
