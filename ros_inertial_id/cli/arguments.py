@@ -156,7 +156,10 @@ VERBS = {
             *MANY)),
     'validate': Verb(
         IDENTIFY, 'validate a model on a bag', 'result bag', '.verbs:validate',
-        (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'))),
+        (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'),
+         argument('--out-bag', 'bag, or .mcap, to write: the recording, predicted torques, their '
+                  'band, the residual, on topics as of the node torque_prediction; default: none',
+                  default=''))),
     'compare': Verb(
         IDENTIFY, 'compare models: parameters, predictions, friction over time',
         'monday/model.yaml friday/model.yaml --bag bag', '.verbs:compare', (

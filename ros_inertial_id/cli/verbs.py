@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .console import changed, identified, page, Progress, show, status
@@ -18,6 +19,7 @@ from ..errors import ConfigError, printable, RecordingError
 from ..identification.files import make_folder, read_description, read_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
+from ..identification.judge.prediction import predict, with_prediction
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
 from ..measurement.recording import Recording
@@ -122,6 +124,9 @@ def validate(options: Any) -> int:
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
         lines.append(f"{kind}: relative residual {numbers['relative_percent']:.3f} %, RMS "
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
+    if options.out_bag:
+        files['bag'] = _written_bag(options.out_bag, with_prediction(
+            recording, predict(model, recording)))
     if options.out:
         make_folder(options.out)
         # The page is about these data, checks and verdict included.
@@ -136,6 +141,21 @@ def validate(options: Any) -> int:
                    'verdict': verdict, 'validation_seen': seen, **files},
          '\n'.join([*lines, *files.values()]))
     return status(options, verdict['word'])
+
+
+def _written_bag(path: str, recording: Recording) -> str:
+    """Write a bag, or where the ``path`` ends so its .mcap alone; return the path."""
+    from ..measurement.bags.writing import write_recording
+    if Path(path).suffix != '.mcap':
+        write_recording(path, recording)
+        return path
+    if Path(path).exists():
+        raise ConfigError(f'{path} exists already', do='give another name')
+    make_folder(Path(path).parent)
+    with TemporaryDirectory(dir=Path(path).parent) as folder:
+        write_recording(Path(folder) / 'bag', recording)
+        (Path(folder) / 'bag' / 'bag.mcap').rename(path)
+    return path
 
 
 def validation_verdict(model: IdentifiedModel, recordings: Sequence[Recording],

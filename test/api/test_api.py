@@ -12,6 +12,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import ros_inertial_id as rid
+from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 
@@ -137,6 +138,23 @@ def test_predictions_have_a_band_that_a_model_file_keeps(arm3_motion, tmp_path):
     assert np.all(fast.outside > 10.0) and np.all(fast.upper - fast.torque > 10.0 * half)
     del again.statistics['prediction_band']  # as models of before are
     assert np.isnan(again.predict(other).lower).all() and found.outside.shape == found.torque.shape
+
+
+def test_a_validation_writes_what_is_predicted_beside_what_was_measured(result, bags, tmp_path):
+    result.model.save(tmp_path / 'model.yaml')
+    words = ['validate', str(tmp_path / 'model.yaml'), str(bags[1]), '--out-bag']
+    assert main([*words, str(tmp_path / 'predicted.mcap')]) == 0
+    assert main([*words, str(tmp_path / 'predicted.mcap')]) == 2  # never written over
+    recording, found = rid.read_bag(tmp_path / 'predicted.mcap'), result.model.predict(bags[1])
+    whole = rid.read_bag(bags[1]).channels['/joint_states'].fields['effort']
+    np.testing.assert_array_equal(recording.channels['/joint_states'].fields['effort'], whole)
+    for topic, torque in (('predicted', found.torque), ('residual', found.residual),
+                          ('predicted_band/upper', found.upper)):
+        channel = recording.channels[f'/torque_prediction/{topic}']
+        np.testing.assert_array_equal(channel.fields['effort'], torque)
+    assert channel.names == found.names
+    np.testing.assert_allclose(1e-9 * (channel.stamp_ns - recording.origin_ns()), found.t,
+                               atol=1e-9)
 
 
 def given(model, recording):

@@ -20,7 +20,8 @@ from ..reduce.stretches import PIECE
 from ..settings import prediction_options
 from ...errors import ConfigError
 from ...estimation.r_factors import one_thread
-from ...measurement.recording import nothing_left, Recording
+from ...measurement.bags.messages import encodable, JOINT_STATE
+from ...measurement.recording import Channel, nothing_left, Recording
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import DirectTorques, JointMotion
 from ...methods.contract import LiveTorques, Method
@@ -179,6 +180,23 @@ class Prediction:
         quantities = ('torque', 'measured', 'residual', 'lower', 'upper', 'outside')
         return pandas.concat({name: pandas.DataFrame(getattr(self, name), self.t, self.names)
                               for name in quantities}, axis=1).rename_axis('t [s]')
+
+
+def with_prediction(recording: Recording, found: Prediction) -> Recording:
+    """
+    Return a Recording with what was ``found`` of it, on the topics of the node torque_prediction.
+
+    Topics that cannot be written to a bag again are left out.
+    """
+    stamp_ns = recording.origin_ns() + np.round(1e9 * found.t).astype(np.int64)
+    topics = {'predicted': found.torque, 'measured': found.measured, 'residual': found.residual,
+              'predicted_band/lower': found.lower, 'predicted_band/upper': found.upper}
+    channels = {topic: c for topic, c in recording.channels.items() if encodable(c.type)}
+    for name, torque in topics.items():
+        topic = f'/torque_prediction/{name}'
+        channels[topic] = Channel(topic, JOINT_STATE, stamp_ns, stamp_ns, {'effort': torque},
+                                  found.names)
+    return replace(recording, channels=channels)
 
 
 def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
