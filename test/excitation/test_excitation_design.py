@@ -276,7 +276,7 @@ def test_several_mountings_make_more_parameters_visible():
 
 def test_search_in_processes_finds_what_one_process_finds():
     problem = motion_problem(arm3(), SMALL)[0]
-    alone, spread = (min(c.value for c in search(problem, SAMPLES, 2, 0, 3600.0, count) if c)
+    alone, spread = (min(c.value for c in search(problem, SAMPLES // 4, 2, 0, 3600.0, count) if c)
                      for count in (1, 2))
     assert spread == pytest.approx(alone, rel=1e-9)
 
@@ -288,11 +288,11 @@ def test_processes_that_all_fail_say_why():
 
 def test_ctrl_c_keeps_the_best_motion_so_far():
     def interrupt(progress):
-        if progress.found >= 2:
+        if progress.found:
             raise KeyboardInterrupt
 
     result = design(arm3(), replace(SMALL, restarts=50), interrupt)
-    assert result.found == 2 and result.summary()['feasible']
+    assert result.found == 1 and result.summary()['feasible']
 
 
 @pytest.mark.parametrize('change, joint, words', [
