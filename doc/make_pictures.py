@@ -3,9 +3,9 @@ Make the pictures of README and documentation from a public recording of a Frank
 
     python doc/make_pictures.py FOLDER
 
-FOLDER holds panda/excitation.npz and panda/panda.urdf (Gaz et al. 2019; see doc/accuracy.md).  Needs
-chromium; nothing is fetched.  The live page is the one that the node ``watch`` serves, with what is
-shown at one moment in it: the model on a part of the motion that it has not seen.
+FOLDER holds panda/excitation.npz and panda/panda.urdf (Gaz et al. 2019; see doc/accuracy.md).
+Needs chromium; nothing is fetched.  The live page is the one that the node ``watch`` serves, with
+what is shown at one moment in it: the model on a part of the motion that it has not seen.
 """
 
 import json
@@ -125,6 +125,7 @@ def arm(model, described, q):
 
 def overview(result, prediction, described, q):
     """Return the picture of the README."""
+    word = result.model.statistics['verdict']['word']
     total = np.linalg.norm(prediction.residual) / np.linalg.norm(prediction.measured)
     return f'''<style>body{{margin:0;background:#fff}} text{{font:15px sans-serif;fill:#495057}}
 .b{{font-weight:600;fill:#1f2937}} .big{{font:600 22px sans-serif;fill:#1f2937}}</style>
@@ -135,7 +136,7 @@ def overview(result, prediction, described, q):
 <text x="118" y="590">measured</text>
 <line x1="210" y1="585" x2="250" y2="585" stroke="{PREDICTED}" stroke-width="1.8"/>
 <text x="258" y="590">predicted, with its 95 % band; {np.ptp(prediction.t):.0f} s</text>
-<text x="750" y="30" class="big">Franka Panda, verdict: {result.model.statistics["verdict"]["word"]}</text>
+<text x="750" y="30" class="big">Franka Panda, verdict: {word}</text>
 <text x="750" y="56">{100 * total:.1f} % residual of all torques, from 13 s of motion</text>
 {arm(result.model, described, q)}
 <rect x="750" y="556" width="18" height="12" fill="{PREDICTED}" opacity=".45"/>

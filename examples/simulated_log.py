@@ -82,7 +82,7 @@ def robot(payload=(0.0, 0.0, 0.0, 0.0), friction=1.0, urdf=URDF):
 
 
 def log(arm, seed, seconds=20.0, gains=None):
-    """Return what an arm measures on a random motion, {time, q_.., v_.., tau_..}; gains [N m/A]."""
+    """Return what an arm measures on a random motion: {time, q_, v_, tau_}; gains [N m/A]."""
     rng, n = np.random.default_rng(seed), len(arm.joint_names)
     t = np.arange(0.0, seconds, 1.0 / RATE)
     w = 2.0 * np.pi * np.array([0.1, 0.25, 0.45, 0.7])[:, None]
