@@ -1,11 +1,13 @@
 """Commands of the tutorials print what the pages show; links lead to pages and headings."""
 
+import importlib
 import os
 from pathlib import Path
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -67,6 +69,24 @@ def test_commands_of_a_tutorial_print_what_it_shows(page, tmp_path):
 def test_what_is_not_run_says_why(page):
     for before, text in blocks(page, 'sh'):
         assert re.search(r'<!-- not run: .+ -->\s*$', before), text
+
+
+def test_python_of_the_pages_runs(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / 'examples')
+    monkeypatch.setattr(sys, 'argv', ['simulated_log.py', '--out', str(tmp_path)])
+    importlib.import_module('simulated_log').main()
+    monkeypatch.chdir(tmp_path)
+    Path('first.csv').rename('log.csv')
+    Path('second.csv').rename('other_log.csv')
+    Path('result').mkdir()
+    names = dict.fromkeys('qva', np.full(3, 0.1))
+    for page in (ROOT / 'README.md', ROOT / 'doc' / 'api.md', ROOT / 'doc' / 'use_a_model.md'):
+        for _, text in blocks(page, 'python'):
+            exec(compile(text, page.name, 'exec'), names)
+            names['result'].model.save('result/model.yaml')
+    assert names['M'].shape == (3, 3) and names['tau'] == pytest.approx(
+        names['g'] + names['f'] + names['M'] @ names['a'], abs=0.5)  # without Coriolis
+    assert {path.suffix for path in tmp_path.iterdir()} >= {'.urdf', '.xml', '.html', '.yaml'}
 
 
 def anchors(page):
