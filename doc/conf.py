@@ -7,6 +7,7 @@ copyright = 'ros_inertial_id maintainers'
 extensions = ['myst_parser', 'sphinx.ext.autodoc']
 myst_enable_extensions = ['dollarmath']
 myst_heading_anchors = 3
+smartquotes = False  # --option is two hyphens
 autodoc_typehints = 'signature'
 html_theme = 'furo' if find_spec('furo') else 'alabaster'  # no rosdep key
 exclude_patterns = ['_build']

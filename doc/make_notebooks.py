@@ -20,23 +20,23 @@ FOLDER = Path(__file__).resolve().parents[1] / 'examples' / 'notebooks'
 
 
 @contextlib.contextmanager
-def beside_the_notebooks():
-    """Work in an empty folder, with the modules beside the notebooks to import."""
+def empty_folder():
+    """Work in an empty folder, with examples/simulated_log.py to import."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        sys.path.insert(0, str(FOLDER))
+        sys.path.insert(0, str(FOLDER.parent))
         os.chdir(folder)
         try:
             yield
         finally:
             os.chdir(before)
-            sys.path.remove(str(FOLDER))
+            sys.path.remove(str(FOLDER.parent))
 
 
 def run(path):
     """Return (notebook with outputs, names that its cells defined); what a cell raises is ours."""
     notebook, names = json.loads(path.read_text(encoding='utf-8')), {'__name__': '__main__'}
-    with beside_the_notebooks():
+    with empty_folder():
         cells = [cell for cell in notebook['cells'] if cell['cell_type'] == 'code']
         for number, cell in enumerate(cells, 1):
             cell.update(execution_count=number, outputs=outputs(''.join(cell['source']), names,

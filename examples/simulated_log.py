@@ -1,23 +1,28 @@
 """
-Logs of a simulated arm as .csv, to learn the commands without a robot (needs mujoco).
+Logs of a simulated arm, to learn commands and API without a robot.
 
-    python examples/simulated_log.py --arm franka --out logs
-    python examples/simulated_log.py --arm six_axes --currents --out logs
+    python examples/simulated_log.py --arm arm3 --out logs
+    python examples/simulated_log.py --arm six_axes --currents --load "2 0 0 0.1" --out logs
 
-Writes robot.urdf (what the maker says), first.csv and second.csv of two motions, and with
---currents robot.yaml, which says what an ampere is worth.  The arm that moves differs from its
-description: link masses by up to 25 %, friction that no description has.
+Writes robot.urdf (what the maker says), first.csv and second.csv of two motions; with --currents
+efforts in ampere and robot.yaml, which says what an ampere is worth; with --load loaded.csv, the
+first motion with a load of that mass [kg] and centre [m] on the last link.  Links of the arm that
+moves weigh 0.9 to 1.2 times what its description says, and its joints have friction.
 """
 
 import argparse
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
-from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+import ros_inertial_id as rid
 
-ROOT = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parents[1] / 'urdf'
+URDF = (FOLDER / 'arm3.urdf').read_text(encoding='utf-8')
+RATE = 200.0  # [Hz]
+HEAVIER = (1.2, 0.9, 1.15)  # the true links in turn, as multiples of the described ones
+NOISE = 0.05  # of torques [N m]
 # A six-joint arm with a reach of 1.3 m: joint origins, axes, and link masses with half edges [m].
 SIX_AXES = (((0, 0, 0.18), 'z', 7.4, (0.06, 0.06, 0.09), 330, 2.1),
             ((0, 0.18, 0), 'y', 13.0, (0.31, 0.06, 0.06), 330, 2.1),
@@ -25,7 +30,7 @@ SIX_AXES = (((0, 0, 0.18), 'z', 7.4, (0.06, 0.06, 0.09), 330, 2.1),
             ((0.57, 0, 0), 'y', 2.1, (0.05, 0.06, 0.05), 56, 3.1),
             ((0, 0.12, 0), 'z', 2.0, (0.05, 0.05, 0.06), 56, 3.1),
             ((0, 0, 0.12), 'y', 0.7, (0.04, 0.04, 0.04), 56, 3.1))
-GAINS = (13.0, 13.0, 10.0, 8.0, 8.0, 8.0)  # [N m/A]
+GAINS = (13.0, 13.0, 10.0, 8.0, 8.0, 8.0)  # of the six axes [N m/A]
 
 
 def six_axes():
@@ -45,41 +50,80 @@ def six_axes():
     return '\n'.join([*parts, '</robot>', ''])
 
 
-def write_log(path, arm, seed, gains, seconds=40.0):
-    """Write one motion of an arm as .csv; seed of the motion, gains (n,) [N m per unit]."""
-    limits, n = arm.limits, len(arm.joint_names)
-    lower, upper = limits.reach()
-    motion = random_motion(arm.joint_names, (lower, upper, limits.velocity, (6.0,) * n),
-                           np.random.default_rng(seed), period=20.0, share=0.7)
-    state = arm.simulate(motion.at, seconds)
-    words = ('q', 'v', 'current' if np.any(gains != 1.0) else 'tau')
-    header = ['time', *(f'{word}_{name}' for word in words for name in arm.joint_names)]
-    table = np.column_stack([state.time, state.measured_q, state.measured_v,
-                             state.measured_tau / gains])
-    np.savetxt(path, table, delimiter=',', fmt='%.7g', header=','.join(header), comments='')
+def robot(payload=(0.0, 0.0, 0.0, 0.0), friction=1.0, urdf=URDF):
+    """Return the true robot; payload : mass [kg], centre in the last link's frame [m]."""
+    root = ElementTree.fromstring(urdf)
+    links = [link for link in root.findall('link') if link.find('inertial') is not None]
+    moved = {joint.find('child').get('link') for joint in root.findall('joint')
+             if joint.get('type') != 'fixed'}
+    for k, link in enumerate(link for link in links if link.get('name') in moved):
+        inertial = link.find('inertial')
+        for element in (inertial.find('mass'), inertial.find('inertia')):
+            for key in element.attrib:
+                element.set(key, str(HEAVIER[k % 3] * float(element.get(key))))
+    mass, *centre = payload
+    if mass:
+        load = ElementTree.fromstring(
+            f'<link name="load"><inertial><origin xyz="{" ".join(map(str, centre))}"/>'
+            f'<mass value="{mass}"/>'
+            '<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/>'
+            '</inertial></link>')
+        joint = ElementTree.fromstring(
+            f'<joint name="grip" type="fixed"><parent link="{links[-1].get("name")}"/>'
+            '<child link="load"/></joint>')
+        root.extend([load, joint])
+    for joint in root.findall('joint'):
+        if joint.get('type') != 'fixed':
+            for old in joint.findall('dynamics'):
+                joint.remove(old)
+            joint.append(ElementTree.Element('dynamics', damping=str(0.8 * friction),
+                                             friction=str(0.5 * friction)))
+    return rid.Model.from_description(ElementTree.tostring(root, encoding='unicode'))
+
+
+def log(arm, seed, seconds=20.0, gains=None):
+    """Return what an arm measures on a random motion: {time, q_, v_, tau_}; gains [N m/A]."""
+    rng, n = np.random.default_rng(seed), len(arm.joint_names)
+    t = np.arange(0.0, seconds, 1.0 / RATE)
+    w = 2.0 * np.pi * np.array([0.1, 0.25, 0.45, 0.7])[:, None]
+    size, phase = rng.uniform(0.3, 1.0, (n, 4, 1)) / w, rng.uniform(0.0, 6.3, (n, 4, 1))
+    q = (size * np.sin(w * t + phase)).sum(1).T
+    v = (size * w * np.cos(w * t + phase)).sum(1).T
+    a = (-size * w ** 2 * np.sin(w * t + phase)).sum(1).T
+    effort = arm.torque(q, v, a) + NOISE * rng.normal(size=q.shape)
+    word = 'tau' if gains is None else 'current'
+    columns = {f'{word}_{name}': x[:, k]
+               for word, x in (('q', q), ('v', v), (word, effort / np.array(gains or 1.0)))
+               for k, name in enumerate(arm.joint_names)}
+    return {'time': t, **columns}
 
 
 def main():
     """Write the files."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
-    parser.add_argument('--arm', default='franka', help='franka, arm2, arm3 or six_axes')
+    parser.add_argument('--arm', default='arm3', help='franka, arm2, arm3 or six_axes')
     parser.add_argument('--currents', action='store_true', help='efforts in ampere (six_axes)')
-    parser.add_argument('--out', default='logs')
+    parser.add_argument('--load', metavar='"M X Y Z"', help='write loaded.csv with it as well')
+    parser.add_argument('--out', default='logs', type=Path)
     options = parser.parse_args()
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
     urdf = six_axes() if options.arm == 'six_axes' else (
-        ROOT / 'urdf' / f'{options.arm}.urdf').read_text(encoding='utf-8')
-    arm = SimulatedArm(urdf, options=ArmOptions(rate=250.0, seed=4))
-    gains = np.array(GAINS if options.currents else [1.0] * len(arm.joint_names))
-    (out / 'robot.urdf').write_text(urdf, encoding='utf-8')
-    for seed, name in enumerate(('first', 'second')):
-        write_log(out / f'{name}.csv', arm, seed, gains)
+        FOLDER / f'{options.arm}.urdf').read_text(encoding='utf-8')
+    gains = GAINS if options.currents else None
+    logs = {name: log(robot(urdf=urdf), seed, gains=gains)
+            for seed, name in enumerate(('first', 'second'))}
+    if options.load:
+        load = tuple(map(float, options.load.split()))
+        logs['loaded'] = log(robot(load, urdf=urdf), 0, gains=gains)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / 'robot.urdf').write_text(urdf, encoding='utf-8')
+    for name, columns in logs.items():
+        np.savetxt(options.out / f'{name}.csv', np.column_stack([*columns.values()]),
+                   delimiter=',', fmt='%.7g', header=','.join(columns), comments='')
     if options.currents:
-        (out / 'robot.yaml').write_text(
+        (options.out / 'robot.yaml').write_text(
             'serial_arm:\n  effort_kind: current\n'
             f"  drive_gain: [{', '.join(map(str, GAINS))}]  # N m of the joint per ampere\n")
-    print(f'{out}:', ', '.join(sorted(path.name for path in out.iterdir())))
+    print(f'{options.out}:', ', '.join(sorted(path.name for path in options.out.iterdir())))
 
 
 if __name__ == '__main__':

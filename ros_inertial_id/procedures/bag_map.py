@@ -126,8 +126,7 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
     try:
         from distributed import as_completed, Client
     except ImportError:
-        raise ConfigError('--scheduler needs Dask', do="pip install 'ros_inertial_id[cluster]'"
-                          ) from None
+        raise ConfigError('--scheduler needs Dask', do='pip install distributed') from None
     try:
         client = Client(address, timeout='10s', set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

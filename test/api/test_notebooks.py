@@ -16,7 +16,7 @@ spec.loader.exec_module(make)
 def test_from_a_bag_to_a_simulated_robot():
     pytest.importorskip('mujoco')
     _, names = make.run(NOTEBOOKS / 'bag_to_simulated_robot.ipynb')
-    noise = 100.0 * names['pretend'].NOISE / np.sqrt(np.mean(names['tau'] ** 2, axis=0))
+    noise = 100.0 * names['simulated_log'].NOISE / np.sqrt(np.mean(names['tau'] ** 2, axis=0))
     assert np.all(names['percent'](names['by_mujoco']) < 1.3 * noise)  # and offsets, and a
     assert np.all(names['percent'](names['described']) > 5.0 * noise)
 
