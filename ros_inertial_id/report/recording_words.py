@@ -22,6 +22,13 @@ UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'r
          'acc': 'm/s^2'}
 
 
+def mounting_words(model: IdentifiedModel) -> str:
+    """Return how the base of a ``model`` was mounted by what was given."""
+    given = model.options.get('mounting')
+    return given or ', '.join(filter(None, dict.fromkeys(model.mounting['text']))) or (
+        'upright, as none was given')
+
+
 def force_unit(robot: Any) -> str:
     """Return the unit of what is measured on a ``robot``, over all row groups."""
     turning = isinstance(robot, RobotModel) and not any(robot.prismatic)

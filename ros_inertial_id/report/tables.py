@@ -7,9 +7,9 @@ from typing import Any
 from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, percent, significant, typeset,
                         with_error)
 from .links import Link, UNITS as LINK_UNITS
-from .recording_words import unit_of
+from .recording_words import mounting_words, unit_of
 from .sheet import Cell, Table
-from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
+from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
 from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
@@ -30,21 +30,29 @@ COV_TYPES = {
 HIDDEN = {'cutoff_curve'}
 
 
-def uses_table(joints: Sequence[JointUse]) -> Table:
-    """Return one row per joint: yes or no for every use, with the number that decides it."""
-    def cell(joint: JointUse, use: str, number: str = '') -> Cell:
-        answer = {True: 'yes', False: 'no', None: '-'}[joint.uses.get(use)]
-        return Cell(f'{answer}, {number}' if number not in ('', '-') else answer, None,
-                    '' if joint.uses.get(use) else 'dim')
+def uses_table(uses: Uses) -> Table:
+    """Return one row per use: its grade, the numbers that decide it, what the grades mean."""
+    return Table(('use', 'grade', 'numbers', 'meaning of the grades'), [
+        (use.capitalize(), _graded(grade), numbers, Cell(meaning, None, 'dim'))
+        for use, grade, numbers, meaning in uses.rows()], range(1, 4))
 
-    rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
-             cell(j, FEEDFORWARD, f'{percent(j.percent)} %' if j.moved else 'stood still'),
-             cell(j, CONTACT, significant(j.contact, 2)), cell(j, SIMULATION), cell(j, PAYLOAD),
+
+def _graded(grade: str, text: str = '') -> Cell:
+    return Cell(text or grade, None, f'grade-{grade.split()[0]}')
+
+
+def joints_table(joints: Sequence[JointUse]) -> Table:
+    """Return one row per joint: the grade of every use, with the number that decides it."""
+    shown = {GRAVITY: 'gravity compensation, error of holding',
+             FEEDFORWARD: 'feedforward, residual',
+             CONTACT: 'contact, above', SIMULATION: 'simulation'}
+    shown = {use: head for use, head in shown.items() if any(use in j.uses for j in joints)}
+    rows = [(j.name, *(_graded(j.uses[use], ', '.join(filter(None, (
+        j.uses[use], j.number(use) * (use != SIMULATION))))) if use in j.uses else '-'
+        for use in shown),
              significant(j.residual), significant(j.torque), j.unit) for j in joints]
-    return Table(
-        ('joint or row', 'gravity compensation, error of holding', 'feedforward, residual',
-         'contact, above', 'simulation', 'payload', 'residual RMS', 'measured RMS', 'unit'), rows,
-        range(1, 6))
+    return Table(('joint or row', *shown.values(), 'residual RMS', 'measured RMS', 'unit'), rows,
+                 range(1, 1 + len(shown)))
 
 
 def links_table(links: Sequence[Link]) -> Table:
@@ -145,7 +153,7 @@ def friction_table(model: IdentifiedModel) -> Table:
         _constant(own[law], constants) if law in own else '' for law in inside))
         for joint, own in by_joint.items()]
     return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
-        f'nonlinear parameter of {law} [{" or ".join(units)}]'
+        f'{law}, nonlinear [{" or ".join(units)}]'
         for law, units in inside.items())), rows)
 
 
@@ -272,12 +280,15 @@ def settings_table(model: IdentifiedModel) -> Table:
     """Return robot, gravity, mounting and the options that are not as by default."""
     rows = [('robot', f"{model.robot['name']}, base {model.robot['base_link']}, "
              f"{len(model.robot['joints'])} joints")]
+    estimated = any(c['what'] == 'gravity direction' and c['chosen'] for c in
+                    (model.statistics.get('choices') or ()) if c['candidate'] != 'as given')
     rows += [(f"gravity in {model.robot['base_link']}",
-              f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²")
+              f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²"
+              + ', estimated from the torques' * estimated)
              for gravity in model.mounting['gravity_base']]
-    rows += [('mounting as recorded', ', '.join(words or 'not given'
-                                                for words in model.mounting['text']))]
-    rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()]
+    rows += [('mounting', mounting_words(model))]
+    rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()
+             if name != 'mounting']
     return Table(('setting', 'value'), rows, (1,))
 
 
@@ -290,12 +301,12 @@ def changed_options(model: IdentifiedModel) -> dict[str, Any]:
 
 def provenance_tables(model: IdentifiedModel) -> list[Table]:
     """Return a table per recording that a ``model`` comes from, and one of the versions."""
-    out = [Table((part, ''), [(key.replace('_', ' '), Cell(text(value), None, 'break'))
-                              for key, value in entry.items()
-                              if value not in (None, '', [], (), {})], (1,))
+    out = [Table((part, 'value'), [
+        (key.replace('_', ' '), Cell(text(value), None, 'break'))
+        for key, value in entry.items() if value not in (None, '', [], (), {})], (1,))
            for part, place in (('training', 'recordings'), ('validation', 'validation'))
            for entry in model.provenance.get(place, ())]
     versions = [('created', model.provenance['created']),
                 *model.provenance['versions'].items(),
                 ('kinematics sha256', Cell(model.robot['kinematics_sha256'], None, 'break'))]
-    return [*out, Table(('version', ''), versions, (1,))]
+    return [*out, Table(('version', 'value'), versions, (1,))]

@@ -10,7 +10,8 @@ from typing import Any
 
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
-from .recording_words import force_unit, goes_round, reached, recording_sentences
+from .recording_words import (force_unit, goes_round, mounting_words, reached,
+                              recording_sentences)
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..checks.thresholds import HALF
 from ..identification.identified_model import IdentifiedModel
@@ -84,9 +85,9 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     gain = f"{found['evidence']:.0f} (odds {odds(found['evidence'])})"
     if not given['chosen']:
         yield (f"Gravity in the base frame is estimated from the torques, {found['candidate']}; "
-               f'log-likelihood higher by {gain} than for the mounting given.')
+               f'log-likelihood higher by {gain} than for the mounting ({mounting_words(model)}).')
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
-        yield ('Alarm: the torques contradict the mounting given. '
+        yield (f'Alarm: the torques contradict the mounting ({mounting_words(model)}). '
                f"{found['candidate']} has a log-likelihood higher by {gain}; "
                'check mounting:, or leave it out and the direction is estimated.')
 
