@@ -150,8 +150,9 @@ def top_speed(model: IdentifiedModel, joint: str) -> float:
 
 def trained_range(model: IdentifiedModel) -> np.ndarray:
     """Return the smallest and largest positions (2, n) of all joints in the training data."""
-    return np.transpose([model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
-                         for joint in model.robot['joints']])
+    ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
+              for joint in model.robot['joints']]
+    return np.nan_to_num(np.transpose(ranges), posinf=np.pi, neginf=-np.pi)  # of a description
 
 
 def friction_columns(model: IdentifiedModel, joint: str, top: float

@@ -129,10 +129,12 @@ class Drawings:
         name : of the joint; t : (N,) [s]; signals : {label: (N,)}, NaN where samples are missing
         link : with whom the time is shared; windows : (name of a finding, start, end [s])
         """
-        return self.add(name, f'{name} as recorded; shaded: ' + (', '.join(
-            dict.fromkeys(found for found, *_ in windows)) or 'nothing was found'),
-            ('time', 's'), t, [pane(label, LOW, [self.line(label.split(' [')[0], 'measured', y)])
-                               for label, y in signals.items()],
+        findings = ', '.join(dict.fromkeys(found for found, *_ in windows))
+        return self.add(
+            f'{name}: {findings}' if findings else name,
+            f'{name} as recorded; shaded: {findings or "nothing was found"}', ('time', 's'), t,
+            [pane(label, LOW, [self.line(label.split(' [')[0], 'measured', y)])
+             for label, y in signals.items()],
             link=link, marks=[{'x': start, 'to': end, 'name': found}
                               for found, start, end in windows])
 

@@ -89,8 +89,8 @@ def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
         return [('What is wrong with a recording', 'inertial-id check BAG --report check.html')]
 
     def written(kind: str, out: str) -> str:
-        return shlex.join(['python3', '-c', 'import ros_inertial_id as rid; '
-                           f'rid.load_model({file!r}).to_{kind}({out!r})'])
+        return ('python3 -c "import ros_inertial_id as rid; '
+                f'rid.load_model({file!r}).to_{kind}({out!r})"')
 
     out, arm = [], isinstance(METHODS[model.method], JointTorques)
     if 'validation' not in model.statistics:
@@ -98,7 +98,7 @@ def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
     if 'consistent' in model.statistics:
         out.append(('Corrected URDF', written('urdf', 'identified.urdf')))
         if arm:
-            out.append(('MuJoCo', written('mjcf', 'identified.xml')))
+            out.append(('MuJoCo model', written('mjcf', 'identified.xml')))
             out.append(('Better motion', shlex.join([
                 'inertial-id', 'design', 'identified.urdf', '--model', file, '--out', 'motion'])))
     if isinstance(METHODS[model.method], Live):

@@ -22,9 +22,16 @@ UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'r
          'acc': 'm/s^2'}
 
 
+def gravity_estimated(model: IdentifiedModel) -> bool:
+    """Return whether gravity is as the torques show it, which then stands in the options."""
+    return any(choice['what'] == 'gravity direction' and choice['chosen']
+               and choice['candidate'] != 'as given'
+               for choice in model.statistics.get('choices') or ())
+
+
 def mounting_words(model: IdentifiedModel) -> str:
     """Return how the base of a ``model`` was mounted by what was given."""
-    given = model.options.get('mounting')
+    given = '' if gravity_estimated(model) else model.options.get('mounting')
     return given or ', '.join(filter(None, dict.fromkeys(model.mounting['text']))) or (
         'upright, as none was given')
 

@@ -109,10 +109,9 @@ class Chart {
     node('text', {x: right, y: this.bottom + 29, 'text-anchor': 'end'}, svg, this.spec.xlabel);
     for (const {x, to = x, name} of this.spec.marks || []) if (to >= low && x <= high) {
       const px = this.X(Math.max(low, x)), end = this.X(Math.min(high, to));
-      if (name === undefined) node('line', {class: 'axis start', x1: px, x2: px, y1: TOP, y2: this.bottom}, svg);
+      if (!name) node('line', {class: 'axis start', x1: px, x2: px, y1: TOP, y2: this.bottom}, svg);
       else node('title', {}, node('rect', {class: 'found', x: px - 1.5, width: end - px + 3, y: TOP, height: this.bottom - TOP}, svg),
         `${name}: ${short(x)} to ${short(to)} s`);
-      if (name !== undefined) node('text', {class: 'flag', x: px, y: this.bottom + 29}, svg, name);
     }
     this.cursor = node('line', {class: 'cursor', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
     this.now = node('line', {class: 'axis', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);

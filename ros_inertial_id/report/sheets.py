@@ -86,7 +86,7 @@ def _holding(drawings: Drawings, load: 'Payload', model: IdentifiedModel) -> Sec
                                          q[:, j], held))
     return Section('Holding torque', charts=charts, tables=[Table(
         ('joint', 'largest without load', 'largest with load', 'limit of the description', 'unit'),
-        rows)], note='Black: without load; orange: with it. Over the trained range of each joint, '
+        rows)], note='The heavy line is without the load. Over the trained range of each joint, '
         'the others in the middle of theirs; without friction.')
 
 

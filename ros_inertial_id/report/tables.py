@@ -7,7 +7,7 @@ from typing import Any
 from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, percent, significant, typeset,
                         with_error)
 from .links import Link, UNITS as LINK_UNITS
-from .recording_words import mounting_words, unit_of
+from .recording_words import gravity_estimated, mounting_words, unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
 from ..checks.finding import odds
@@ -280,11 +280,9 @@ def settings_table(model: IdentifiedModel) -> Table:
     """Return robot, gravity, mounting and the options that are not as by default."""
     rows = [('robot', f"{model.robot['name']}, base {model.robot['base_link']}, "
              f"{len(model.robot['joints'])} joints")]
-    estimated = any(c['what'] == 'gravity direction' and c['chosen'] for c in
-                    (model.statistics.get('choices') or ()) if c['candidate'] != 'as given')
     rows += [(f"gravity in {model.robot['base_link']}",
               f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²"
-              + ', estimated from the torques' * estimated)
+              + ', estimated from the torques' * gravity_estimated(model))
              for gravity in model.mounting['gravity_base']]
     rows += [('mounting', mounting_words(model))]
     rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()

@@ -38,14 +38,14 @@ GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
 # Largest ratio that is good, largest that is not "no", and what is compared with what.
 LIMITS = {
-    GRAVITY: (TENTH, HALF, 'error of the holding torque (two standard errors)',
-              'of it; good below the dry friction'),
+    GRAVITY: (TENTH, HALF, 'twice the standard error of the holding torque',
+              'of it; good also below the dry friction'),
     FEEDFORWARD: (TENTH, HALF, 'residual {where}', 'of the measured torque'),
-    CONTACT: (TENTH, HALF, 'smallest torque that is detected at 1 false alarm per hour',
-              'of the measured torque of the joint that carries most'),
-    SIMULATION: (TENTH, HALF, 'physically consistent links, and the residual of feedforward',
+    CONTACT: (TENTH, HALF, 'torque that is detected at 1 false alarm per hour',
+              'of the largest measured torque'),
+    SIMULATION: (TENTH, HALF, 'residual of physically consistent links',
                  'of the measured torque'),
-    PAYLOAD: (TENTH ** 2, TENTH, 'smallest mass that one posture shows (two standard errors)',
+    PAYLOAD: (TENTH ** 2, TENTH, 'mass that one posture shows',
               'of the mass of all links')}
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
@@ -135,7 +135,7 @@ class Uses:
         worse = [f'{grade} for ' + _listed([f'{j.name} ({j.number(use)})' for j in of
                                             if j.uses[use] == grade])
                  for grade in (WITH_CARE, NO) if any(j.uses[use] == grade for j in of)]
-        return '; '.join(worse) or 'all joints, at most ' + max(
+        return '; '.join(worse) or 'at most ' + max(
             (joint.number(use) for joint in of), key=lambda x: float(x.split()[0]))
 
 
