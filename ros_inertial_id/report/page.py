@@ -163,7 +163,7 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
         'What was decided, and why',
         f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
-        [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
+        [decided, findings_table(found), tables.settings_table(model),
          tables.validity_table(model, robot_of_model(model))], opened=False)
 
 

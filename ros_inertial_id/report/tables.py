@@ -15,19 +15,10 @@ from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 
-# Units of what an observation says of its signals.
-UNITS = {
-    **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
-    **dict.fromkeys(('duration', 'gaps_at', 'time_offset', 'time_offset_found',
-                     'time_offset_error', 'torque_clock_offset',
-                     'torque_clock_offset_error'), 's'),
-    'marker_rms': 'm', 'marker_deviation': 'rad or m',
-    'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
 COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
                 'segments).',
     'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
-HIDDEN = {'cutoff_curve'}
 
 
 def uses_table(uses: Uses) -> Table:
@@ -127,19 +118,17 @@ def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
 
 def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    known, constants = evaluate(model), model.statistics.get('nonlinear_parameters', {})
-    laws: dict[str, dict[str, None]] = {}  # units, of turning and of sliding joints
+    units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
     inside: dict[str, dict[str, None]] = {}
-    for item in known:
-        law, unit = item.lead.law, item.entry['unit']
-        if law in LAWS:
-            laws.setdefault(law, {})[unit] = None
-        if law in LAWS and item.lead.nonlinear is not None and item.entry['determined']:
-            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     by_joint: dict[str, dict[str, Knowledge]] = {}
-    for item in known:
-        if item.lead.law in LAWS:
-            by_joint.setdefault(item.lead.owner, {})[item.lead.law] = item
+    for item in evaluate(model):
+        law, unit = item.lead.law, item.entry['unit']
+        if law not in LAWS:
+            continue
+        by_joint.setdefault(item.lead.owner, {})[law] = item
+        units.setdefault(law, {})[unit] = None
+        if item.lead.nonlinear is not None and item.entry['determined']:
+            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
 
     def cell(item: Knowledge | None) -> Cell:
         if item is None:
@@ -149,27 +138,11 @@ def friction_table(model: IdentifiedModel) -> Table:
         text = ' ± '.join(with_error(item.entry['value'], item.entry['standard_error']))
         return Cell(text + ' !' * item.negative, None, 'flag' * item.negative)
 
-    rows = [(joint, *(cell(own.get(law)) for law in laws), *(
-        _constant(own[law], constants) if law in own else '' for law in inside))
-        for joint, own in by_joint.items()]
-    return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
-        f'{law}, nonlinear [{" or ".join(units)}]'
-        for law, units in inside.items())), rows)
-
-
-def _constant(item, constants):
-    """Return the constant inside a friction law, and the least and greatest that are possible."""
-    value = item.lead.nonlinear
-    if value is None or not item.entry['determined']:
-        return ''
-    known = constants.get(item.name, {})
-    if 'least' not in known or known['least'] == known['greatest'] == value:
-        return f'{value:.3g}'
-    least, greatest = known['least'], known['greatest']
-    if least is None or greatest is None:  # one of those tried, as far as they go
-        return ('not determined' if least is greatest else f'at least {least:.3g}'
-                if greatest is None else f'at most {greatest:.3g}')
-    return f'{value:.3g} ({least:.3g} to {greatest:.3g})'
+    rows = [(joint, *(cell(own.get(law)) for law in units),
+             *(significant(own[law].lead.nonlinear) if law in own else '' for law in inside))
+            for joint, own in by_joint.items()]
+    return Table(('joint', *(f'{law} [{" or ".join(of)}]' for law, of in units.items()),
+                  *(f'{law}, nonlinear [{" or ".join(of)}]' for law, of in inside.items())), rows)
 
 
 def decisions(model: IdentifiedModel) -> Table:
@@ -206,6 +179,9 @@ def _evidence(entry: Mapping[str, Any]) -> str:
 def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return (decision, taken, why) of the signals of one recording."""
     rows = []
+    if seen.get('rate'):
+        rows.append(('rate', f"{seen['rate']:.4g} Hz", f"recorded for {seen['duration']:.4g} s"
+                     if 'duration' in seen else ''))
     if 'time_offset_found' in seen:
         delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
         applied = bool(seen.get('time_offset'))
@@ -222,23 +198,6 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows.append(('velocity', str(seen['velocity']), '' if disagreement is None else
                  f'measured and differentiated velocities differ by {100 * disagreement:.2g} %'))
     return rows
-
-
-def signals(model: IdentifiedModel) -> Table:
-    """
-    Return what was understood of the signals of a ``model``, a column per recording.
-
-    What is said of single sensors (mappings) stands in the model file and in the page's JSON.
-    """
-    rows = []
-    for key in dict.fromkeys(key for seen in model.preprocessing for key, value in seen.items()
-                             if not isinstance(value, Mapping)):
-        texts = [text(seen.get(key, '')) for seen in model.preprocessing]
-        if key not in HIDDEN and any(texts):
-            rows.append((key.replace('_', ' '), *(
-                f"{shown} {UNITS.get(key, '')}".strip() if shown else '' for shown in texts)))
-    columns = range(1, len(model.preprocessing) + 1)
-    return Table(('signals', *(f'recording {k}' for k in columns)), rows, columns)
 
 
 def text(value: Any) -> str:

@@ -210,7 +210,8 @@ def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
 def _at_rest(model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
              ) -> dict[str, tuple[float, float, np.ndarray]]:
     """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
-    q = np.random.default_rng(0).uniform(*trained_range(model), (POSTURES, len(robot)))
+    low, high = trained_range(model)
+    q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
     covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
     blocks = list(method.regress(state, robot, model.parameters))

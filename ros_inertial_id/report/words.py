@@ -10,8 +10,7 @@ from typing import Any
 
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         significant, SURE, WELL, ZERO)
-from .recording_words import (force_unit, goes_round, mounting_words, reached,
-                              recording_sentences)
+from .recording_words import force_unit, goes_round, mounting_words, recording_sentences
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..checks.thresholds import HALF
 from ..identification.identified_model import IdentifiedModel
@@ -27,7 +26,6 @@ HALF_PERCENT = 100.0 * HALF  # relative residual above which nothing is said for
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
-SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
 
 
 def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
@@ -252,16 +250,14 @@ def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]
     if not poor:
         yield 'All parameters that motion under this mounting can determine are significant.'
         return
-    for better, kinds, quantities in (('Faster', ('inertia', 'friction'), SPEEDS),
-                                      ('Wider', ('gravity', 'offset'), RANGES)):
+    for better, kinds in (('Faster', ('inertia', 'friction')), ('Wider', ('gravity', 'offset'))):
         lacking = []
         for kind in kinds:
             some, every = (sum(k.kind == kind for k in group) for group in (poor, known))
             if some > MANY * every:
                 lacking.append(f'{some} of {every} {kind}')
-        if lacking and not (quantities == RANGES and goes_round(model)):
-            yield (f'{better} motion reduces the errors of {" and ".join(lacking)} parameters'
-                   f': {reached(model, quantities)}.')
+        if lacking and not (better == 'Wider' and goes_round(model)):
+            yield f'{better} motion reduces the errors of {" and ".join(lacking)} parameters.'
     mixed = sum(k.inflation > CORRELATED for k in poor)
     if mixed > MANY * len(poor):
         arm = model.method == DEFAULT_METHOD  # motions of others are not designed
