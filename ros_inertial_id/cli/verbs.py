@@ -100,7 +100,7 @@ def check_(options: Any) -> int:
         found = api.check(recordings, urdf=urdf, config=options.config, method=options.method,
                           progress=progress, **changed(options, 'mounting'))
     from ..report.sheets import checkup_sheet
-    files = page(options, options.report, lambda: checkup_sheet(found, options.bags))
+    files = page(options, options.report, lambda: checkup_sheet(found, options.bags, recordings))
     show(options, {**found.to_dict(), **files}, '\n'.join([found.text(), *files.values()]))
     return status(options, found.verdict.word)
 
@@ -216,11 +216,12 @@ def contradiction(many: Many) -> list[str]:
 
 def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
-    from ..api.tasks import payload as weighed
+    from ..api.model import load_model
     from ..report.sheets import payload_sheet
-    result = weighed(options.model, options.bags, link=options.link,
-                     frame=options.frame)
-    files = page(options, options.report, lambda: payload_sheet(result, options.model))
+    bare = load_model(options.model)
+    result = bare.payload(options.bags, link=options.link, frame=options.frame)
+    files = page(options, options.report,
+                 lambda: payload_sheet(result, bare.identified, options.model))
     show(options, {**result.to_dict(), **files},
          '\n'.join([result.to_text(), *files.values()]))
 

@@ -25,7 +25,8 @@ def write_report(identification: Identification, path: str | Path) -> Path:
     """
     from .page import report_sheet
     from .sheet import write_sheet
-    return Path(write_sheet(report_sheet(identification), path, ()))
+    return Path(write_sheet(report_sheet(identification, str(Path(path).with_name('model.yaml'))),
+                            path, ()))
 
 
 def watch_page(buttons: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .curves import friction_columns, top_speed
 from .drawings import Drawings
-from .knowledge import fits, significant, SURE, typeset, with_error
+from .knowledge import fits, significant, SURE, typeset, WHERE, with_error
 from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
@@ -32,7 +32,8 @@ class Comparison:
     rows : one mapping per base parameter: name, unit, expression, values, errors (None: not
         determined), z: largest difference from the first model in standard errors, or None
     fits : {model: relative residual [%] and per joint RMS on one bag}, empty without a bag
-    relative : relative residual [%] of each model on its validation, else its training data
+    relative : {'training', 'cross-validation', 'validation': relative residual [%] of each model
+        on data of its own, None: has none}
     friction : {joint: (speeds (N,), torques (models, N) [N m])} of the friction curves
     """
 
@@ -40,7 +41,7 @@ class Comparison:
     created: tuple[str, ...]
     rows: tuple[Row, ...]
     fits: Mapping[str, Any]
-    relative: tuple[float | None, ...]
+    relative: Mapping[str, tuple[float | None, ...]]
     friction: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
     @property
@@ -57,7 +58,7 @@ class Comparison:
         return {'models': list(self.names), 'created': list(self.created),
                 'base_parameters': [dict(row) for row in self.rows],
                 'significantly_different': [row['name'] for row in self.different],
-                'relative_percent': list(self.relative), 'on_one_bag': dict(self.fits)}
+                'relative_percent': dict(self.relative), 'on_one_bag': dict(self.fits)}
 
     def to_text(self) -> str:
         """Return a table for a terminal: what differs, and how well each predicts."""
@@ -66,11 +67,7 @@ class Comparison:
         for row in self.different:
             lines.append(f"{row['name']:<8} {'  '.join(_shown(row, ' +- '))} {row['unit']}  "
                          f"({row['z']:.1f})")
-        for name, share, made in zip(self.names, self.relative, self.created):
-            one = self.fits.get(name)
-            more = f", on the bag {significant(one['relative_percent'])} %" if one else ''
-            lines.append(f'{name} ({made}): relative residual {significant(share)} %{more}')
-        return '\n'.join(lines)
+        return '\n'.join([*lines, *_residuals(self).lines()])
 
 
 def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
@@ -93,9 +90,9 @@ def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
         tuple(names), tuple(str(m.provenance.get('created', '')) for m in models),
         tuple(_row(key, [by_key.get(key) for by_key in entries]) for key in keys),
         {name: {k: fit[k] for k in ('relative_percent', 'rms')} for name, fit in on_bag.items()},
-        tuple(next((part[k]['filtered']['relative_percent'] for k in ('validation', 'training')
-                    if k in part), None)
-              for part in parts), _friction(models))
+        {part: tuple(own[part]['filtered']['relative_percent'] if part in own else None
+                     for own in parts)
+         for part in WHERE if any(part in own for own in parts)}, _friction(models))
 
 
 def _row(key: tuple[str, str], entries: Sequence[Row | None]) -> dict[str, Any]:
@@ -136,18 +133,30 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     cards = [Card(f'{len(comparison.different)} of {len(comparison.rows)}', 'base parameters '
                   f'differ from the first model by more than {SURE:.0f} standard errors',
                   bool(comparison.different))]
-    cards += [Card(f'{significant(share)} %', f'relative residual of {name} on its validation '
-                   'recording, else in training' + (
-                       f"; {significant(comparison.fits[name]['relative_percent'])} % on the bag"
-                       if name in comparison.fits else ''))
-              for name, share in zip(names, comparison.relative)]
+    cards += [Card(f"{significant(fit['relative_percent'])} %", f'relative residual of {name} on '
+                   'the bag') for name, fit in comparison.fits.items()]
     return Sheet('Comparison of identified models', ', '.join(names), cards, sections=(
+        Section('Residuals', tables=[_residuals(comparison)]),
         Section('Base parameters', tables=[_parameters(comparison)]),
         Section('Predictions on one bag', tables=[_on_one_bag(comparison)]),
         Section('Friction over speed', note='The first model is the heavy line.', charts=[
-            drawings.compared(joint, speed, torques, names)
+            drawings.lines(joint, ('friction', 'N m, N'), ('speed', 'rad/s or m/s'), speed,
+                           dict(zip(names, torques)))
             for joint, (speed, torques) in comparison.friction.items()])),
         numbers=comparison.to_dict(), drawings=drawings)
+
+
+def _residuals(comparison: Comparison) -> Table:
+    """Return the relative residuals of every model, like with like in a column."""
+    columns = {**comparison.relative, 'on the bag': [
+        comparison.fits[name]['relative_percent'] for name in comparison.fits]}
+    columns = {head: column for head, column in columns.items() if column}
+    rows = [(name, made[:16].replace('T', ' '), *map(significant, shares))
+            for name, made, *shares in zip(comparison.names, comparison.created,
+                                           *columns.values())]
+    return Table(('relative residual [%]', 'made', *columns), rows, note='Training, '
+                 "cross-validation and validation are of each model's own data; the same data "
+                 'for all are those of a --bag.')
 
 
 def _parameters(comparison: Comparison) -> Table:

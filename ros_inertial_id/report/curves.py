@@ -99,10 +99,14 @@ def _timeline(blocks: Sequence[RegressorBlock]
         times.append(block.t + shift)
         count += len(block.t)
     t = np.concatenate(times)
+    return t, tuple(starts), np.union1d(cuts, gaps(t)).astype(int)
+
+
+def gaps(t: np.ndarray) -> np.ndarray:
+    """Return the numbers of the samples before which the times ``t`` (N,) [s] have a gap."""
     steps = np.diff(t)
-    gaps = (np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1 if steps.size
+    return (np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1 if steps.size
             else np.zeros(0, int))
-    return t, tuple(starts), np.union1d(cuts, gaps).astype(int)
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,13 @@ def friction_curves(model: IdentifiedModel,
 def top_speed(model: IdentifiedModel, joint: str) -> float:
     """Return the largest speed of a ``joint`` in the training data [rad/s or m/s], 0: unknown."""
     return max(map(abs, model.validity_range.get(joint, {}).get('v', (0.0,))))
+
+
+def trained_range(model: IdentifiedModel) -> np.ndarray:
+    """Return the smallest and largest positions (2, n) of all joints in the training data."""
+    ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
+              for joint in model.robot['joints']]
+    return np.nan_to_num(np.transpose(ranges), posinf=np.pi, neginf=-np.pi)  # of a description
 
 
 def friction_columns(model: IdentifiedModel, joint: str, top: float

@@ -4,15 +4,18 @@ A Design as files: YAML to keep and to run, CSV for other programs, a page to lo
 The page shows the use of the limits, curves against them and the moving arm.
 """
 
+from collections.abc import Mapping
 import csv
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
 from .drawings import Drawings
 from .sheet import Card, Section, Sheet, sheet_text, Table
+from .viewer import arm_view, joint_styles
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.design import Design
@@ -23,7 +26,6 @@ from ..excitation.regressor_adjoint import Chain, TreePass
 
 FILES = ('motion.yaml', 'motion.csv', 'motion.html')
 FRAMES = 401  # of one period
-HUES = 8  # joints that differ by colour; those beyond are dashed
 
 
 def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
@@ -96,7 +98,6 @@ def motion_page(design: Design) -> str:
     drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
     q, v, a = motion.at(t)
     tree = TreePass(Chain.of(robot), q.T, v.T, a.T, design.gravities[0])
-    classes = [f's-j{j % HUES}' + ' further' * (j >= HUES) for j in range(len(robot))]
     plots = [('position', '[rad, m]', q, limits.lower, limits.upper),
              ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
              ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration)]
@@ -104,26 +105,13 @@ def motion_page(design: Design) -> str:
         name = f'mounting {k + 1}, ' if len(design.gravities) > 1 else ''
         plots.append((f'{name}torque of the nominal model without friction', '[N m, N]',
                       _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
-    joints = [(name, cls.removeprefix('s-')) for name, cls in zip(robot.joint_names, classes)]
-    over_time = [drawings.limited((title, unit), t, joints, values, np.stack([low, high]))
+    over_time = [drawings.limited((title, unit), t, joint_styles(robot), values,
+                                  np.stack([low, high]))
                  for title, unit, values, low, high in plots]
-    to = range(1, len(robot) + 2)
-    carriers = [parent + 1 for parent in (*robot.parents, design.tool[0])]
-    view = {'points': drawings.array(_points(design, tree).ravel()),
-            'count': len(robot) + 2, 'period': motion.period,
-            'links': [*zip(carriers, to, [*classes, 's-tool'])],
-            'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
-            'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}
-    return sheet_text(_sheet(design, drawings), (), 'motion.html', joints=joints,
-                      over_time=over_time, view=view)
-
-
-def _points(design: Design, tree: TreePass) -> np.ndarray:
-    """Return base, joints and tool, (FRAMES, n + 2, 3), in the base frame [m]."""
-    body, offset = design.tool
-    tool = tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
-    base = np.zeros((3, 1, tool.shape[1]))
-    return np.concatenate([base, tree.p, tool[:, None]], axis=1).transpose(2, 1, 0)
+    view = arm_view(drawings, robot, tree, design.tool, period=motion.period, charts=over_time,
+                    gravity=design.gravities[0].tolist(), sphere=limits.sphere,
+                    box=limits.box.tolist() if np.isfinite(limits.box).all() else None)
+    return sheet_text(_sheet(design, drawings, view))
 
 
 def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
@@ -135,8 +123,8 @@ def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
 
 
-def _sheet(design: Design, drawings: Drawings) -> Sheet:
-    """Return what the page says beside the moving arm and the curves over time."""
+def _sheet(design: Design, drawings: Drawings, view: Mapping[str, Any]) -> Sheet:
+    """Return what the page says; ``view`` : the moving arm and its curves over time."""
     use, names, motion = design.use, design.motion.joint_names, design.motion
     left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
     heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
@@ -158,6 +146,8 @@ def _sheet(design: Design, drawings: Drawings) -> Sheet:
     return Sheet(
         f'Excitation of {design.robot.name}',
         f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (
+            Section('The moving arm', view=view, note='Links in the colours of their curves. '
+                    'Limits are dashed, where they are near.'),
             Section('Share of each limit used', tables=[Table(
                 heads, rows, note='Standard errors of torque: predicted, root mean square over '
                 'the workspace.')]),),

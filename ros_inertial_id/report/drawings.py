@@ -64,16 +64,17 @@ class Drawings:
         """Return a cloud of the points ``x``, ``y`` (N,)."""
         return {'kind': 'dots', 'x': self.array(x), 'y': self.array(y)}
 
-    def torque(self, part: str, curve: Curve, fit: Mapping[str, Any]) -> str:
+    def torque(self, part: str, curve: Curve, fit: Mapping[str, Any], head: str = '') -> str:
         """
         Return the number of a chart of measured against predicted, with the residual below.
 
         part : training or validation; curve : of one row group; fit : residuals of the part
+        head : that the title begins with
         """
         error, size = fit['rms'][curve.name], fit.get('measured_rms', {}).get(curve.name)
         share = f' of {significant(size)}' if size else ''
         percent = f' ({significant(100 * error / size)} %)' if size else ''
-        title = f'{part}: residual {significant(error)}{share} {curve.unit} RMS{percent}'
+        title = f'{head}{part}: residual {significant(error)}{share} {curve.unit} RMS{percent}'
         kind = 'torque' if curve.unit == 'N m' else 'force'
         measured = self.line('measured', 'measured', curve.y)
         residual = self.line('residual', 'residual', curve.residual)
@@ -107,18 +108,35 @@ class Drawings:
                 self.dots(curve.v, curve.measured), self.band(curve.error, curve.torque),
                 self.line('friction', 'predicted', curve.torque)])])
 
-    def compared(self, joint: str, speed: np.ndarray, torques: np.ndarray,
-                 names: Sequence[str]) -> str:
+    def lines(self, name: str, quantity: tuple[str, str], axis: tuple[str, str], x: np.ndarray,
+              lines: Mapping[str, np.ndarray]) -> str:
         """
-        Return the number of a chart of the friction of several models.
+        Return the number of a chart of several lines, the first of which is heavy.
 
-        joint : its name; speed : (N,); torques : (models, N) [N m]; names : of the models
+        name : of the joint; quantity, axis : words and unit of ``lines`` {name: (N,)} and x (N,)
         """
-        styles = ['measured', *['predicted', 'residual', 'raw'] * len(names)]
+        styles = ['measured', *['predicted', 'residual', 'raw'] * len(lines)]
         return self.add(
-            joint, f'friction of {joint} by {", ".join(names)}', ('speed', 'rad/s or m/s'), speed,
-            [pane('friction [N m]', SMALL, [self.line(*one) for one in
-                                            zip(names, styles, torques)])])
+            name, f'{quantity[0]} of {name}: {", ".join(lines)}', axis, x,
+            [pane(f'{quantity[0]} [{quantity[1]}]', SMALL, [
+                self.line(line, style, y) for (line, y), style in zip(lines.items(), styles)])])
+
+    def recorded(self, name: str, t: np.ndarray, signals: Mapping[str, np.ndarray], link: str,
+                 windows: Sequence[tuple[str, float, float]]) -> str:
+        """
+        Return the number of a chart of what was recorded, with what was found shaded.
+
+        name : of the joint; t : (N,) [s]; signals : {label: (N,)}, NaN where samples are missing
+        link : with whom the time is shared; windows : (name of a finding, start, end [s])
+        """
+        findings = ', '.join(dict.fromkeys(found for found, *_ in windows))
+        return self.add(
+            f'{name}: {findings}' if findings else name,
+            f'{name} as recorded; shaded: {findings or "nothing was found"}', ('time', 's'), t,
+            [pane(label, LOW, [self.line(label.split(' [')[0], 'measured', y)])
+             for label, y in signals.items()],
+            link=link, marks=[{'x': start, 'to': end, 'name': found}
+                              for found, start, end in windows])
 
     def over_time(self, name: str, unit: str, days: np.ndarray, values: np.ndarray,
                   errors: np.ndarray) -> str:

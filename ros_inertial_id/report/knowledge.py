@@ -17,7 +17,6 @@ import numpy as np
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..identification.identified_model import IdentifiedModel
-from ..identification.judge.statistics import dependence
 
 WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not determined'
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
@@ -89,7 +88,7 @@ class Knowledge:
 def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    known, silent = _dependence(model), _not_described(model)
+    known, silent = model.statistics.get('dependence', {}), _not_described(model)
     out = []
     for entry in model.base:
         lead = parameters[next(iter(entry['grouping']))]
@@ -167,14 +166,6 @@ def _grade(entry: dict[str, Any]) -> str:
     if relative is None or relative > ROUGH_PERCENT:
         return ZERO
     return WELL if relative <= WELL_PERCENT else ROUGH
-
-
-def _dependence(model: IdentifiedModel) -> dict[str, dict[str, Any]]:
-    """Return what the model says of what is known together, else what its covariance says."""
-    if 'dependence' in model.statistics:
-        return dict(model.statistics['dependence'])
-    return dependence([entry['name'] for entry in model.base], np.asarray(model.covariance),
-                      np.array([entry['determined'] for entry in model.base]))
 
 
 def significant(value: float | None, digits: int = 3) -> str:

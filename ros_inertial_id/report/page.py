@@ -1,51 +1,59 @@
 """
 The page of an identification, in the order in which an engineer asks.
 
-What may I use it for; what do the links weigh; how well does it predict; friction; what was
-decided and why; parameters; provenance.
+What may I use it for, and what next; how well does it predict; what do the links weigh; friction;
+what was decided and why; parameters; provenance.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+import shlex
 
 from . import tables
-from .curves import curves, friction_curves
+from .curves import Curve, curves, friction_curves
 from .drawings import Drawings
 from .knowledge import evaluate, fits, ratio, significant, WHERE
-from .links import Link, links_of
+from .links import links_of
 from .recording_words import force_unit
 from .sheet import Card, Section, Sheet
 from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
-from .words import chapters, reasons_of, worst_joint
+from .viewer import inertia_view
+from .words import chapters, LEAST_SHARE, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
 from ..identification.settings import robot_of_model
+from ..methods import METHODS
+from ..methods.capabilities import JointTorques, Live
 
 
-def report_sheet(identification: Identification) -> Sheet:
-    """Return the page of an ``identification``."""
+def report_sheet(identification: Identification, model_file: str) -> Sheet:
+    """Return the page of an ``identification``; ``model_file`` : where its model is."""
     model, drawings = identification.model, Drawings()
-    uses, links, words = uses_of(model), links_of(model), chapters(model)
+    uses, words = uses_of(model), chapters(model)
     made = f"{model.provenance['created'][:16].replace('T', ' ')} UTC"
     # The verdict stands in a card.
     predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
+    parts = {'validation': curves(model, identification.validation),
+             'training': curves(model, identification.training)}
+    parts = {part: drawn for part, drawn in parts.items() if drawn}
     return Sheet(
         f"{model.robot['name']}: identified dynamics", f'Method {model.method}, estimator '
-        f"{model.options['estimator']}, {made}", _cards(model, uses),
-        uses.sentences(), (
-            _weights(links), _prediction(identification, drawings, predicted),
+        f"{model.options['estimator']}, {made}", _cards(model), (), (
+            _prediction(model, drawings, parts, predicted, uses), _links(model, drawings),
             _friction(identification, drawings), _decided(model, words),
             _parameters(model, words['Parameters']),
             Section('Provenance', f'to make this model again; {made}',
                     tables=tables.provenance_tables(model),
                     code=str(model.provenance.get('command', '')), opened=False)),
-        tables.uses_table(uses.joints), numbers=outline(model), drawings=drawings)
+        tables.uses_table(uses), _worst_chart(model, drawings, parts),
+        _commands(model, model_file), outline(model), drawings)
 
 
-def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
-    """Return the verdict, the residuals and the worst joint."""
+def _cards(model: IdentifiedModel) -> list[Card]:
+    """Return the verdict, the residuals, and what of a validation is outside of the range."""
     parts, out = fits(model), []
     whole = model.statistics.get('verdict')
     if whole:
@@ -56,26 +64,63 @@ def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
         if part in parts:
             percent = parts[part]['filtered']['relative_percent']
             out.append(Card(f'{significant(percent)} %', f'relative residual {words}, all joints'))
-    worst = worst_joint(model)
-    if worst and len(uses.joints) > 1:
-        out.append(Card(f'{significant(worst[1])} %',
-                        f'relative residual of the worst joint, {worst[0]}'))
+    outside = parts.get('validation', {}).get('outside') or {}
+    if outside.get('samples_percent', 0.0) >= LEAST_SHARE:
+        inside, beyond = (significant(outside[f'relative_percent_{side}'])
+                          for side in ('inside', 'outside'))
+        out.append(Card(f"{outside['samples_percent']:.0f} %", 'of the validation lies outside '
+                        f'the trained range: residual {beyond} % there, {inside} % inside', True))
     return out
 
 
-def _weights(links: Sequence[Link]) -> Section:
+def _worst_chart(model: IdentifiedModel, drawings: Drawings,
+                 parts: Mapping[str, Mapping[str, Curve]]) -> str:
+    """Return the number of the chart of the joint with the largest relative residual."""
+    worst, part = worst_joint(model), next(iter(parts), '')
+    if not worst or worst[0] not in parts.get(part, {}):
+        return ''
+    return drawings.torque(part, parts[part][worst[0]], fits(model)[part]['filtered'],
+                           f'Worst joint, {worst[0]}: ')
+
+
+def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
+    """Return [(what for, command)] of what to do with a ``model`` in a ``file``."""
+    if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
+        return [('What is wrong with a recording', 'inertial-id check BAG --report check.html')]
+
+    def written(kind: str, out: str) -> str:
+        return ('python3 -c "import ros_inertial_id as rid; '
+                f'rid.load_model({file!r}).to_{kind}({out!r})"')
+
+    out, arm = [], isinstance(METHODS[model.method], JointTorques)
+    if 'validation' not in model.statistics:
+        out.append(('Validate it', shlex.join(['inertial-id', 'validate', file, 'OTHER_BAG'])))
+    if 'consistent' in model.statistics:
+        out.append(('Corrected URDF', written('urdf', 'identified.urdf')))
+        if arm:
+            out.append(('MuJoCo model', written('mjcf', 'identified.xml')))
+            out.append(('Better motion', shlex.join([
+                'inertial-id', 'design', 'identified.urdf', '--model', file, '--out', 'motion'])))
+    if isinstance(METHODS[model.method], Live):
+        out.append(('Live prediction', 'ros2 launch ros_inertial_id predict.launch.py '
+                    + shlex.quote(f'model:={Path(file).absolute()}')))
+    return out
+
+
+def _links(model: IdentifiedModel, drawings: Drawings) -> Section:
+    links = links_of(model)
     sure = sum(link.determined[0] for link in links)
     return Section('What the links weigh', f'{len(links)} links, {sure} with a mass that the '
-                   'data determine', tables=[tables.links_table(links)], opened=False)
+                   'data determine', tables=[tables.links_table(links)], opened=False,
+                   view=inertia_view(drawings, model) if links else None,
+                   note='Ellipsoids: solid bodies of uniform density with the mass, centre and '
+                   'moments of inertia of each link, orange as identified, dashed as described.')
 
 
-def _prediction(identification: Identification, drawings: Drawings,
-                words: Sequence[str]) -> Section:
+def _prediction(model: IdentifiedModel, drawings: Drawings,
+                parts: Mapping[str, Mapping[str, Curve]], words: Sequence[str],
+                uses: Uses) -> Section:
     """Return measured against predicted per joint, the residual over all that it may depend on."""
-    model = identification.model
-    parts = {'validation': curves(model, identification.validation),
-             'training': curves(model, identification.training)}
-    parts = {part: drawn for part, drawn in parts.items() if drawn}
     residuals, main = fits(model), next(iter(parts), 'training')
     figures = [(name, [drawings.torque(part, drawn[name], residuals[part]['filtered'])
                        for part, drawn in parts.items()],
@@ -96,7 +141,8 @@ def _prediction(identification: Identification, drawings: Drawings,
                        for part, fit in residuals.items())
     unit = force_unit(robot_of_model(model))
     return Section('How well it predicts', f'relative residual {digest}', words,
-                   [tables.residuals_table(model, unit)], figures=figures, note=note, opened=False)
+                   [tables.joints_table(uses.joints), tables.residuals_table(model, unit)],
+                   figures=figures, note=note, opened=False)
 
 
 def _friction(identification: Identification, drawings: Drawings) -> Section:
@@ -117,7 +163,7 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
         'What was decided, and why',
         f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
-        [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
+        [decided, findings_table(found), tables.settings_table(model),
          tables.validity_table(model, robot_of_model(model))], opened=False)
 
 

@@ -1,4 +1,4 @@
-"""What was odd in the recordings and their signals, and how far the motion went, as sentences."""
+"""What was odd in the recordings and their signals, as sentences."""
 
 from collections.abc import Iterator, Sequence
 import math
@@ -9,17 +9,27 @@ import numpy as np
 from ..checks.finding import Finding
 from ..dynamics.robot_model import RIGHT_ANGLE, RobotModel, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
-from ..identification.settings import robot_of_model
 
 LISTED = 20  # recordings not used that are named
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
 TURNED = 3.0  # [deg] an IMU must be turned from its description
 WHOLE_TURN = 0.99 * 2.0 * np.pi  # [rad] of samples that are not everywhere
-HALF = 0.5  # share of a limit below which a motion is called small
-REACHED = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
-           'omega': 'the bodies reached', 'alpha': 'and'}
 UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'rad/s^2',
          'acc': 'm/s^2'}
+
+
+def gravity_estimated(model: IdentifiedModel) -> bool:
+    """Return whether gravity is as the torques show it, which then stands in the options."""
+    return any(choice['what'] == 'gravity direction' and choice['chosen']
+               and choice['candidate'] != 'as given'
+               for choice in model.statistics.get('choices') or ())
+
+
+def mounting_words(model: IdentifiedModel) -> str:
+    """Return how the base of a ``model`` was mounted by what was given."""
+    given = '' if gravity_estimated(model) else model.options.get('mounting')
+    return given or ', '.join(filter(None, dict.fromkeys(model.mounting['text']))) or (
+        'upright, as none was given')
 
 
 def force_unit(robot: Any) -> str:
@@ -37,42 +47,8 @@ def unit_of(robot: Any, name: str) -> str:
 
 def goes_round(model: IdentifiedModel) -> bool:
     """Return whether every joint made a whole turn: wider motion shows no more."""
-    robot = robot_of_model(model)
-    sliding = (dict(zip(robot.joint_names, robot.prismatic)) if isinstance(robot, RobotModel)
-               else {})
-    spans = {joint: np.ptp(seen['q']) for joint, seen in model.validity_range.items()
-             if 'q' in seen}
-    return bool(spans) and all(span >= WHOLE_TURN and not sliding.get(joint)
-                               for joint, span in spans.items())
-
-
-def reached(model: IdentifiedModel, quantities: Sequence[str]) -> str:
-    """Return in words how far the motion went: spans of q, else the largest; '' if unknown."""
-    robot = robot_of_model(model)
-    texts = []
-    for name in quantities:
-        spans = {joint: float(np.ptp(seen[name]) if name == 'q' else np.abs(seen[name]).max())
-                 for joint, seen in model.validity_range.items() if name in seen}
-        if spans:
-            low, high = (round(x, 6) for x in (min(spans.values()), max(spans.values())))
-            texts.append(f'{REACHED[name]} {low:.2g} to {high:.2g} {unit_of(robot, name)}'
-                         + _of_limits(robot, name, spans))
-    return ' '.join(texts)
-
-
-def _of_limits(robot: Any, name: str, spans: dict[str, float]) -> str:
-    """Return in words how near its limits a motion came, '' where there are none."""
-    if not isinstance(robot, RobotModel) or name not in 'qv':
-        return ''
-    limits = dict(zip(robot.joint_names, robot.upper - robot.lower if name == 'q'
-                      else robot.velocity))
-    shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
-    if not shares:
-        return ''
-    small = [j for j in sorted(shares, key=shares.__getitem__) if shares[j] < HALF]
-    below = 'all' if len(small) == len(spans) else ', '.join(small)
-    return (f', {100 * min(shares.values()):.0f} to {100 * max(shares.values()):.0f} % of limits'
-            + (f' (below half: {below})' if small else ''))
+    spans = [np.ptp(seen['q']) for seen in model.validity_range.values() if 'q' in seen]
+    return bool(spans) and min(spans) >= WHOLE_TURN
 
 
 def recording_sentences(model: IdentifiedModel) -> Iterator[str]:

@@ -107,9 +107,11 @@ class Chart {
       node('text', {x: px, y: this.bottom + 15, 'text-anchor': 'middle'}, svg, String(t));
     }
     node('text', {x: right, y: this.bottom + 29, 'text-anchor': 'end'}, svg, this.spec.xlabel);
-    for (const mark of this.spec.marks || []) if (mark.x >= low && mark.x <= high) {
-      const px = this.X(mark.x);
-      node('line', {class: 'axis start', x1: px, x2: px, y1: TOP, y2: this.bottom}, svg);
+    for (const {x, to = x, name} of this.spec.marks || []) if (to >= low && x <= high) {
+      const px = this.X(Math.max(low, x)), end = this.X(Math.min(high, to));
+      if (!name) node('line', {class: 'axis start', x1: px, x2: px, y1: TOP, y2: this.bottom}, svg);
+      else node('title', {}, node('rect', {class: 'found', x: px - 1.5, width: end - px + 3, y: TOP, height: this.bottom - TOP}, svg),
+        `${name}: ${short(x)} to ${short(to)} s`);
     }
     this.cursor = node('line', {class: 'cursor', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
     this.now = node('line', {class: 'axis', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
@@ -302,9 +304,9 @@ const save = (link, name, type, text) => { link.download = name;
   link.setAttribute('href', URL.createObjectURL(new Blob([text], {type}))); };
 $('json')?.addEventListener('click', e =>
   save(e.currentTarget, 'numbers.json', 'application/json', JSON.stringify(D.numbers, null, 1)));
-for (const box of document.querySelectorAll('.scroll')) {
+for (const [k, box] of document.querySelectorAll('.scroll').entries()) {
   const table = box.querySelector('table'), part = box.closest('details')?.querySelector('h2');
-  const title = part ? part.textContent : 'table', link = document.createElement('a');
+  const title = `${part ? part.textContent : 'uses'}, table ${k + 1}`, link = document.createElement('a');
   link.textContent = 'CSV'; link.setAttribute('href', '#'); link.className = 'csv no-print';
   link.setAttribute('aria-label', `${title} as CSV`);
   link.addEventListener('click', () => save(link, `${title}.csv`, 'text/csv', [...table.rows].map(
@@ -325,6 +327,11 @@ for (const box of document.querySelectorAll('[data-chart]')) {
     drawing(box.querySelector('svg'))));
   box.append(link);
 }
+
+for (const button of document.querySelectorAll('.copy')) button.addEventListener('click', async () => {
+  await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+  button.textContent = 'copied';
+});
 
 // What is linked to or printed is unfolded.
 const unfold = () => { const part = $(location.hash.slice(1)); if (part) part.open = true; };

@@ -8,12 +8,11 @@ needs nothing else.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-import io
 import json
 from pathlib import Path
 import re
 import shlex
-import shutil
+from shutil import get_terminal_size
 from typing import Any, NamedTuple
 
 from .drawings import Drawings
@@ -23,8 +22,7 @@ from ..errors import ConfigError
 from ..identification.files import write_text
 from ..identification.identified_model import plain
 
-
-WIDEST = 1000  # columns of a table that no terminal shows
+WIDTH = 118  # characters of a line, where no terminal and no COLUMNS says another
 
 
 class Cell(NamedTuple):
@@ -62,24 +60,22 @@ class Table:
     grades: Sequence[str] = ()
 
     def lines(self) -> list[str]:
-        """Return the table as lines of text; on a terminal cells wrap where it is too narrow."""
-        from rich.console import Console  # pages need none
-        from rich.table import Table as Grid
-        grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(self.heads))
-        rows = [[cell.text if isinstance(cell, Cell) else cell for cell in row]
-                for row in self.rows]
-        for k, head in enumerate(self.heads):
-            words = ' '.join([head, *(row[k] for row in rows)]).split() or ['']
-            grid.add_column('\n'.join(re.split(r', | (?=\[)', head, maxsplit=1)), no_wrap=not k,
-                            justify='left' if k in {0, *self.words} else 'right',
-                            min_width=max(map(len, words)))
-        for row in rows:
-            grid.add_row(*row)
-        console = Console(width=shutil.get_terminal_size((WIDEST, 0)).columns, file=io.StringIO(),
-                          color_system=None, markup=False, highlight=False, emoji=False)
-        with console.capture() as printed:
-            console.print(grid, crop=False)
-        return [line.rstrip().replace('±', '+-') for line in printed.get().splitlines()]
+        """Return the table as lines of text; columns beyond the terminal's width stand below."""
+        heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
+        rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
+        rows += [[cell.text if isinstance(cell, Cell) else cell for cell in row]
+                 for row in self.rows]
+        rows = [row for row in rows if any(row)]
+        width = [max(map(len, column)) for column in zip(*rows)]
+        longest, parts = get_terminal_size((WIDTH, 0)).columns, [[0]]
+        for k, w in enumerate(width[1:], 1):
+            if sum(width[i] + 2 for i in parts[-1]) + w > longest and len(parts[-1]) > 1:
+                parts.append([0])
+            parts[-1].append(k)
+        left = {0, *self.words}
+        return ['  '.join(row[k].ljust(width[k]) if k in left else row[k].rjust(width[k])
+                          for k in part).rstrip().replace('±', '+-')
+                for part in parts for row in rows]
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,8 @@ class Section:
 
     title : its heading; digest : beside it, also while it is folded; opened : at first
     texts : sentences; tables; charts : small ones, by their numbers; note : above the charts
-    figures : [(joint, large charts, small charts)]; code : as typed
+    figures : [(joint, large charts, small charts)]; code : as typed; view : an arm in 3D, one of
+        a page at most
     """
 
     title: str
@@ -100,12 +97,13 @@ class Section:
     figures: Sequence[tuple[str, Sequence[str], Sequence[str]]] = ()
     note: str = ''
     code: str = ''
+    view: Mapping[str, Any] | None = None
     opened: bool = True
 
     @property
     def empty(self) -> bool:
         """Return whether there is nothing to show."""
-        return not (self.texts or self.charts or self.figures or self.code
+        return not (self.texts or self.charts or self.figures or self.code or self.view
                     or any(table.rows for table in self.tables))
 
 
@@ -114,7 +112,8 @@ class Sheet:
     """
     What a page says.
 
-    title, about : what it is of; cards, sentences and a table : at the top
+    title, about : what it is of; cards, sentences, a chart by its number and a table : at the top
+    commands : [(what for, as typed)] of what to do next
     sections : in their order, those without content are left out
     numbers : behind the link JSON; drawings : the charts
     """
@@ -125,6 +124,8 @@ class Sheet:
     sentences: Sequence[str] = ()
     sections: Sequence[Section] = ()
     table: Table | None = None
+    chart: str = ''
+    commands: Sequence[tuple[str, str]] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     drawings: Drawings = field(default_factory=Drawings)
 
@@ -135,19 +136,14 @@ def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
     return str(path)
 
 
-def sheet_text(sheet: Sheet, words: Sequence[str] = (), template: str = 'sheet.html',
-               **values: Any) -> str:
-    """
-    Return the HTML text of a ``sheet``.
-
-    words : of the command that made it; template : that extends sheet.html, with its ``values``
-    """
+def sheet_text(sheet: Sheet, words: Sequence[str] = ()) -> str:
+    """Return the HTML text of a ``sheet``; ``words`` : of the command that made it."""
     sections = [section for section in sheet.sections if not section.empty]
     if words:
         now = datetime.now(timezone.utc).isoformat(timespec='seconds')
         sections.append(Section('Provenance', f'ros_inertial_id {__version__}, {now}',
                                 code=shlex.join(words)))
-    return fill(template, {'title': sheet.title, 'sheet': sheet, 'sections': sections, **values},
+    return fill('sheet.html', {'title': sheet.title, 'sheet': sheet, 'sections': sections},
                 {**sheet.drawings.to_dict(), 'numbers': plain(sheet.numbers)})
 
 

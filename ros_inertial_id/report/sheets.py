@@ -3,21 +3,34 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .curves import gaps, trained_range
 from .drawings import Drawings
 from .knowledge import significant, with_error
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 from ..dynamics.friction import law_of
+from ..dynamics.inertial_parameters import bodies
+from ..identification.identified_model import IdentifiedModel
+from ..identification.model.inverse_dynamics import InverseDynamics
+from ..identification.settings import robot_of_model
+from ..measurement.joints.channels import JOINT_STATE
+from ..measurement.recording import Recording
+from ..methods import METHODS
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..procedures.payload import Payload
     from ..procedures.drift_result import Drift, RobotDrift
 
 AXES = ('x', 'y', 'z')
+POSTURES = 61  # of a joint over its range
+SPANS = 1000  # of a recording, each drawn with its extreme samples
+SIGNALS = {'effort': 'effort [N m, N]', 'position': 'position [rad, m]'}
 
 
-def payload_sheet(load: 'Payload', bare: str) -> Sheet:
-    """Return the page of a payload ``load``; ``bare`` : path of the model of the arm alone."""
+def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
+    """Return the page of a ``load``; ``model``, ``bare`` : of the arm alone, and its path."""
     def vector(title: str, unit: str, rows: Sequence[tuple[str, float, float]]) -> Section:
         heads = 'component', f'value [{unit}]', f'standard error [{unit}]'
         return Section(title, tables=[Table(
@@ -38,19 +51,48 @@ def payload_sheet(load: 'Payload', bare: str) -> Sheet:
         sentences.append(f'Not determined by the data: {", ".join(missing)}.')
     inertia = [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j])
                for i in range(3) for j in range(i, 3)]
+    drawings = Drawings()
     return Sheet(
         f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
             Card(f'{mass} ± {error} kg', 'mass with one standard error', load.mass < 0.0),
             Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
                  'adds to the torque', load.relative_percent > 50.0)), sentences, (
+            _holding(drawings, load, model),
             vector(f'Centre of mass in {load.frame}', 'm',
                    [*zip(AXES, load.center_of_mass, load.center_of_mass_error)]),
             vector(f'Moments of inertia about the centre of mass, axes of {load.frame}',
-                   'kg m^2', inertia)), numbers=load.to_dict())
+                   'kg m^2', inertia)), numbers=load.to_dict(), drawings=drawings)
 
 
-def checkup_sheet(checkup: Checkup, bags: Sequence[str]) -> Sheet:
-    """Return the page of a ``checkup``; ``bags`` : the recordings, by their paths."""
+def _holding(drawings: Drawings, load: 'Payload', model: IdentifiedModel) -> Section:
+    """Return the torques that hold the arm of a ``model`` at rest, with and without a load."""
+    robot, first = robot_of_model(model), bodies(model.parameters)[load.link]
+    values = model.values.copy()
+    values[first:first + 10] += load.parameters
+    bare, loaded = (InverseDynamics(METHODS[model.method], robot, model.parameters, pi)
+                    for pi in (model.values, values))
+    low, high = trained_range(model)
+    charts, rows = [], []
+    for j, (name, limit) in enumerate(zip(robot.joint_names, robot.effort)):
+        q = np.tile((low + high) / 2.0, (POSTURES, 1))
+        q[:, j] = np.linspace(low[j], high[j], POSTURES)
+        unit, turn = ('N', 'm') if robot.prismatic[j] else ('N m', 'rad')
+        held = {words: np.round(arm.gravity(q)[:, j], 9) for words, arm in (
+            ('without load', bare), ('with load', loaded))}
+        rows.append((name, *(significant(abs(torque).max()) for torque in held.values()),
+                     significant(limit), unit))
+        if any(map(np.any, held.values())):  # not of an axis along gravity
+            charts.append(drawings.lines(name, ('holding torque', unit), ('position', turn),
+                                         q[:, j], held))
+    return Section('Holding torque', charts=charts, tables=[Table(
+        ('joint', 'largest without load', 'largest with load', 'limit of the description', 'unit'),
+        rows)], note='The heavy line is without the load. Over the trained range of each joint, '
+        'the others in the middle of theirs; without friction.')
+
+
+def checkup_sheet(checkup: Checkup, bags: Sequence[str], recordings: Sequence[Recording] = ()
+                  ) -> Sheet:
+    """Return the page of a ``checkup``; ``bags`` : paths of the ``recordings``, to be drawn."""
     def of_joint(joint: str) -> list[str]:
         columns: tuple[Mapping[str, float], ...] = (
             checkup.torque, checkup.nominal, checkup.residual)
@@ -62,6 +104,7 @@ def checkup_sheet(checkup: Checkup, bags: Sequence[str]) -> Sheet:
     share = max(checkup.masked, default=0.0)
     heads = ('joint', 'verdict', 'reasons', 'measured torque, RMS',
              'residual of the description alone, RMS', 'residual in cross-validation, RMS')
+    drawings = Drawings()
     return Sheet(
         'Checkup of recordings', ', '.join(bags), (
             Card(checkup.verdict.word, '; '.join(dict.fromkeys(checkup.verdict.reasons))
@@ -70,11 +113,44 @@ def checkup_sheet(checkup: Checkup, bags: Sequence[str]) -> Sheet:
                 f.severity in (WRONG, DOUBTFUL) for f in checkup.checks)),
             Card(f'{100.0 * share:.2g} %', 'of the samples masked as bad', share > 0.0)),
         [f'{f.sentence()}.' for f in checkup.checks], (
-            Section('Joints', tables=[Table(
+            *(_recorded(drawings, checkup, number, recording)
+              for number, recording in enumerate(recordings)), Section('Joints', tables=[Table(
                 heads, joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
                 note='RMS in N m, of prismatic joints in N.')]),
             Section('Findings', tables=[findings_table(checkup.checks)])),
-        numbers=checkup.to_dict())
+        numbers=checkup.to_dict(), drawings=drawings)
+
+
+def _recorded(drawings: Drawings, checkup: Checkup, number: int, recording: Recording) -> Section:
+    """Return efforts and positions of a ``recording``, the windows of its findings shaded."""
+    charts, origin = [], recording.origin_ns()
+    found = [finding for finding in checkup.checks if finding.recording == number]
+    for channel in recording.of_type(JOINT_STATE).values():
+        for column, joint in enumerate(channel.names if 'effort' in channel.fields else ()):
+            if joint not in (checkup.joints or channel.names):
+                continue
+            signals = np.array([channel.fields[name][:, column] for name in SIGNALS])
+            sound = np.isfinite(signals).all(axis=0)
+            if sound.any():
+                t, signals = _drawn((channel.stamp_ns[sound] - origin) * 1e-9, signals[:, sound])
+                charts.append(drawings.recorded(
+                    joint, t, dict(zip(SIGNALS.values(), signals)), f'recording {number}',
+                    [(f.name, *window) for f in found for window in f.windows
+                     if joint in (f.joints or [joint])]))
+    return Section(f'Recording {number + 1}', charts=charts, note='As recorded, extremes kept. '
+                   'Shaded: the windows of findings. Drag to zoom, double click for the whole.')
+
+
+def _drawn(t: np.ndarray, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return times (M,) and signals (k, M) of those (N,), (k, N) that show spans and gaps."""
+    size, cuts = -(-len(t) // SPANS), gaps(t)
+    spans = np.pad(signals, ((0, 0), (0, -len(t) % size)), 'edge').reshape(len(signals), -1, size)
+    starts = size * np.arange(spans.shape[1])
+    extremes = [starts + index(spans, axis=2) for index in (np.argmin, np.argmax)]
+    rows = np.unique(np.concatenate([np.ravel(extremes), cuts, cuts - 1]).clip(0, len(t) - 1))
+    breaks = np.searchsorted(rows, cuts)
+    return (np.insert(t[rows], breaks, t[cuts]),
+            np.insert(signals[:, rows], breaks, np.nan, axis=1))
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

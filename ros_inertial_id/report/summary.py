@@ -5,7 +5,7 @@ from typing import Any
 
 from .knowledge import ratio
 from .links import links_of
-from .tables import friction_table, uses_table
+from .tables import friction_table, joints_table
 from .uses import uses_of
 from .words import chapters, verdict
 from ..identification.identified_model import IdentifiedModel
@@ -19,7 +19,7 @@ ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determin
 def summary(model: IdentifiedModel) -> str:
     """Return a ``model`` as short text: uses per joint, friction, and how well it predicts."""
     uses = uses_of(model)
-    lines = [*_head(model), '', *uses_table(uses.joints).lines()]
+    lines = [*_head(model), '', *joints_table(uses.joints).lines()]
     friction = friction_table(model)
     lines += ['', *friction.lines()] if friction.rows else []
     for title, texts in {'Uses': uses.sentences(), **chapters(model, LISTED)}.items():

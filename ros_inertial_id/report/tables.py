@@ -7,44 +7,43 @@ from typing import Any
 from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, percent, significant, typeset,
                         with_error)
 from .links import Link, UNITS as LINK_UNITS
-from .recording_words import unit_of
+from .recording_words import gravity_estimated, mounting_words, unit_of
 from .sheet import Cell, Table
-from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
+from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
 from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 
-# Units of what an observation says of its signals.
-UNITS = {
-    **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
-    **dict.fromkeys(('duration', 'gaps_at', 'time_offset', 'time_offset_found',
-                     'time_offset_error', 'torque_clock_offset',
-                     'torque_clock_offset_error'), 's'),
-    'marker_rms': 'm', 'marker_deviation': 'rad or m',
-    'smoothed_deviation': 'rad or m, /s, /s²', 'camera': 'm and rad'}
 COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
                 'segments).',
     'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
-HIDDEN = {'cutoff_curve'}
 
 
-def uses_table(joints: Sequence[JointUse]) -> Table:
-    """Return one row per joint: yes or no for every use, with the number that decides it."""
-    def cell(joint: JointUse, use: str, number: str = '') -> Cell:
-        answer = {True: 'yes', False: 'no', None: '-'}[joint.uses.get(use)]
-        return Cell(f'{answer}, {number}' if number not in ('', '-') else answer, None,
-                    '' if joint.uses.get(use) else 'dim')
+def uses_table(uses: Uses) -> Table:
+    """Return one row per use: its grade, the numbers that decide it, what the grades mean."""
+    return Table(('use', 'grade', 'numbers', 'meaning of the grades'), [
+        (use.capitalize(), _graded(grade), numbers, Cell(meaning, None, 'dim'))
+        for use, grade, numbers, meaning in uses.rows()], range(1, 4))
 
-    rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
-             cell(j, FEEDFORWARD, f'{percent(j.percent)} %' if j.moved else 'stood still'),
-             cell(j, CONTACT, significant(j.contact, 2)), cell(j, SIMULATION), cell(j, PAYLOAD),
+
+def _graded(grade: str, text: str = '') -> Cell:
+    return Cell(text or grade, None, f'grade-{grade.split()[0]}')
+
+
+def joints_table(joints: Sequence[JointUse]) -> Table:
+    """Return one row per joint: the grade of every use, with the number that decides it."""
+    shown = {GRAVITY: 'gravity compensation, error of holding',
+             FEEDFORWARD: 'feedforward, residual',
+             CONTACT: 'contact, above', SIMULATION: 'simulation'}
+    shown = {use: head for use, head in shown.items() if any(use in j.uses for j in joints)}
+    rows = [(j.name, *(_graded(j.uses[use], ', '.join(filter(None, (
+        j.uses[use], j.number(use) * (use != SIMULATION))))) if use in j.uses else '-'
+        for use in shown),
              significant(j.residual), significant(j.torque), j.unit) for j in joints]
-    return Table(
-        ('joint or row', 'gravity compensation, error of holding', 'feedforward, residual',
-         'contact, above', 'simulation', 'payload', 'residual RMS', 'measured RMS', 'unit'), rows,
-        range(1, 6))
+    return Table(('joint or row', *shown.values(), 'residual RMS', 'measured RMS', 'unit'), rows,
+                 range(1, 1 + len(shown)))
 
 
 def links_table(links: Sequence[Link]) -> Table:
@@ -119,19 +118,17 @@ def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
 
 def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    known, constants = evaluate(model), model.statistics.get('nonlinear_parameters', {})
-    laws: dict[str, dict[str, None]] = {}  # units, of turning and of sliding joints
+    units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
     inside: dict[str, dict[str, None]] = {}
-    for item in known:
-        law, unit = item.lead.law, item.entry['unit']
-        if law in LAWS:
-            laws.setdefault(law, {})[unit] = None
-        if law in LAWS and item.lead.nonlinear is not None and item.entry['determined']:
-            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     by_joint: dict[str, dict[str, Knowledge]] = {}
-    for item in known:
-        if item.lead.law in LAWS:
-            by_joint.setdefault(item.lead.owner, {})[item.lead.law] = item
+    for item in evaluate(model):
+        law, unit = item.lead.law, item.entry['unit']
+        if law not in LAWS:
+            continue
+        by_joint.setdefault(item.lead.owner, {})[law] = item
+        units.setdefault(law, {})[unit] = None
+        if item.lead.nonlinear is not None and item.entry['determined']:
+            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
 
     def cell(item: Knowledge | None) -> Cell:
         if item is None:
@@ -141,27 +138,11 @@ def friction_table(model: IdentifiedModel) -> Table:
         text = ' ± '.join(with_error(item.entry['value'], item.entry['standard_error']))
         return Cell(text + ' !' * item.negative, None, 'flag' * item.negative)
 
-    rows = [(joint, *(cell(own.get(law)) for law in laws), *(
-        _constant(own[law], constants) if law in own else '' for law in inside))
-        for joint, own in by_joint.items()]
-    return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
-        f'nonlinear parameter of {law} [{" or ".join(units)}]'
-        for law, units in inside.items())), rows)
-
-
-def _constant(item, constants):
-    """Return the constant inside a friction law, and the least and greatest that are possible."""
-    value = item.lead.nonlinear
-    if value is None or not item.entry['determined']:
-        return ''
-    known = constants.get(item.name, {})
-    if 'least' not in known or known['least'] == known['greatest'] == value:
-        return f'{value:.3g}'
-    least, greatest = known['least'], known['greatest']
-    if least is None or greatest is None:  # one of those tried, as far as they go
-        return ('not determined' if least is greatest else f'at least {least:.3g}'
-                if greatest is None else f'at most {greatest:.3g}')
-    return f'{value:.3g} ({least:.3g} to {greatest:.3g})'
+    rows = [(joint, *(cell(own.get(law)) for law in units),
+             *(significant(own[law].lead.nonlinear) if law in own else '' for law in inside))
+            for joint, own in by_joint.items()]
+    return Table(('joint', *(f'{law} [{" or ".join(of)}]' for law, of in units.items()),
+                  *(f'{law}, nonlinear [{" or ".join(of)}]' for law, of in inside.items())), rows)
 
 
 def decisions(model: IdentifiedModel) -> Table:
@@ -198,6 +179,9 @@ def _evidence(entry: Mapping[str, Any]) -> str:
 def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return (decision, taken, why) of the signals of one recording."""
     rows = []
+    if seen.get('rate'):
+        rows.append(('rate', f"{seen['rate']:.4g} Hz", f"recorded for {seen['duration']:.4g} s"
+                     if 'duration' in seen else ''))
     if 'time_offset_found' in seen:
         delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
         applied = bool(seen.get('time_offset'))
@@ -214,23 +198,6 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows.append(('velocity', str(seen['velocity']), '' if disagreement is None else
                  f'measured and differentiated velocities differ by {100 * disagreement:.2g} %'))
     return rows
-
-
-def signals(model: IdentifiedModel) -> Table:
-    """
-    Return what was understood of the signals of a ``model``, a column per recording.
-
-    What is said of single sensors (mappings) stands in the model file and in the page's JSON.
-    """
-    rows = []
-    for key in dict.fromkeys(key for seen in model.preprocessing for key, value in seen.items()
-                             if not isinstance(value, Mapping)):
-        texts = [text(seen.get(key, '')) for seen in model.preprocessing]
-        if key not in HIDDEN and any(texts):
-            rows.append((key.replace('_', ' '), *(
-                f"{shown} {UNITS.get(key, '')}".strip() if shown else '' for shown in texts)))
-    columns = range(1, len(model.preprocessing) + 1)
-    return Table(('signals', *(f'recording {k}' for k in columns)), rows, columns)
 
 
 def text(value: Any) -> str:
@@ -273,11 +240,12 @@ def settings_table(model: IdentifiedModel) -> Table:
     rows = [('robot', f"{model.robot['name']}, base {model.robot['base_link']}, "
              f"{len(model.robot['joints'])} joints")]
     rows += [(f"gravity in {model.robot['base_link']}",
-              f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²")
+              f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²"
+              + ', estimated from the torques' * gravity_estimated(model))
              for gravity in model.mounting['gravity_base']]
-    rows += [('mounting as recorded', ', '.join(words or 'not given'
-                                                for words in model.mounting['text']))]
-    rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()]
+    rows += [('mounting', mounting_words(model))]
+    rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()
+             if name != 'mounting']
     return Table(('setting', 'value'), rows, (1,))
 
 
@@ -290,12 +258,12 @@ def changed_options(model: IdentifiedModel) -> dict[str, Any]:
 
 def provenance_tables(model: IdentifiedModel) -> list[Table]:
     """Return a table per recording that a ``model`` comes from, and one of the versions."""
-    out = [Table((part, ''), [(key.replace('_', ' '), Cell(text(value), None, 'break'))
-                              for key, value in entry.items()
-                              if value not in (None, '', [], (), {})], (1,))
+    out = [Table((part, 'value'), [
+        (key.replace('_', ' '), Cell(text(value), None, 'break'))
+        for key, value in entry.items() if value not in (None, '', [], (), {})], (1,))
            for part, place in (('training', 'recordings'), ('validation', 'validation'))
            for entry in model.provenance.get(place, ())]
     versions = [('created', model.provenance['created']),
                 *model.provenance['versions'].items(),
                 ('kinematics sha256', Cell(model.robot['kinematics_sha256'], None, 'break'))]
-    return [*out, Table(('version', ''), versions, (1,))]
+    return [*out, Table(('version', 'value'), versions, (1,))]

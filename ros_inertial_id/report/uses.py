@@ -1,29 +1,30 @@
 """
-Uses: what a model may be used for, joint by joint, with the numbers that decide it.
+Uses: what a model may be used for, joint by joint, in three grades with the numbers that decide.
 
-Page, terminal and JSON say these numbers, computed here once.  The rules:
+Page, terminal and JSON say these numbers, computed here once.  What is graded, see LIMITS:
 
-- gravity compensation: the torque that holds the robot at rest is known (two standard errors,
-  over postures within the training range) to a tenth of itself, or better than the joint's dry
-  friction, which then holds what is missing;
-- feedforward: the joint moved, and less than half of the measured torque remains as residual;
-- contact: a torque that errors of the model reach once an hour, with the band of the prediction at
-  its widest within the training range (as the observer of contact decides; noise adds to it);
-- simulation: the links are physically consistent, and feedforward holds;
-- payload: the mass on the last link whose torque is two standard errors in one posture.
+- gravity compensation: two standard errors of the torque that holds the robot at rest, over
+  postures within the training range; good as well below the joint's dry friction, which holds
+  what is missing;
+- feedforward: the residual of a joint that moved, relative to its measured torque;
+- contact: the torque that errors of the model reach once an hour, with the band of the prediction
+  at its widest within the training range (as the observer of contact decides; noise adds to it);
+- simulation: the residual of feedforward, where the links are physically consistent;
+- payload, of the whole arm: the mass whose torque is two standard errors in one posture.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from .curves import friction_columns, top_speed
-from .knowledge import best_fit, percent, posterior, significant
+from .curves import friction_columns, top_speed, trained_range
+from .knowledge import best_fit, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
 from ..checks.thresholds import HALF, TENTH
 from ..dynamics.description import HEAVIEST
+from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
@@ -32,14 +33,25 @@ from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 
+GRADES = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
+# Largest ratio that is good, largest that is not "no", and what is compared with what.
+LIMITS = {
+    GRAVITY: (TENTH, HALF, 'twice the standard error of the holding torque',
+              'of it; good also below the dry friction'),
+    FEEDFORWARD: (TENTH, HALF, 'residual {where}', 'of the measured torque'),
+    CONTACT: (TENTH, HALF, 'torque that is detected at 1 false alarm per hour',
+              'of the largest measured torque'),
+    SIMULATION: (TENTH, HALF, 'residual of physically consistent links',
+                 'of the measured torque'),
+    PAYLOAD: (TENTH ** 2, TENTH, 'mass that one posture shows',
+              'of the mass of all links')}
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
-LEAST_SHARE = 0.05  # of what is learned of a payload, for a joint to count
 PER_HOUR = 1.0  # false alarms of contact, as the node's default
-NAMED = 4  # joints in a sentence
+NAMED = 3  # joints in a sentence
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class JointUse:
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : smallest torque that is called contact; moved : in the training
-    uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
+    uses : {use: grade} of those that this kind of row has; a row of a sensor has none
     wrong : whether a finding says that its data are, so that none of its numbers holds
     """
 
@@ -63,92 +75,86 @@ class JointUse:
     holding_error: float | None
     dry_friction: float
     contact: float | None
-    uses: dict[str, bool]
+    uses: dict[str, str]
     moved: bool = True
     wrong: bool = False
+
+    def number(self, use: str) -> str:
+        """Return the number that decides a ``use``, with its unit, '' where there is none."""
+        if self.wrong:
+            return 'data found wrong'
+        if not self.moved:
+            return 'stood still'
+        value, unit = {GRAVITY: (self.holding_error, self.unit),
+                       CONTACT: (self.contact, self.unit)}.get(use, (self.percent, '%'))
+        return '' if value is None else f'{significant(value, 2)} {unit}'
 
 
 @dataclass(frozen=True)
 class Uses:
     """
-    What a model is good for, joint by joint.
+    What a model is good for.
 
     where : what the residuals are of; payload [kg]; consistent : the links are
-    stopped : whether the verdict is "do not use", and nothing else is said
+    stopped : whether the verdict is "do not use"
+    grades : {use: grade} of the whole: that of all joints, "with care" where they differ
     """
 
     joints: tuple[JointUse, ...]
     where: str
     payload: float | None
     consistent: bool
-    stopped: bool = False
+    stopped: bool
+    grades: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return asdict(self)
 
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return (use, grade, numbers that decide it, what the grades mean) of every use."""
+        return [(use, grade, self._numbers(use), _meaning(use).format(where=self.where))
+                for use, grade in self.grades.items()]
+
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
-        shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
-        if not any(j.uses for j in self.joints):  # what a sensor measures is no torque of a drive
-            return [f'The residual {self.where} is {_span(shares, shares)} of what is measured.']
-        if self.stopped:
+        if self.stopped and self.grades:
             return [f'Uses: none, the verdict is "{DO_NOT_USE}"; correct what it names, then '
                     'identify again.']
-        held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
-                if j.holding_error is not None}
-        contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
-                          if j.contact is not None and j.uses.get(CONTACT))
-        out = []
-        if held:
-            out.append(self._sentence(GRAVITY, held, 'error of the holding torque',
-                                      ' (two standard errors)'))
-        out.append(self._sentence(FEEDFORWARD, shares, f'residual {self.where}',
-                                  ' of the torque'))
-        if contacts:
-            words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
-                     (contacts[0], contacts[-1])]
-            out.append(f"Contact: smallest detectable torque {' to '.join(dict.fromkeys(words))}, "
-                       f'at {PER_HOUR:g} false alarm per hour; noise of the live signals adds to '
-                       'it.')
-        if not self.consistent:
-            out.append('Simulation: no, the links are not physically consistent; identify with '
-                       '--consistent.')
-        else:
-            able = any(j.uses.get(SIMULATION) for j in self.joints)
-            out.append(self._sentence(SIMULATION, {}, 'the links are physically consistent'
-                                      + ', the residual is too large' * (not able), ''))
-        if self.payload is not None and any(j.uses.get(PAYLOAD) for j in self.joints):
-            out.append(f'Payload: smallest detectable mass {significant(self.payload, 2)} kg in '
-                       'one posture (two standard errors); several postures detect less.')
-        return out
+        return [f'{use.capitalize()}: {grade}, {numbers}; {meaning}.'
+                for use, grade, numbers, meaning in self.rows()]
 
-    def _sentence(self, use: str, numbers: Mapping[str, str], words: str, more: str) -> str:
-        """Return yes or no with the joints that differ, and the numbers (each with its unit)."""
-        no = [j.name for j in self.joints if not j.uses[use]]
-        yes = [j.name for j in self.joints if j.uses[use]]
-        stood = {j.name: 'stood still' for j in self.joints if not j.moved}
-        wrong = {j.name: 'its data are found wrong' for j in self.joints if j.wrong}
-        answer = ('no' if not yes else
-                  f'yes, except {_listed(no, {**stood, **numbers, **wrong})}' if no else 'yes')
-        of = yes or [name for name in no if name not in wrong]
-        shown = (f'{words} {_span(numbers, of)}'.rstrip() + more if of else
-                 'the checks find the data of all joints wrong')
-        return f'{use.capitalize()}: {answer}; {shown}.'
+    def _numbers(self, use: str) -> str:
+        """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
+        if use == PAYLOAD:
+            return f'{significant(self.payload, 2)} kg'
+        if use == SIMULATION:
+            return 'as feedforward' if self.consistent else (
+                'identify with --consistent: the links may be physically impossible')
+        of = [joint for joint in self.joints if use in joint.uses]
+        worse = [f'{grade} for ' + _listed([f'{j.name} ({j.number(use)})' for j in of
+                                            if j.uses[use] == grade])
+                 for grade in (WITH_CARE, NO) if any(j.uses[use] == grade for j in of)]
+        return '; '.join(worse) or 'at most ' + max(
+            (joint.number(use) for joint in of), key=lambda x: float(x.split()[0]))
 
 
-def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
-    texts = [f'{name} ({numbers[name]})' if name in numbers else name for name in names]
-    more = len(texts) - NAMED
-    return ', '.join(texts[:NAMED]) + (f' and {more} more' if more > 0 else '')
+def _meaning(use: str) -> str:
+    good, most, what, of = LIMITS[use]
+    return f'{what}: good up to {100 * good:g} %, no above {100 * most:g} % {of}'
 
 
-def _span(numbers: Mapping[str, str], names: Iterable[str]) -> str:
-    texts = sorted((numbers[n] for n in names if n in numbers), key=lambda x: float(x.split()[0]))
-    if not texts or texts[0] == texts[-1]:
-        return ''.join(texts[:1])
-    low, high = texts[0].partition(' '), texts[-1]
-    return f"{low[0] if high.endswith(f' {low[2]}') else texts[0]} to {high}"
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ', '.join(names[:NAMED]) + (f' and {more} more' if more > 0 else '')
+
+
+def _grade(use: str, value: float | None, whole: float | None, least: float = 0.0) -> str:
+    """Return the grade of a ``value`` relative to a ``whole``; below ``least`` it is good."""
+    good, most, *_ = LIMITS[use]
+    if value is None or whole is None or value > max(most * whole, least):
+        return NO
+    return GOOD if value <= max(good * whole, least) else WITH_CARE
 
 
 def uses_of(model: IdentifiedModel) -> Uses:
@@ -158,32 +164,39 @@ def uses_of(model: IdentifiedModel) -> Uses:
     wrong = {joint for finding in model.statistics.get('checks') or ()
              if finding['severity'] == WRONG for joint in finding['joints']}
     wrong |= set(fit['rms']) if stopped else set()
-    robot = robot_of_model(model)
-    method = METHODS[model.method]
+    robot, method = robot_of_model(model), METHODS[model.method]
     at_rest = _at_rest(model, method, robot) if isinstance(method, JointTorques) else {}
-    payload, information = _payload(at_rest, fit['rms'])
-    units = _units(model, robot)
-    joints, ratios = [], dict(zip(fit['rms'], alarm_ratios(
+    units, joints = _units(model, robot), []
+    ratios = dict(zip(fit['rms'], alarm_ratios(
         model.statistics.get('prediction_band') or {}, list(fit['rms']), PER_HOUR)))
+    largest = max(fit.get('measured_rms', {}).values(), default=0.0)
     for name, residual in fit['rms'].items():
-        torque = fit.get('measured_rms', {}).get(name)
-        moved = np.ptp(model.validity_range.get(name, {}).get('q', (0.0, np.inf))) >= AT_REST
-        share = residual / torque if torque and moved else None
+        torque = fit.get('measured_rms', {}).get(name) or None
+        moved = bool(np.ptp(model.validity_range.get(name, {}).get('q', (0.0, np.inf))) >= AT_REST)
         holding, error, _ = at_rest.get(name, (None, None, 0.0))
         dry, contact = _dry_friction(model, name), _contact(model, name, ratios[name])
-        contact = contact if moved else None
-        good = name not in wrong and share is not None and share < HALF
-        known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
-        uses = {FEEDFORWARD: good, CONTACT: name not in wrong and contact is not None,
-                SIMULATION: good and consistent} if name in robot.joint_names else {}
-        if name in at_rest:
-            uses |= {GRAVITY: name not in wrong and known,
-                     PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}
+        contact, measured = (contact, torque) if moved else (None, None)
+        uses = {GRAVITY: _grade(GRAVITY, error, holding, dry)} if name in at_rest else {}
+        if name in robot.joint_names:
+            uses |= {FEEDFORWARD: _grade(FEEDFORWARD, residual, measured),
+                     CONTACT: _grade(CONTACT, contact, largest),
+                     SIMULATION: _grade(SIMULATION, residual, measured) if consistent else NO}
+        uses = dict.fromkeys(uses, NO) if name in wrong else uses
         joints.append(JointUse(
             name, units[name], residual, torque,
-            None if share is None else 100.0 * share, holding, error, dry, contact, uses,
-            bool(moved), name in wrong))
-    return Uses(tuple(joints), where, payload, consistent, stopped)
+            100.0 * residual / measured if measured else None, holding, error, dry, contact,
+            uses, moved, name in wrong))
+    grades = {use: _of_all([joint.uses[use] for joint in joints if use in joint.uses])
+              for use in LIMITS if any(use in joint.uses for joint in joints)}
+    payload = _payload(at_rest, fit['rms'])
+    if payload is not None:
+        mass = sum(model.values[k] for k in bodies(model.parameters).values())
+        grades[PAYLOAD] = NO if stopped else _grade(PAYLOAD, payload, mass)
+    return Uses(tuple(joints), where, payload, consistent, stopped, grades)
+
+
+def _of_all(grades: Sequence[str]) -> str:
+    return grades[0] if len(set(grades)) == 1 else WITH_CARE
 
 
 def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
@@ -197,9 +210,7 @@ def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
 def _at_rest(model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
              ) -> dict[str, tuple[float, float, np.ndarray]]:
     """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
-    ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
-              for joint in robot.joint_names]
-    low, high = np.transpose(ranges)
+    low, high = trained_range(model)
     q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
     covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
@@ -218,14 +229,12 @@ def _at_rest(model: IdentifiedModel, method: JointTorques[RobotModel, Any], robo
 
 
 def _payload(at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: Mapping[str, float]
-             ) -> tuple[float | None, dict[str, float]]:
-    """Return the mass [kg] of two standard errors in one posture, and each joint's share in it."""
-    known = {name: float(np.mean((per_kg / residual[name]) ** 2))
-             for name, (_, _, per_kg) in at_rest.items() if residual.get(name)}
-    whole = sum(known.values())
-    if whole < (TWO / HEAVIEST) ** 2:  # rounding: no torque depends on it
-        return None, {}
-    return TWO / whole ** 0.5, {name: own / whole for name, own in known.items()}
+             ) -> float | None:
+    """Return the mass [kg] on the last link of two standard errors of torque in one posture."""
+    information = sum(float(np.mean((per_kg / residual[name]) ** 2))
+                      for name, (_, _, per_kg) in at_rest.items() if residual.get(name))
+    # Less is rounding: no torque depends on it.
+    return TWO / information ** 0.5 if information > (TWO / HEAVIEST) ** 2 else None
 
 
 def _dry_friction(model: IdentifiedModel, joint: str) -> float:

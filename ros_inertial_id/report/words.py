@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
-                        ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
-from .recording_words import force_unit, goes_round, reached, recording_sentences
+                        significant, SURE, WELL, ZERO)
+from .recording_words import force_unit, goes_round, mounting_words, recording_sentences
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..checks.thresholds import HALF
 from ..identification.identified_model import IdentifiedModel
@@ -21,11 +21,11 @@ CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residu
 CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
+FARTHEST = 3  # quantities outside of a range that are named
 HALF_PERCENT = 100.0 * HALF  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
-SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
 
 
 def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
@@ -45,9 +45,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     return {'Prediction': [*_verdict(model), *_gravity(model), *_fit(model), *_worst(model),
                            *_consistent(model), *_residual(model, few)],
             'Recordings': [*_structure(model), *recording_sentences(model)],
-            'Parameters': [*_significant(known, few), *_nominal(known, few),
-                           *_insignificant(known, few), *_negative(model, known, few),
-                           *_rank(model)],
+            'Parameters': [*_parameters(model, known, few)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
 
 
@@ -84,9 +82,10 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     gain = f"{found['evidence']:.0f} (odds {odds(found['evidence'])})"
     if not given['chosen']:
         yield (f"Gravity in the base frame is estimated from the torques, {found['candidate']}; "
-               f'log-likelihood higher by {gain} than for the mounting given.')
+               f'log-likelihood higher by {gain} than for the mounting '
+               f'({mounting_words(model)}).')
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
-        yield ('Alarm: the torques contradict the mounting given. '
+        yield (f'Alarm: the torques contradict the mounting ({mounting_words(model)}). '
                f"{found['candidate']} has a log-likelihood higher by {gain}; "
                'check mounting:, or leave it out and the direction is estimated.')
 
@@ -115,18 +114,17 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
 def _beyond(found: dict[str, Any]) -> Iterator[str]:
     """Yield what a validation says of motion outside of the training, and at a fixed cutoff."""
     outside = found.get('outside')
-    if outside:
-        share, inside = outside['samples_percent'], outside['relative_percent_inside']
-        beyond = [f"{joint} {name} {significant(entry['seen'][0])} to "
-                  f"{significant(entry['seen'][1])} ({entry['samples_percent']:.0f} %)"
-                  for joint, quantities in outside['joints'].items()
-                  for name, entry in quantities.items()
-                  if entry['samples_percent'] >= LEAST_SHARE]
-        if beyond:
-            within = '' if inside is None else f' (inside {_percent(inside)})'
-            residual = _percent(outside['relative_percent_outside'])
-            yield (f'{share:.0f} % of the validation recording lies outside the validity range, '
-                   f"with a relative residual of {residual}{within}: {', '.join(beyond)}.")
+    if outside and outside['samples_percent'] >= LEAST_SHARE:
+        inside, beyond = (_percent(outside[f'relative_percent_{side}'])
+                          for side in ('inside', 'outside'))
+        most = sorted(((entry['samples_percent'], f'{joint} {name}', entry['seen'])
+                       for joint, quantities in outside['joints'].items()
+                       for name, entry in quantities.items()), reverse=True)[:FARTHEST]
+        named = ', '.join(f'{what} {significant(low)} to {significant(high)} ({share:.0f} %)'
+                          for share, what, (low, high) in most)
+        share = outside['samples_percent']
+        yield (f'{share:.0f} % of the validation recording lies outside the validity range; '
+               f'relative residual {beyond} there, {inside} inside; most: {named}.')
     fixed = found.get('fixed_cutoff')
     if fixed:
         yield (f"Behind a low-pass of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
@@ -165,35 +163,30 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
               unseen: str = 'data it has not seen') -> str:
     if other is None or not training:
         return 'they cannot be compared'
+    s = model.statistics
     if other > HALF_PERCENT:
         return 'more than half of the torque, so the model must not be used'
-    if model.statistics.get('validation_seen'):
+    if s.get('validation_seen'):
         return ('no validation, since the model was identified from these samples '
-                f"({', '.join(model.statistics['validation_seen'])})")
-    if (model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
-            or any(found['severity'] == WRONG for found in model.statistics.get('checks') or ())):
+                f"({', '.join(s['validation_seen'])})")
+    if (s.get('verdict', {}).get('word') == DO_NOT_USE
+            or any(found['severity'] == WRONG for found in s.get('checks') or ())):
         return 'not meaningful while the checks call the recording wrong'
-    ratio = other / training
-    if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
+    if other <= CARRIES_OVER * training or other < EXACT_PERCENT:
         lost = [f'{name} ({_percent(share)} of its own torque)'
                 for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
         return (f'the model generalizes to {unseen}'
                 + (f", but not for {', '.join(lost)}" if lost else ''))
-    if ratio <= MUCH_WORSE:
-        return f'somewhat worse than in training ({ratio:.1f} times)'
-    return f'{ratio:.1f} times worse than in training: {_cause(model.statistics, training)}'
-
-
-def _cause(statistics: Mapping[str, Any], training: float) -> str:
-    """Return why other data fit so much worse than training, by where they do."""
-    beyond = statistics.get('validation', {}).get('outside') or {}
+    if other <= MUCH_WORSE * training:
+        return f'somewhat worse than in training ({other / training:.1f} times)'
+    beyond = s.get('validation', {}).get('outside') or {}
     inside = beyond.get('relative_percent_inside')
-    if beyond and (inside is None or inside <= MUCH_WORSE * training):
-        return 'the validation moves outside the validity range'
-    left_out = statistics.get('cross_validation') or {}
-    if left_out.get('relative_percent', 0.0) > MUCH_WORSE * training:
-        return 'the model overfits one motion'
-    return 'the motion shows what the model lacks, or the robot has changed in between'
+    crossed = (s.get('cross_validation') or {}).get('relative_percent', 0.0)
+    cause = ('the validation moves outside the validity range'
+             if beyond and (inside is None or inside <= MUCH_WORSE * training) else
+             'the model overfits one motion' if crossed > MUCH_WORSE * training else
+             'the motion shows what the model lacks, or the robot has changed in between')
+    return f'{other / training:.1f} times worse than in training: {cause}'
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
@@ -209,84 +202,46 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     s, first = model.statistics, model.preprocessing[0]
     if not first.get('rate') or not first.get('cutoff'):
         return
-    period = first.get('decimate', 1) / first['rate']
-    noise = max(period, 0.5 / first['cutoff'])
-    seconds = {name: n * period for name, n in s['correlation_samples'].items()}
-    bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
-           if seconds[n] > AUTOCORRELATED * noise]
+    period, correlation = first.get('decimate', 1) / first['rate'], s['correlation_samples']
+    noise, longest = max(period, 0.5 / first['cutoff']), max(correlation.values()) * period
+    bad = [name for name in sorted(correlation, key=lambda name: -correlation[name])
+           if correlation[name] * period > AUTOCORRELATED * noise]
     if not bad:
-        yield (f'The residuals are as short as filtered noise (autocorrelated for at most '
-               f'{max(seconds.values()):.2g} s).')
+        yield f'The residuals are autocorrelated for {longest:.2g} s at most, as filtered noise.'
         return
-    fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
-    where = 'all joints' if len(bad) == len(seconds) else few(bad)
-    yield (f'The residuals of {where} are autocorrelated for up to {seconds[bad[0]]:.2g} s '
-           f'(filtered noise: {noise:.2g} s): further friction, elasticity or sensor drift is not '
-           f"modelled. Effective sample size: {fewest:.0f} of {s['samples']}; the standard errors "
-           'are widened accordingly.')
+    fewest = s['samples'] / max(correlation.values())
+    yield (f"The residuals of {'all joints' if len(bad) == len(correlation) else few(bad)} are "
+           f'autocorrelated for up to {longest:.2g} s (filtered noise: {noise:.2g} s): friction, '
+           'elasticity or sensor drift is not modelled. Effective sample size: '
+           f"{fewest:.0f} of {s['samples']}; the standard errors are widened accordingly.")
 
 
-def _significant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
-    well, rough = (sorted((k for k in known if k.grade == grade),
-                          key=lambda k: k.entry['relative_percent']) for grade in (WELL, ROUGH))
-    yield (f'Standard error up to {WELL_PERCENT:.0f} % of the value: {len(well)} of '
-           f'{len(known)} base parameters{_colon(few(k.name for k in well))}.')
-    if rough:
-        yield (f'Standard error {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} % of the value: '
-               f'{len(rough)}{_colon(few(k.name for k in rough))}.')
-
-
-def _colon(text: str) -> str:
-    return f': {text}' if text else ''
-
-
-def _nominal(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
-    bodies = [k for k in known if k.has_nominal and k.grade != NOT]
-    if not bodies:
-        return
-    far = sorted((k for k in bodies if k.difference > SURE), key=lambda k: -k.difference)
-    if far:
-        yield (f'Different from the robot description by more than {SURE:.0f} standard errors: '
-               f'{len(far)} of {len(bodies)} inertial parameters'
-               f'{_colon(few(f"{k.name} ({k.difference:.0f})" for k in far))}.')
-    else:
-        yield (f'No inertial parameter differs from the robot description by more than '
-               f'{SURE:.0f} standard errors.')
-
-
-def _insignificant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
-    zero = [k for k in known if k.grade == ZERO]
-    missing = [k for k in known if k.grade == NOT]
-    if zero:
-        yield (f'Not significant (within 1.96 standard errors of zero): {len(zero)}'
-               f'{_colon(few(k.name for k in zero))}.')
+def _parameters(model: IdentifiedModel, known: Sequence[Knowledge], few: Any) -> Iterator[str]:
+    """Count what the base parameters are worth; name what is missing, far off or impossible."""
+    grades = [item.grade for item in known]
+    yield 'Relative standard errors of the base parameters: ' + ', '.join(
+        f'{grades.count(grade)} {grade}' for grade in dict.fromkeys(sorted(
+            grades, key=(WELL, ROUGH, ZERO, NOT).index))) + '.'
+    missing = [k.name for k in known if k.grade == NOT]
     if missing:
-        yield (f'Not determined by the data, no value is given: {len(missing)}'
-               f'{_colon(few(k.name for k in missing))}.')
-
-
-def _negative(model: IdentifiedModel, known: Sequence[Knowledge], few: Any) -> Iterator[str]:
-    """Name what came out negative although it cannot be, significantly or not."""
+        yield f'Not determined by the data, no value is given: {few(missing)}.'
+    described = [k for k in known if k.has_nominal and k.grade != NOT]
+    far = [f'{k.name} ({k.difference:.0f})' for k in sorted(described, key=lambda k: -k.difference)
+           if k.difference > SURE]
+    if described:
+        yield (f'Different from the robot description by more than {SURE:.0f} standard errors: '
+               f'{few(far) if far else "none"} of {len(described)} inertial parameters.')
     wrong = [f"{k.name} = {(k.entry.get('unconstrained') or [k.entry['value']])[0]:.2g}"
              for k in known if k.impossible]
+    if wrong:
+        yield (f'Negative, which is physically impossible: {few(wrong)}; '
+               + ('the model uses the constrained estimates.'
+                  if 'unconstrained' in model.statistics else
+                  'an effect that is not modelled: give single values no meaning.'))
     chance = [k.name for k in known if k.negative and not k.impossible]
-    if wrong and 'unconstrained' in model.statistics:
-        count = f'{len(wrong)} unconstrained estimate' + ('s are' if wrong[1:] else ' is')
-        yield (f'{count} negative, which is physically impossible: {few(wrong)}. The model uses '
-               'the constrained ones; look for an effect that is not modelled.')
-    elif wrong:
-        yield (f'Negative, which is physically impossible: {few(wrong)}. They absorb an effect '
-               'that is not modelled: predict with them, but give single values no meaning.')
     if chance:
-        yield (f'Negative, though not significantly (physically impossible): {few(chance)}. Zero '
-               'is within the error; --consistent gives possible values.')
-
-
-def _rank(model: IdentifiedModel) -> Iterator[str]:
-    s = model.statistics
-    if s['rank_in_data'] < s['rank']:
-        yield (f"The data determine {s['rank_in_data']} of the {s['rank']} base parameters that "
-               'the kinematics make identifiable.')
+        yield (f'Negative, though not significantly (physically impossible): {few(chance)}; '
+               '--consistent gives possible values.')
 
 
 def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]:
@@ -295,16 +250,14 @@ def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]
     if not poor:
         yield 'All parameters that motion under this mounting can determine are significant.'
         return
-    for better, kinds, quantities in (('Faster', ('inertia', 'friction'), SPEEDS),
-                                      ('Wider', ('gravity', 'offset'), RANGES)):
+    for better, kinds in (('Faster', ('inertia', 'friction')), ('Wider', ('gravity', 'offset'))):
         lacking = []
         for kind in kinds:
             some, every = (sum(k.kind == kind for k in group) for group in (poor, known))
             if some > MANY * every:
                 lacking.append(f'{some} of {every} {kind}')
-        if lacking and not (quantities == RANGES and goes_round(model)):
-            yield (f'{better} motion reduces the errors of {" and ".join(lacking)} parameters'
-                   f'{_colon(reached(model, quantities))}.')
+        if lacking and not (better == 'Wider' and goes_round(model)):
+            yield f'{better} motion reduces the errors of {" and ".join(lacking)} parameters.'
     mixed = sum(k.inflation > CORRELATED for k in poor)
     if mixed > MANY * len(poor):
         arm = model.method == DEFAULT_METHOD  # motions of others are not designed

@@ -71,10 +71,10 @@ def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
         names: [...document.querySelectorAll('svg[role=img]')].every(
           s => s.getAttribute('aria-label'))};''')
     joint = [5, 5, 1, 1]  # three lines, band, residual, twice; two clouds
-    assert found['charts'] == 2 * len(joint) + 2 and found['over'] <= 0 and found['names']
+    assert found['charts'] == 1 + 2 * len(joint) + 2 and found['over'] <= 0 and found['names']
     assert found['folded'] == 6  # all but the answer
-    # Dots, a band and a line of friction.
-    assert found['lines'] == [*joint, *joint, 3, 3]
+    # The worst joint; dots, a band and a line of friction.
+    assert found['lines'] == [5, *joint, *joint, 3, 3]
     assert min(found['across']) >= 3 and min(found['up']) >= 3, found  # ticks
 
 

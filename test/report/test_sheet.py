@@ -2,20 +2,24 @@
 
 from dataclasses import replace
 
+import mujoco_arm
 import numpy as np
-from test_report import Page
+import pytest
+from test_report import Page, record
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
+from ros_inertial_id.identification.model.outcome import described_model
 from ros_inertial_id.procedures.payload import Payload
 from ros_inertial_id.report.sheet import write_sheet
-from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
+from ros_inertial_id.report.sheets import _drawn, checkup_sheet, payload_sheet
 
 LOAD = Payload(
-    link='link7', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
+    link='link2', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
     inertia=np.diag([0.011, 0.012, -0.003]), mass_error=0.012,
     center_of_mass_error=np.full(3, 1e-3), inertia_error=np.full((3, 3), 2e-3),
-    parameters=np.zeros(10), cov_params=np.eye(10),
+    parameters=np.array([1.2345, 0.12345, *np.zeros(8)]), cov_params=np.eye(10),
     determined={'m': True, 'Ixx': False}, standard_deviation={}, relative_percent=3.21)
+ARM = described_model(mujoco_arm.description('arm2'), 'upright', {})
 FOUND = Checkup(
     (Finding('spikes', 'spikes in the efforts of a', '', 12.0, 'samples', ('a',), 'masked',
              'look at the cable', ((1.0, 1.5),)),
@@ -33,7 +37,8 @@ def shown(sheet, folder):
 
 
 def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
-    text, page = shown(payload_sheet(LOAD, 'bare.yaml'), tmp_path)
+    text, page = shown(payload_sheet(LOAD, ARM, 'bare.yaml'),
+                       tmp_path)
     for words in ('1.234 ± 0.012 kg', '3.21 %', 'bare.yaml', "inertial-id verb 'a bag'",
                   'impossible: Izz', 'Not determined by the data: Ixx', 'kg m²'):
         assert words.replace("'", '&#39;') in text
@@ -41,8 +46,10 @@ def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
     assert rows == [['x', '0.0100', '0.0010'], ['Ixy', '0.0000', '0.0020'],
                     ['Izz', '-0.0030', '0.0020']]
     assert 'The mass is negative' not in text
-    below = shown(payload_sheet(replace(LOAD, mass=-0.5), 'x'), tmp_path)[0]
-    assert 'The mass is negative' in below and 'class="alarm"' in below
+    # The second axis lies: m g c of the link, and with a load 0.1 m along its first axis.
+    link = 4.0 * np.array([0.0146, -0.1605])
+    held = [9.81 * np.hypot(*x) for x in (link, link + [0.12345, 0.0])]
+    assert [float(x) for x in page.row('joint2')[1:4]] == pytest.approx([*held, 80.0], rel=3e-3)
 
 
 def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
@@ -56,3 +63,25 @@ def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
     assert ['masked', 'spikes in the efforts of a', 'a', '1.00 to 1.50', '12 samples',
             'look at the cable'] in page.rows
     assert '2 %' in text
+
+
+def test_a_recording_is_drawn_with_what_was_found_shaded(tmp_path):
+    bag = record()
+    names = dict(zip('ab', bag.channels['/joint_states'].names))
+    found = replace(FOUND, joints={names[k]: v for k, v in FOUND.joints.items()}, checks=tuple(
+        replace(f, joints=tuple(names[j] for j in f.joints)) for f in FOUND.checks))
+    page = shown(checkup_sheet(found, ['a bag'], [bag]), tmp_path)[1]
+    charts = page.data['charts'].values()
+    assert [chart['title'] for chart in charts] == ['joint1: spikes', 'joint2']
+    assert [chart['marks'] for chart in charts] == [[{'x': 1.0, 'to': 1.5, 'name': 'spikes'}], []]
+
+
+def test_what_is_drawn_has_the_extremes_and_breaks_in_gaps():
+    t = np.delete(np.arange(20_000) / 1000.0, slice(9000, 9500))
+    y = np.sin(t)
+    y[4321] = 50.0
+    drawn, (values,) = _drawn(t, y[None])
+    assert len(drawn) < 2100 and drawn[np.nanargmax(values)] == t[4321]
+    gap = np.flatnonzero(np.isnan(values))
+    assert len(gap) == 1 and (drawn[gap - 1], drawn[gap + 1]) == (t[8999], t[9000])
+    assert np.all(np.diff(drawn) >= 0)

@@ -15,7 +15,8 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import outline
 from ros_inertial_id.report.links import links_of
-from ros_inertial_id.report.uses import CONTACT, FEEDFORWARD, GRAVITY, PAYLOAD, SIMULATION, uses_of
+from ros_inertial_id.report.uses import (CONTACT, FEEDFORWARD, GOOD, GRAVITY, NO, SIMULATION,
+                                         uses_of, WITH_CARE)
 
 
 @pytest.fixture(scope='module')
@@ -48,7 +49,7 @@ def test_the_numbers_of_uses_are_those_of_the_validation(result):
         assert joint.residual == fit['rms'][joint.name]
         assert joint.percent == pytest.approx(
             100 * joint.residual / fit['measured_rms'][joint.name])
-        assert all(joint.uses[use] for use in (GRAVITY, FEEDFORWARD, CONTACT, SIMULATION))
+        assert joint.uses == dict.fromkeys((GRAVITY, FEEDFORWARD, CONTACT, SIMULATION), GOOD)
         # A residual of free motion reaches it once an hour: a normal one five times its RMS.
         assert 2 * joint.residual < joint.contact < 20 * joint.residual
 
@@ -67,7 +68,19 @@ def test_a_payload_of_the_mass_that_is_said_has_the_torque_of_two_standard_error
                               for own, joint in zip(rise, uses.joints)))
     # Other postures at random: a tenth.
     assert uses.payload == pytest.approx(2 / np.sqrt(np.mean(resolution)), rel=0.1)
-    assert uses.joints[1].uses[PAYLOAD] and not uses.joints[0].uses[PAYLOAD]
+
+
+@pytest.mark.parametrize('residual, grade', [(0.09, GOOD), (0.34, WITH_CARE), (0.51, NO)])
+def test_grades_follow_the_residual_with_care_where_joints_differ(result, residual, grade):
+    s = result.model.statistics
+    fit = s['validation']['filtered']
+    rms = {**fit['rms'], 'joint2': residual * fit['measured_rms']['joint2']}
+    uses = uses_of(replace(result.model, statistics={
+        **s, 'validation': {**s['validation'], 'filtered': {**fit, 'rms': rms}}}))
+    assert uses.joints[1].uses[FEEDFORWARD] == uses.joints[1].uses[SIMULATION] == grade
+    assert uses.grades[FEEDFORWARD] == (GOOD if grade == GOOD else WITH_CARE)
+    row = next(row for row in uses.rows() if row[0] == FEEDFORWARD)
+    assert f'{100 * residual:.0f}' in row[2] and 'good up to 10 %, no above 50 %' in row[3]
 
 
 def test_findings_that_say_wrong_are_no_to_every_use(result):
@@ -76,12 +89,13 @@ def test_findings_that_say_wrong_are_no_to_every_use(result):
                'do': 'negate', 'windows': [], 'recording': 0}
     model = replace(result.model, statistics={**result.model.statistics, 'checks': [finding]})
     one, two = uses_of(model).joints
-    assert not any(two.uses.values()) and one.uses[FEEDFORWARD]
-    assert any('Feedforward: yes, except joint2' in text for text in uses_of(model).sentences())
+    assert set(two.uses.values()) == {NO} and one.uses[FEEDFORWARD] == GOOD
+    assert any('Feedforward: with care, no for joint2 (data found wrong);' in text
+               for text in uses_of(model).sentences())
     assert len(uses_of(model).sentences()) <= 5
     verdict = {'word': 'do not use', 'reasons': ['efforts permuted'], 'joints': {}}
     uses = uses_of(replace(model, statistics={**result.model.statistics, 'verdict': verdict}))
-    assert not any(use for joint in uses.joints for use in joint.uses.values())
+    assert {use for joint in uses.joints for use in joint.uses.values()} == {NO}
     assert uses.sentences() == ['Uses: none, the verdict is "do not use"; correct what it names, '
                                 'then identify again.']
 
@@ -89,7 +103,7 @@ def test_findings_that_say_wrong_are_no_to_every_use(result):
 def test_bodies_that_may_be_impossible_are_no_simulation():
     model = identify([record()], replace(OPTIONS, estimator='weighted')).model
     uses = uses_of(model)
-    assert not any(joint.uses[SIMULATION] for joint in uses.joints)
+    assert uses.grades[SIMULATION] == NO
     assert any('identify with --consistent' in text for text in uses.sentences())
 
 

@@ -1,14 +1,13 @@
-// The moving arm of a designed motion; a line in every curve goes with its time.
+// An arm in 3D.  Of a motion a line in every curve goes with its time.
 const arm = $('arm'), view = JSON.parse(arm.dataset.view), points = numbers(view.points);
 const last = points.length / (3 * view.count) - 1;
 const point = (frame, k) => {
   const from = 3 * (frame * view.count + k);
   return points.subarray(from, from + 3);
 };
-const path = Array.from({length: last + 1}, (_, frame) => point(frame, view.count - 1));
 const heights = points.filter((_, k) => k % 3 === 2);
 const middle = (Math.max(...heights) + Math.min(...heights)) / 2;
-let far = 0.1, time = 0, playing = true, before = null, yaw = 0.7, pitch = 0.35;
+let far = 0.1, time = 0, playing = false, before = null, yaw = 0.7, pitch = 0.35;
 for (let k = 0; k < points.length; k += 3)
   far = Math.max(far, Math.hypot(points[k], points[k + 1], points[k + 2] - middle));
 
@@ -21,6 +20,13 @@ function drawArm() {
     p => at(p).map(x => x.toFixed(1)).join(' ')).join('L')}`}, arm);
   const word = (p, text) => node('text', {x: at(p)[0], y: at(p)[1]}, arm, text);
   const circle = (cls, p, r) => node('circle', {class: cls, cx: at(p)[0], cy: at(p)[1], r}, arm);
+  // The outline of an ellipsoid with half axes B, as seen, is L times a circle, with L L' = B B'.
+  const ellipsoid = (kind, center, axes) => {
+    const zero = at(origin), B = [0, 1].map(i => [0, 1, 2].map(k => at(axes.map(row => row[k]))[i] - zero[i]));
+    const [xx, xy, yy] = [[0, 0], [0, 1], [1, 1]].map(([i, j]) => B[i].reduce((sum, x, k) => sum + x * B[j][k], 0));
+    const l = Math.sqrt(xx) || 1e-9, m = xy / l, n = Math.sqrt(Math.max(0, yy - m * m));
+    node('circle', {class: `ellipsoid ${kind}`, r: 1, transform: `matrix(${[l, m, 0, n, ...at(center)].join(' ')})`}, arm);
+  };
   arm.replaceChildren();
   arm.setAttribute('viewBox', `0 0 ${w} ${h}`);
   const size = 0.6 * far;
@@ -39,8 +45,9 @@ function drawArm() {
     stroke('axis limit', corner(i), corner(i | 1 << k));
   }
   if (view.sphere) circle('axis limit', origin, scale * view.sphere);
-  stroke('axis', ...path);
-  const frame = Math.round(time / view.period * last);
+  if (last) stroke('axis', ...Array.from({length: last + 1}, (_, frame) => point(frame, view.count - 1)));
+  for (const one of view.ellipsoids || []) ellipsoid(...one);
+  const frame = last && Math.round(time / view.period * last);
   for (const [from, to, cls] of view.links) stroke(`${cls} body`, point(frame, from), point(frame, to));
   for (let k = 0; k < view.count; k++) circle('joint', point(frame, k), 3);
 }
@@ -61,13 +68,15 @@ function tick(now) {
   before = now;
   requestAnimationFrame(tick);
 }
-$('scrub').max = last;
-$('scrub').addEventListener('input', e => { play(false);
-  time = view.period * e.target.value / last; drawNow(); });
-$('play').addEventListener('click', () => play(!playing));
 arm.addEventListener('pointermove', e => { if (e.buttons) { yaw += 0.01 * e.movementX;
   pitch = Math.max(-1.5, Math.min(1.5, pitch + 0.01 * e.movementY)); drawArm(); } });
-addEventListener('resize', drawArm);
-play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
-drawNow();
-requestAnimationFrame(tick);
+new ResizeObserver(drawArm).observe(arm);
+if (view.period) {
+  $('scrub').max = last;
+  $('scrub').addEventListener('input', e => { play(false);
+    time = view.period * e.target.value / last; drawNow(); });
+  $('play').addEventListener('click', () => play(!playing));
+  play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
+  drawNow();
+  requestAnimationFrame(tick);
+}
