@@ -214,9 +214,10 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     seconds = {name: n * period for name, n in s['correlation_samples'].items()}
     bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
            if seconds[n] > AUTOCORRELATED * noise]
-    if not bad:
+    if not bad and all(x < HALF_PERCENT for x in relative_residuals(model).values()):
         yield (f'The residuals are as short as filtered noise (autocorrelated for at most '
                f'{max(seconds.values()):.2g} s).')
+    if not bad:
         return
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
     where = 'all joints' if len(bad) == len(seconds) else few(bad)
