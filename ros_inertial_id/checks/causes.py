@@ -10,6 +10,7 @@ are not said.  A check more changes no other verdict.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -139,22 +140,29 @@ def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> lis
 
 def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
     """Return which judge is sure of a cause, while the other does not contradict, '' if none."""
-    torque, own = arm.rms()[0], list(one.alternative.joints)
-    if np.linalg.norm(arm.left(one.errors[LEFT_OUT])[own]) > NOTHING * np.linalg.norm(torque[own]):
+    torque, own, errors = arm.rms()[0], list(one.alternative.joints), one.errors
+
+    def left(errors: dict[str, np.ndarray], tests: str, joints: Any = arm.moved) -> float:
+        return max(1e-300, float(np.linalg.norm(arm.left(errors[tests])[joints])))
+
+    if left(errors, LEFT_OUT, own) > NOTHING * np.linalg.norm(torque[own]):
         return ''
-    alone, before, free, whole = (np.linalg.norm(x[arm.moved]) for x in (
-        arm.left(one.errors[DESCRIPTION]), arm.left(plain[DESCRIPTION]),
-        arm.left(one.errors[LEFT_OUT]), torque))
+    alone, before = left(errors, DESCRIPTION), left(plain, DESCRIPTION)
+    free, whole = left(errors, LEFT_OUT), np.linalg.norm(torque[arm.moved])
+    # Logarithms weigh a joint that is hardly explained like all: RMS must not say the opposite.
+    if free > ALIKE * left(plain, LEFT_OUT):
+        return ''
     # Beside a right cause bodies explain the efforts, any or those described: else it is another
     # robot's description, of which a change explains a part.
     if before > HALF * whole and free * alone > (FIFTH * whole) ** 2:
         return ''
-    # A logarithm weighs a joint that is hardly explained like all: where nothing but efforts is
-    # changed, what described bodies leave of them is asked as it is, too.
-    after, as_is = (np.linalg.norm(arm.left(x[DESCRIPTION])[own]) for x in (one.errors, plain))
+    # Of the joints concerned described bodies leave as much at most, or, where more than efforts
+    # is changed, what they lose is less than what any bodies gain.
     change = one.alternative.change
-    further = change.load or change.target[:, arm.rate + 1:].any()
-    if arm.described and not further and after > ALIKE * as_is:
+    gained = left(plain, LEFT_OUT, own) / left(errors, LEFT_OUT, own)
+    most = max(ALIKE, gained) if change.target[:, arm.rate + 1:].any() else ALIKE
+    if arm.described and not change.load and left(errors, DESCRIPTION, own) > most * left(
+            plain, DESCRIPTION, own):
         return ''
     gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
     asked = [DESCRIPTION] * bool(one.check.tests == DESCRIPTION and alone < max(

@@ -232,7 +232,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
-        order = exchanged(arm, errors, _noise(arm))
+        order = exchanged(arm, errors)
         left = [] if order else _large_residual(arm, found, arm.left(errors))
         if order:
             found = order
@@ -255,7 +255,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     rms = {name: {joint: float(x) for joint, x, moved in zip(arm.names, values, arm.moved)
                   if moved}
            for name, values in (('torque', torque), ('residual', residual), ('noise', _noise(arm)),
-                                ('nominal', nominal if arm.described else torque))}
+                                ('nominal', nominal if arm.described else torque))
+           # Under a model that is given, friction alone would be fitted to these very data.
+           if model is None or name != 'nominal'}
     return found, rms, data, arm.wide if asked is data else None
 
 
@@ -288,8 +290,8 @@ def _resting(arm: Arm, severity: str) -> list[Finding]:
     names = tuple(name for name, moved in zip(arm.names, arm.moved) if not moved)
     if not names or not arm.moved.any():
         return []
-    return [Finding(RESTING, f'{", ".join(names)} stand still: nothing is identified '
-                    'of them', 'the range of the positions',
+    return [Finding(RESTING, f'{", ".join(names)} {"stands" if len(names) == 1 else "stand"} '
+                    'still: nothing is identified there', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
 
 

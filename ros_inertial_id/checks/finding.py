@@ -220,7 +220,8 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
             reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
                            'validity range')
         if joint in nominal and residual > WORSE * nominal[joint]:
-            reasons.append(f'residual more than {WORSE} times that of the description alone')
+            reasons.append(f'residual more than {WORSE} times that of the described bodies with '
+                           'fitted friction')
         out[joint] = _verdict(fit, share, [f.says for f in own if f.severity == WRONG], reasons)
     return out
 

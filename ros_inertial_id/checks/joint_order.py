@@ -14,23 +14,23 @@ import numpy as np
 
 from .arm import Arm, LEFT_OUT
 from .finding import Finding, REMOVED, WRONG
-from .thresholds import BEYOND_NOISE, FIFTH, HALF, SURE
+from .thresholds import FIFTH, HALF, SURE, VISIBLE
 from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
 FEW = 400  # samples that show which order is best
 
 
-def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
+def exchanged(arm: Arm, errors: np.ndarray) -> list[Finding]:
     """
     Return a Finding where joints in another order explain an arm far better.
 
-    errors : left out beside the causes that were found; noise : (n,) that the sensors leave
+    errors : left out beside the causes that were found
 
-    Asked where something systematic is left, and the described bodies do not explain the efforts.
+    Asked where much is left, and the described bodies do not explain the efforts.
     """
     left, (torque, _, nominal) = np.linalg.norm(arm.left(errors)), arm.rms()
-    if left < BEYOND_NOISE * np.linalg.norm(noise) or (
+    if left < VISIBLE * np.linalg.norm(torque) or (
             arm.described and np.linalg.norm(nominal) < FIFTH * np.linalg.norm(torque)):
         return []
     every = -(-arm.data.samples(training=True) // FEW)

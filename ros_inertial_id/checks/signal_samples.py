@@ -158,7 +158,7 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
         for j, joint in enumerate(signals.joints):
             column = x.values[:, j]
             at = clipped_at(column)
-            if at is None or _step(column) > COARSE * column.std():
+            if at is None or signals.rests[j] or _step(column) > COARSE * column.std():
                 continue
             share = float(at.mean())
             found = [(a, b) for a, b in runs(at) if b > a]
@@ -198,8 +198,7 @@ def quantised(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` with steps that are coarse against the signal."""
     for name, x in signals.quantities().items():
         ratios = np.array([_step(c) / max(c.std(), 1e-300) for c in x.values.T])
-        if name != 'effort':  # of a joint at rest there is nothing but steps
-            ratios[signals.rests] = 0.0
+        ratios[signals.rests] = 0.0  # of a joint at rest there is nothing but steps
         bad = ratios > COARSE
         if bad.any():
             names = signals.names(bad)
@@ -216,7 +215,7 @@ def _step(column: np.ndarray) -> float:
     if len(some) >= SOME_OF and len(np.unique(some)) == len(some):
         return 0.0  # of so few levels as steps have, some would occur twice
     levels = np.unique(column)
-    if len(levels) < 3 or len(levels) > len(column) / 4:
+    if not 1 < len(levels) <= len(column) / 4:
         return 0.0
     gaps = np.diff(levels)
     step = float(np.median(gaps))

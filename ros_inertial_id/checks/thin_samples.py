@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .thresholds import CONTACT_SLOW, MOTION_BEGINS, SLOW
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import across_gravity
@@ -120,18 +119,3 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
         R = samples.triangle(kept[:, None] / samples.sd)
         samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
     return samples
-
-
-def slow(velocity: np.ndarray) -> np.ndarray:
-    """Return (N, n) where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
-    return np.abs(velocity) <= np.maximum(
-        CONTACT_SLOW * np.sqrt(np.mean(velocity ** 2, axis=0)), SLOW)
-
-
-def amid(start: float, end: float, t: np.ndarray) -> bool:
-    """
-    Return whether what is from ``start`` to ``end`` [s] is amid the times ``t`` (N,).
-
-    Where a motion begins or ends friction does what no law describes.
-    """
-    return min(start - t[0], t[-1] - end) > MOTION_BEGINS

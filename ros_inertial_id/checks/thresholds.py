@@ -25,7 +25,6 @@ CONTACT_FAR = 3.0        # times the residual of the whole joint, that a contact
 CONTACT_SLOW = 0.2       # of a joint's usual speed: below it friction does what no law describes
 CONTACT_MARGIN = 0.1     # [s] on either side that are left out as well
 MOTION_BEGINS = 1.5      # [s] in which a motion begins or ends, as friction likes
-PUSH_LESS = 0.75         # of its residual, that a long push leaves of a joint that is concerned
 CONTACT_LOAD = 0.02      # of all torques, that what touches the arm takes at least
 
 # Velocities, measured against differentiated positions

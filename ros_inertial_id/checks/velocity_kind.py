@@ -38,8 +38,8 @@ def by_best_velocity(data: Dataset, findings: Sequence[Finding]
     data : of one recording, as ``velocity: auto`` or the user chose; findings : of the signals
     The other Dataset is None where it was not asked.
     """
-    seen, measured = (data.observations[0].summary['velocity_disagreement'],
-                      data.observations[0].measured_velocity)
+    summary, measured = data.observations[0].summary, data.observations[0].measured_velocity
+    seen = summary['velocity_disagreement']
     if data.options.velocity != 'auto' or seen is None or seen < VELOCITY_SEEN:
         return data, None, []
 
@@ -49,7 +49,8 @@ def by_best_velocity(data: Dataset, findings: Sequence[Finding]
                         'look for a filter of the velocities, or coarse positions, in the driver')]
 
     differ = f'differ by {100 * seen:.2g} % from the positions'
-    usual = [] if measured else said(NOT_USED, 'are not used: they ' + differ)
+    usual = [] if measured else said(
+        NOT_USED, f'are not used: those of {summary["velocity_of"]} {differ}')
     if seen > VELOCITY_FOREIGN or any(f.name in CONTRADICT for f in findings):
         return data, None, usual
     other = _with_velocity(data, 'differentiated' if measured else 'measured')

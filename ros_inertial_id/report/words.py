@@ -206,8 +206,9 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     noise, longest = max(period, 0.5 / first['cutoff']), max(correlation.values()) * period
     bad = [name for name in sorted(correlation, key=lambda name: -correlation[name])
            if correlation[name] * period > AUTOCORRELATED * noise]
-    if not bad:
+    if not bad and all(x < HALF_PERCENT for x in relative_residuals(model).values()):
         yield f'The residuals are autocorrelated for {longest:.2g} s at most, as filtered noise.'
+    if not bad:
         return
     fewest = s['samples'] / max(correlation.values())
     yield (f"The residuals of {'all joints' if len(bad) == len(correlation) else few(bad)} are "

@@ -47,6 +47,13 @@ def _picked_up(recording):
     return rebuilt(recording, effort=tau)
 
 
+def _leant_on(recording):
+    _, _, t, _, _, tau = columns(recording)
+    push = np.sin(np.pi * np.clip((t / t[-1] - 0.4) / 0.3, 0.0, 1.0))
+    tau[:, :2] += 0.3 * push[:, None] * tau[:, :2].std(0)
+    return rebuilt(recording, effort=tau)
+
+
 def _shaken(recording):
     # A base that is thrown about turns gravity: the weights of all links pull sideways.
     _, _, t, _, _, tau = columns(recording)
@@ -63,7 +70,8 @@ def _played(recording):
 
 
 @pytest.mark.parametrize('fault', [
-    _saturated, _a_little_saturated, _losing_strength, _drifting, _picked_up, _shaken, _played])
+    _saturated, _a_little_saturated, _losing_strength, _drifting, _picked_up, _leant_on, _shaken,
+    _played])
 def test_what_the_model_lacks_is_said_though_it_has_no_name(arm, fault):
     verdict = _verdict(fault(arm))
     assert verdict['word'] in (USABLE, DO_NOT_USE)

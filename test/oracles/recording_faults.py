@@ -186,13 +186,6 @@ def one_late(t, q, v, tau, level, rng):
     return tau, None
 
 
-def leaning(t, q, v, tau, level, rng):
-    j, (k, end) = strong(tau, 1), (len(t) * np.array((0.4, 0.7))).astype(int)
-    push = np.sin(np.pi * np.linspace(0, 1, end - k))
-    tau[k:end, j] += (0.3, 0.8, 2.0)[level] * tau[:, j].std() * push
-    return tau, None
-
-
 def upside_down(recording, options, level, rng):
     now = recording.mounting or 'upright'
     angles = [float(x) for x in now.split()[1:]] if now.startswith('rpy') else [0.0, 0.0, 0.0]
@@ -340,7 +333,6 @@ FAULTS = {
     'effort clipped': (efforts(clipped), ('effort clipped',)),
     'effort spikes': (efforts(effort_spikes), ('effort spikes',)),
     'contact': (efforts(contact), ('contact',)),
-    'long push': (efforts(leaning), ('contact',)),
     'effort of a joint delayed': (efforts(one_late), ('effort of a joint delayed',)),
     'upside down': (upside_down, ('wrong mounting',)),
     'payload not declared': (undeclared, ('payload not declared',)),

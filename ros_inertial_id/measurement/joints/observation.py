@@ -13,13 +13,13 @@ import numpy as np
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        Unwrapper, whole)
 from .drives import effort_map, joint_side
-from .kinematic_state import JointSpaceObservation, SignalOptions
+from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
 from ..recording import Recording
 from ...errors import RecordingError
 
-MOVES = 0.01  # [rad or m] of a joint that does not stand still
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
+LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
@@ -58,7 +58,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                 if carries(motion, 'velocity', joints) else {})
     effort = (series_of(force, 'effort', actuated, origin, t if force is motion else None)
               if actuated else {})
-    check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > MOVES])
+    check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
     _refuse_slow(clock, motion.topic)
@@ -66,7 +66,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
     check_moving(probe)
-    measured, agreement = choose_velocity(probe, options.velocity)
+    measured, differ = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
         cutoff, valley = signals.choose_cutoff(
@@ -77,8 +77,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
         'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
         'velocity': 'measured' if measured else 'differentiated',
-        'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
-        'position_kind': options.position_kind,
+        'velocity_disagreement': max(differ.values(), default=None),
+        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
+        'effort_kind': options.effort_kind, 'position_kind': options.position_kind,
         **({'not_finite': left_out} if left_out else {}),
         **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
     return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
@@ -209,16 +210,16 @@ def _most_moving(probe):
     return sorted(sorted(parts, key=way)[-3:])
 
 
-def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, float | None]:
+def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, dict[str, float]]:
     """
-    Return (use the measured velocity?, largest relative disagreement over the joints).
+    Return (use the measured velocity?, {joint that moves: relative disagreement}).
 
     probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
     agrees with the derivative of the positions; without velocities there is nothing to wish for:
     a model that was identified with them predicts recordings that have none as well
     """
     if not probe.velocity:
-        return False, None
+        return False, {}
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
     square, differ = np.zeros((2, len(probe.joints)))
     for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
@@ -228,9 +229,11 @@ def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, floa
             one, two = (signals.smooth(x[:, k:k + 1], kernel) for x in (by_sensor, by_position))
             square[k] += (two ** 2).sum()
             differ[k] += ((one - two) ** 2).sum()
-    with np.errstate(invalid='ignore', divide='ignore'):
-        worst = float(np.nanmax(np.sqrt(differ / square))) if np.any(square) else np.inf
-    return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst
+    out = {joint: float(np.sqrt(differ[k] / square[k])) for k, joint in enumerate(probe.joints)
+           if np.ptp(probe.position[joint][1]) > AT_REST
+           and square[k] > LEAST_SPEED ** 2 * square.max()}
+    agrees = bool(out) and max(out.values()) < 0.1
+    return (agrees if wish == 'auto' else wish == 'measured'), out
 
 
 def check_moving(probe: JointSpaceObservation) -> None:
