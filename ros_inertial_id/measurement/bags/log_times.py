@@ -11,74 +11,89 @@ from typing import Any
 
 import numpy as np
 
-from .log_columns import clocks, Log, SECONDS
+from .log_columns import clocks, JointColumns, SECONDS
 from ...errors import RecordingError
 
 LAST_NS = 2 ** 31 * 10 ** 9  # of builtin_interfaces/Time
 SLOWEST = 0.2  # [s] between two samples of a motion
 FEW = 10  # steps that say nothing about a rate
 AGREES = 1.3  # factor within which positions and velocities are of one clock
+REPEATED = 0.1  # of the stamps: more of them are of a clock with too few digits
 
 
-def read_stamps(where: str, columns: Mapping[str, Any], log: Log
+def read_stamps(where: str, table: Mapping[str, Any], joints: JointColumns | None
                 ) -> tuple[Any, tuple[str, ...], str]:
     """
-    Return the stamps (N,) int64 [ns] of all rows of a ``log``, the columns of its clock, its unit.
+    Return the stamps (N,) int64 [ns] of all rows, the columns of the clock, its unit.
 
-    where : of the log, for messages; columns : {name: (N,)}; None, () and '' without a time
+    where : of the log, for messages; table : {name: (N,)}; joints : in it; None, () and ''
+    without a time
+
+    Raises RecordingError for times that are none, or that repeat.
     """
     found: tuple[Any, tuple[str, ...], str] = None, (), ''
-    for names, unit in clocks(name for name, values in columns.items() if values is not None):
-        parts = [np.atleast_1d(columns[name]) for name in names]
-        if any(part.shape != parts[0].shape[:1] for part in parts) or len(parts[0]) == 1 < len(
-                log.rows):  # a sampling time is no time of samples
+    for names, unit in clocks(name for name, values in table.items() if values is not None):
+        parts = [np.atleast_1d(table[name]) for name in names]
+        if any(part.shape != parts[0].shape[:1] for part in parts) or (
+                joints and len(parts[0]) == 1 < len(joints.rows)):  # a period is no time
             continue
         if len(names) == 2:
             stamp_ns = nanoseconds(where, parts[0]) + nanoseconds(where, parts[1], 1)
         else:
-            unit = unit or _unit(where, names[0], parts[0], log)
+            unit = unit or _unit(where, names[0], parts[0], joints)
             stamp_ns = nanoseconds(where, parts[0], unit)
         found = stamp_ns, names, next(name for name, own in SECONDS.items() if own == unit)
         if stamp_ns.any():  # a header that nobody stamped is no clock
             break
+    if joints and found[0] is not None and len(found[0]) == len(joints.rows):
+        _refuse_repeated(where, found[1][0], found[0][joints.rows], joints)
     return found
 
 
-def _unit(where, name, times, log):
+def _refuse_repeated(where, name, stamp_ns, joints):
+    """Raise RecordingError where rows that differ have one stamp: as many as nobody loses."""
+    x = np.hstack(list(joints.fields.values()))
+    again = (np.diff(stamp_ns) == 0) & (x[1:] != x[:-1]).any(axis=1)
+    seconds = float(stamp_ns.max(initial=0) - stamp_ns.min(initial=LAST_NS)) * 1e-9
+    if len(again) > FEW and again.mean() > REPEATED and seconds:
+        raise RecordingError(
+            f'{where}: {name} has too few digits', expected='a time of its own for every row',
+            found=f'{again.sum()} of {len(stamp_ns)} rows with the time of the row before',
+            do='log it with more digits, or give the rate in place of it: '
+               f'--columns "-={name}" --rate {len(again) / seconds:.4g}')
+
+
+def _unit(where, name, times, joints):
     """Return the unit [ns] of times (n,) whose name does not say it."""
-    if times.dtype.kind not in 'fiuU':
-        return 10 ** 9
     try:
         t = (np.char.replace(times, ',', '.') if times.dtype.kind == 'U' else times).astype(float)
-    except ValueError:  # dates, or words of which the line is said later
+    except (ValueError, TypeError):  # dates, or words of which the line is said later
         return 10 ** 9
     steps = np.diff(t[np.isfinite(t)])
     step = float(np.median(steps[steps > 0])) if (steps > 0).sum() > FEW else 0.0
-    if step < 1.0:
+    if step < 1.0 or times.dtype.kind == 'M':
         return 10 ** 9
-    units = sorted(set(SECONDS.values()), reverse=True)
-    ratio = _by_velocities(t[log.rows] if t.shape == log.rows.shape else t, log)
-    for unit in units:
+    ratio = _by_velocities(t, joints)
+    for unit in (10 ** 9, 10 ** 6, 1000, 1):
         if 1.0 / AGREES < ratio / (unit * 1e-9) < AGREES:
             return unit
     if (steps == 1.0).all():
         raise RecordingError(f'{where}: {name} counts by 1', expected='a time, whose unit is said',
                              do=f'--columns "time_ms={name}" if these are milliseconds; if they '
                              f'count samples, --columns "-={name}" and --rate')
-    return next((unit for unit in units[1:] if step * unit * 1e-9 < SLOWEST), 1)
+    return next((unit for unit in (10 ** 6, 1000) if step * unit * 1e-9 < SLOWEST), 1)
 
 
-def _by_velocities(t, log):
-    """Return the seconds in a unit of times t (n,) by which positions have their velocities."""
-    q, v = (log.fields.get(name) for name in ('position', 'velocity'))
-    if q is None or v is None or q.shape != v.shape or len(q) != len(t):
+def _by_velocities(t, joints):
+    """Return the seconds in a unit of times t (N,) by which positions have their velocities."""
+    q, v = (joints.fields.get(name) if joints else None for name in ('position', 'velocity'))
+    if q is None or v is None or t.shape != joints.rows.shape:
         return 0.0
-    good = np.diff(t) > 0
-    slope = np.diff(q, axis=0)[good] / np.diff(t)[good, None]
-    v = 0.5 * (v[1:] + v[:-1])[good]
-    both = np.isfinite(slope) & np.isfinite(v)
-    slope, v = slope[both], v[both]
-    return float(slope @ v / (v @ v)) if v.any() else 0.0
+    steps = np.diff(t[joints.rows])[:, None]
+    with np.errstate(divide='ignore', invalid='ignore'):
+        slope, v = np.diff(q, axis=0) / steps, 0.5 * (v[1:] + v[:-1])
+    good = (steps > 0) & np.isfinite(slope) & np.isfinite(v)
+    return float(slope[good] @ v[good] / (v[good] @ v[good])) if v[good].any() else 0.0
 
 
 def nanoseconds(where: str, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarray:
@@ -108,8 +123,7 @@ def _exact(where, text, unit):
     try:
         stamp_ns = int((Decimal(text.replace(',', '.')) * unit).to_integral_value())
     except (DecimalException, ValueError, OverflowError):
-        try:
-            # 2024-05-01 10:00:00.005
+        try:  # 2024-05-01 10:00:00.005
             stamp_ns = int(np.datetime64(text.rstrip('Z'), 'ns').astype(np.int64))
         except ValueError:
             raise _no_time(where, text) from None
