@@ -139,7 +139,7 @@ def _read(where, table, rate):
                              expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
                              do=RENAME)
     used = {*clock, *topics, *(joints.used if joints else ())}
-    left_out = (*lacking, *(name for name in table if name not in used))
+    left_out = (*lacking, *(name for name in table if name and name not in used))
     if left_out:
         _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
     words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
@@ -199,20 +199,20 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:
         raise RobotModelError('the robot description is no XML', found=error) from error
-    below: dict[str | None, list[tuple[ElementTree.Element, str | None]]] = {}
+    below: dict[str, list[tuple[ElementTree.Element, str]]] = {}
     for joint in robot.findall('joint'):
         parent, child = joint.find('parent'), joint.find('child')
         if parent is not None and child is not None:
-            below.setdefault(parent.get('link'), []).append((joint, child.get('link')))
-    children = {child for own in below.values() for _, child in own}
+            below.setdefault(parent.get('link', ''), []).append((joint, child.get('link', '')))
+    children = {link for own in below.values() for _, link in own}
     waiting = [one for link in below if link not in children for one in below[link]][::-1]
     names = []
     while waiting:
-        joint, child = waiting.pop()
-        waiting += below.pop(child, [])[::-1]
+        joint, link = waiting.pop()
+        waiting += below.pop(link, [])[::-1]
         if joint.find('mimic') is None and joint.get('type') in (
                 'revolute', 'continuous', 'prismatic'):
-            names.append(joint.get('name') or '')
+            names.append(joint.get('name', ''))
     return tuple(names)
 
 
@@ -232,10 +232,9 @@ def _joint_names(where, joints, given, urdf_text):
         raise RecordingError(f'joint names for {where}', expected=f'{k} different ones',
                              found=names, exists=moving)
     strange = [name for name in names if name not in moving]
-    numbers = [re.fullmatch(r'(.*\D)(\d+)', name) for name in names]
-    if len(strange) == k == len(moving) and all(numbers) and len({n[1] for n in numbers}) == 1:
-        order = sorted(range(k), key=lambda i: int(numbers[i][2]))  # Axis 1, Axis 2
-        return tuple(moving[order.index(i)] for i in range(k)), 'joints by their numbers'
+    numbers = [int(n[1]) for name in names if (n := re.fullmatch(r'\w*[^\W\d_] ?_?(\d+)', name))]
+    if len(strange) == k == len(moving) == len(set(numbers)):  # Axis 1, Axis 2
+        return tuple(moving[sorted(numbers).index(n)] for n in numbers), 'joints by their numbers'
     if strange:
         _logger.warning('%s: not among the moving joints of the URDF (%s): %s', where,
                         ', '.join(moving), ', '.join(strange))

@@ -111,9 +111,9 @@ class JointColumns:
                                  expected=other.joints)
         joints = other.joints if both else self.joints
         order = [self.joints.index(joint) for joint in joints]
-        return replace(self, joints=joints, fields={k: x[:, order] for k, x in self.fields.items()},
-                       columns={kind: tuple(own[k] for k in order)
-                                for kind, own in self.columns.items()})
+        return replace(self, joints=joints, columns={
+            kind: tuple(own[k] for k in order) for kind, own in self.columns.items()},
+            fields={kind: x[:, order] for kind, x in self.fields.items()})
 
 
 def meaning(name: str) -> Meaning | None:

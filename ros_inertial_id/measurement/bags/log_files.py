@@ -85,7 +85,7 @@ def _arrays(table):
     for name in names:
         x = np.atleast_1d(table[name])
         if x.dtype == object and len(x) and not np.isscalar(x[0]):
-            x = np.stack(x)
+            x = np.stack(list(x))
         out[str(name)] = x.astype(str) if x.dtype == object and isinstance(x[0], str) else x
     return out
 
@@ -169,8 +169,9 @@ def _parquet(path):
             out[name] = x
             continue
         for joint, column in zip(map(str, names), x.T):  # shoulder_pan, or shoulder_pan.pos
-            own = of_joints(joint) and meaning(joint).joint
-            out[joint if own else f'{said.quantity}.{joint}'] = column
+            own = meaning(joint)
+            out[joint if own and own.quantity in WORDS and own.joint
+                else f'{said.quantity}.{joint}'] = column
     if {'episode_index', 'timestamp'} <= set(out):  # one after the other
         t = out['timestamp'] = out['timestamp'].astype(float)
         for end in np.flatnonzero(np.diff(out['episode_index'])).tolist():
@@ -182,8 +183,7 @@ def _text(path, columns):
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
     from pandas import read_csv, to_numeric
     delimiter, header, first, comma = _head(path, columns)
-    places = renamed(str(path), {name or f'column {k}': k for k, name in enumerate(header)},
-                     columns)
+    places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
     texts = {name for own, _ in clocks(places) for name in own}
     texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
     wanted = {name: k for name, k in places.items()

@@ -70,7 +70,7 @@ def _unit(where, name, times, joints):
     except (ValueError, TypeError):  # dates, or words of which the line is said later
         return 10 ** 9
     steps = np.diff(t[np.isfinite(t)])
-    step = float(np.median(steps[steps > 0])) if (steps > 0).sum() > FEW else 0.0
+    step = float(np.median(steps[steps >= 0])) if (steps > 0).sum() > FEW else 0.0
     if step < 1.0 or times.dtype.kind == 'M':
         return 10 ** 9
     ratio = _by_velocities(t, joints)

@@ -204,22 +204,25 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
     """
     Return a JointState ``channel`` without the messages that ``series_of`` refuses.
 
-    These carry one of ``joints``, by default of all, but not all that the channel has of it, or
-    infinite.  Of more than the share ``most`` of the messages all are kept: such a source fails.
+    Of ``joints``, by default all, such a message lacks a quantity that others carry (another
+    node repeats positions), or has values that are no numbers.  Of more than the share ``most``
+    of the latter all are kept: such a source fails.
     """
     columns = [channel.names.index(joint) for joint in joints or channel.names]
     published = {name: np.array([_some_finite(values[:, c]) for c in columns])
                  for name, values in channel.fields.items()}
-    broken = np.zeros(len(channel), dtype=bool)
+    bare, broken = np.zeros((2, len(channel)), dtype=bool)
     for low in range(0, len(channel), PIECE):
         page_out()
-        part = {name: values[low:low + PIECE][:, columns]
-                for name, values in channel.fields.items()}
+        rows = slice(low, low + PIECE)
+        part = {name: values[rows][:, columns] for name, values in channel.fields.items()}
         carried = np.any([~np.isnan(values) for values in part.values()], axis=0)
-        lacks = np.any([published[name] & ~sound(values)
-                        for name, values in part.items()], axis=0)
-        broken[low:low + PIECE] = (carried & lacks).any(axis=1)
-    return channel.rows(~broken) if 0.0 < broken.mean() <= most else channel
+        for name, values in part.items():
+            due = carried & published[name]
+            bare[rows] |= due.any(axis=1) & (np.isnan(values) | ~due).all(axis=1)
+            broken[rows] |= (due & ~sound(values)).any(axis=1)
+    left_out = broken if (broken & ~bare).sum() <= most * (~bare).sum() else bare
+    return channel.rows(~left_out) if left_out.any() and not left_out.all() else channel
 
 
 def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> None:
