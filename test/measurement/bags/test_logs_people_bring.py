@@ -240,8 +240,8 @@ def test_a_path_is_read_by_its_name_and_may_be_cut(tmp_path, caplog):
 def test_json_lines_and_messages_as_json(tmp_path):
     for k, row in enumerate((
             lambda i: {'timestamp': T[i], 'pos': [*Q[i]], 'vel': [*V[i]], 'torque': [*TAU[i]]},
-            lambda i: {'header': {'stamp': {'sec': 9, 'nanosec': round(T[i] * 1e9)}}, 'name': JOINTS,
-                       **{name: [*x[i]] for name, x in FIELDS.items()}})):
+            lambda i: {'header': {'stamp': {'sec': 9, 'nanosec': round(T[i] * 1e9)}},
+                       'name': JOINTS, **{name: [*x[i]] for name, x in FIELDS.items()}})):
         log = tmp_path / f'{k}.jsonl'
         log.write_text('\n'.join(json.dumps(row(i)) for i in range(N)))
         channel = joint_states(log)
