@@ -23,7 +23,8 @@ from ..recording import LazyChannels, Recording, TF
 from ... import __version__
 from ...errors import path_text, RecordingError
 
-_WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
+_SECONDS = r'(\d+\.?\d*|\.\d+)?'
+_WINDOW = re.compile(rf'(?P<path>.+)@(?P<start>{_SECONDS}):(?P<end>{_SECONDS})', re.S)
 BEGUN = 5 * 10 ** 9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
 TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
@@ -41,11 +42,8 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     progress : function of the fraction that was read
 
     Messages stay in the order of the file.  The last message of a topic named as one of TEXTS, in
-    any namespace, becomes that of the Recording.  Its provenance also lists the topics
-    ``skipped`` for their type, the ``damage`` (what could not be read) and what is ``left_out`` of
-    a topic since it is malformed; both are logged as warnings.
-
-    Raises RecordingError for a path without a bag and a topic that is not in it.
+    any namespace, becomes that of the Recording.  Raises RecordingError for a path without a bag
+    and a topic that is not in it.
     """
     path, window = split_window(path)
     try:
@@ -56,21 +54,13 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
 
 
 def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | None]]:
-    """
-    Return the path of BAG or BAG@START:END, and its start and end [s], None without.
-
-    path : as ``read_bag`` has it; RecordingError for a window that is none
-    """
+    """Return the ``path`` of BAG or BAG@START:END, and its start and end [s], None without."""
     if os.path.exists(path) or '@' not in str(path):
         return Path(path), (None, None)
     match = _WINDOW.fullmatch(str(path))
-    try:
-        if match is None:
-            raise ValueError
-        start, end = (float(text) if text else None for text in match.group('start', 'end'))
-    except ValueError:
-        raise RecordingError(f'the window of {path}',
-                             expected='BAG@START:END in seconds') from None
+    if match is None:
+        raise RecordingError(f'the window of {path}', expected='BAG@START:END in seconds')
+    start, end = (float(text) if text else None for text in match.group('start', 'end'))
     return Path(match['path']), (start, end)
 
 
@@ -98,12 +88,10 @@ def _read(path, topics, progress):
 
 class Contents:
     """
-    Takes the messages of a bag.
+    Takes the messages of a bag at ``path``; ``topics`` as ``read_bag`` has them.
 
-    path : of the bag, for messages
-    topics : names of those to keep; None for all whose type has a decoder
-    types : type of every topic in the bag
-    left_out : topic -> why how many of its messages are not in its channel; grows while
+    types : of every topic in the bag
+    left_out : topic -> how many of its messages are not in its channel, and why; grows while
         channels are decoded
     """
 

@@ -85,17 +85,12 @@ class _Records(StreamReader):
 
 
 class _Topics:
-    """
-    The channels met so far.
-
-    known : (topic, type) by number of the channel, None for those not wanted
-    waiting : bytes of messages without a chunk that were taken
-    """
+    """The channels met so far; ``waiting``: bytes of messages without a chunk that were taken."""
 
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
-        self.known: dict[int, Any] = {}
+        self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
         self._taken: dict[int, list[Message]] = {}
         self.waiting = 0
 

@@ -160,15 +160,8 @@ def _read_mcap(*arguments):
     yield from read_mcap(*arguments)
 
 
-def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
-                  progress: Callable[[float], None]) -> Iterator[Batch]:
-    """
-    Yield (topic, type, messages) of a database, many messages at once.
-
-    wanted, progress : see ``read_storage``
-
-    Raises RecordingError for a damaged one, and one without the tables of a bag.
-    """
+def _read_sqlite3(path, wanted, progress):
+    """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
             found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
