@@ -38,9 +38,7 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
     """
     Yield (topic, type, messages) of the file, chunk by chunk.
 
-    wanted, damage, progress : see storage.read_storage
-
-    Raises RecordingError for a file that does not begin as an mcap does.
+    wanted, damage, progress : see ``storage.read_storage``
     """
     topics = _Topics(wanted)
     with path.open('rb') as stream:

@@ -108,8 +108,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     """
     Yield (topic, type, messages) of one storage file, many times, in file order.
 
-    path : .mcap or .db3, or one of these with file compression (.zstd)
-    wanted : function of (topic, type); topics for which it returns False are passed over
+    wanted : function of (topic, type) that says whether it is to be read
     damage : list to which a line is appended for everything that could not be read
     progress : function of the fraction of the file that was read
 
