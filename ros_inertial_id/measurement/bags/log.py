@@ -1,10 +1,9 @@
 """
 Logs of other programs, and tables in memory, become Recordings and bags.
 
-An import loses and repairs nothing: stamps, order and NaN stay as the log has them, and what
-cannot be used is refused later by the analysis.  Positions and efforts may come from separate
-files: those of one clock are joined sample by sample, efforts with stamps of their own become a
-topic of their own.
+An import loses and repairs nothing: stamps, order and NaN stay as the log has them.  Positions and
+efforts may come from separate files: those of one clock are joined sample by sample, efforts with
+stamps of their own become a topic of their own.
 """
 
 from collections.abc import Sequence
@@ -40,11 +39,9 @@ def import_log(logs: Logs, urdf_text: str, out_path: str | Path,
                joint_names: Sequence[str] | None = None, rate: float | None = None,
                columns: str = '') -> Recording:
     """
-    Write a log to a new bag with /joint_states and /robot_description; return the Recording.
+    Write what ``read_log`` returns to a new bag at ``out_path``; return the Recording.
 
-    out_path : of the bag; joint_names, rate [Hz], columns : see ``read_log``
-    Raises RecordingError, before anything is written, for a log whose columns do not make a
-    recording, and for an ``out_path`` that exists.
+    joint_names, rate [Hz], columns : as ``read_log`` has them
     """
     from .writing import write_recording  # reading needs no writer
     recording = read_log(logs, urdf_text, joint_names, rate, columns)
@@ -76,17 +73,13 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
 def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = None,
              rate: float | None = None, columns: str = '') -> Recording:
     """
-    Return the Recording in a log: one channel of joint states, with the robot description.
+    Return the Recording in a log; provenance['columns'] says what was understood.
 
-    logs : what ``read_table`` takes, or several that make one log: efforts with stamps of their
-        own then become the topic /efforts; columns of other topics become these
-    joint_names : names of the joints in the order of the log; without them those in the log, or
-        else the moving joints of the URDF in the order of its tree
+    logs : what ``read_table`` takes, or several that make one log
+    joint_names : in the order of the log; without them those in the log, or else the moving
+        joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
     columns : names of the columns, see log_columns.renamed; of several files with ; between
-
-    provenance['columns'] says what was understood: the columns of every joint, the time, and what
-    was left out.  Raises RecordingError for a log whose columns do not make a recording.
     """
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     own = [part.strip() for part in columns.split(';')] if columns else [''] * len(sources)
@@ -190,11 +183,7 @@ def _topics(parts):
 
 
 def moving_joints(urdf_text: str) -> tuple[str, ...]:
-    """
-    Return the names of the moving joints of a URDF, from the root down, in document order.
-
-    Raises RobotModelError for a text that is no XML.
-    """
+    """Return the names of the moving joints of a URDF, from the root down, in document order."""
     try:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:

@@ -68,8 +68,7 @@ class Meaning:
     """
     What a column is: of which quantity and joint ('' for all or none).
 
-    rank : lower ones are preferred
-    scale : SI per what is recorded; current : whether an effort is no torque
+    rank : lower ones are preferred; scale : SI per what is recorded; current : no torque
     """
 
     quantity: str
@@ -144,9 +143,9 @@ def of_joints(name: str) -> bool:
 
 def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     """
-    Return (names of columns, their unit [ns]) of what may be the time, the best first.
+    Return (columns, their unit [ns] or 0) of what may be the time, the best first.
 
-    Two names are seconds and nanoseconds.  A unit of 0 is not said.
+    Two columns are seconds and nanoseconds.
     """
     names = list(names)
     found: list[tuple[tuple[float, ...], tuple[str, ...], int]] = []
@@ -167,7 +166,6 @@ def joint_columns(where: str, table: Table) -> JointColumns | None:
     Return the joint states in a ``table``, None where no column is of joints.
 
     where : of the log, for messages
-    Rows without any value belong to other topics: they are left out.
     Raises RecordingError for columns that hold no numbers or do not belong together.
     """
     chosen = _chosen(where, list(table))
@@ -256,17 +254,14 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
     where : of the log, for messages
     columns : NEW=OLD with spaces between, * stands for a joint, - as NEW for one not wanted; or
         names of all, q1..q6 for six, - for one not wanted; of the only matrix, where there is one
-
-    Raises RecordingError where there are no such columns.
     """
     words = _expanded(columns)
     if words and '=' not in columns:
         matrices = [x for x in table.values() if np.ndim(x) == 2 and x.shape[1] == len(words)]
         values = list(matrices[0].T if len(matrices) == 1 else table.values())
         if len(values) != len(words) or any(np.ndim(x) > 1 for x in values):
-            raise RecordingError(f'{where} has other columns', found=len(table) if all(
-                np.ndim(x) < 2 for x in table.values()) else [
-                    f'{name} {np.shape(x)}' for name, x in table.items()],
+            raise RecordingError(f'{where} has other columns', found=f'{len(table)}: ' + ', '.join(
+                f'{name} {np.shape(x) or ""}' for name, x in table.items()),
                 expected=f'{len(words)} as named, or one matrix of {len(words)} columns')
         return {word: x for word, x in zip(words, values) if word != '-'}
     out: dict[str, str] = {}

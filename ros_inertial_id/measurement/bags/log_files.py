@@ -40,10 +40,7 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     Return the named columns (n,) or (n, k) of a log, None for those whose names say nothing.
 
     source : path of a type in READERS, a data frame or a mapping of arrays
-    columns : names, see ``log_columns.renamed``
-
-    Raises RecordingError for what is none of these or cannot be read, ConfigError where a
-    library is not installed.
+    columns : names, see ``log_columns.renamed``; ConfigError where a library is not installed
     """
     where = path_text(source) if isinstance(source, (str, Path)) else 'the table'
     if where == 'the table':
@@ -53,8 +50,9 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
             raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
                                  'frame or a mapping of names to arrays') from error
     path = Path(source)
-    reader = READERS['.parquet'] if _is_dataset(path) else READERS.get(path.suffix.lower())
-    if reader is None or not (_is_dataset(path) or os.path.isfile(path)):  # False: no path at all
+    dataset = os.path.isdir(path) and is_log(path)
+    reader = _parquet if dataset else READERS.get(path.suffix.lower())
+    if reader is None or not (dataset or os.path.isfile(path)):  # False for what is no path at all
         raise RecordingError(f'log {where}',
                              expected=f"an existing file of type {', '.join(READERS)}")
     try:
@@ -70,11 +68,7 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
 
 def is_log(path: Path) -> bool:
     """Return whether a ``path`` is that of a log, by its name, or of a LeRobot dataset."""
-    return path.suffix.lower() in READERS or _is_dataset(path)
-
-
-def _is_dataset(path):
-    return os.path.isdir(path) and _info(path) is not None
+    return bool(_info(path)) if os.path.isdir(path) else path.suffix.lower() in READERS
 
 
 def _arrays(table):

@@ -6,6 +6,7 @@ ms, us or ns: what the velocities say, or else the unit that makes 5 to 5000 sam
 """
 
 from decimal import Decimal, DecimalException
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,14 @@ REPEATED = 0.1  # of the stamps: more of them are of a clock with too few digits
 
 
 def read_stamps(where: str, table: Table, joints: JointColumns | None
-                ) -> tuple[np.ndarray | None, tuple[str, ...], str]:
+                ) -> tuple[Any, tuple[str, ...], str]:
     """
     Return the stamps (N,) int64 [ns] of all rows, the columns of the clock, its unit.
 
     where : of the log, for messages; joints : in the ``table``; None, () and '' without a time
     Raises RecordingError for times that are none, and for many that repeat.
     """
-    found: tuple[np.ndarray | None, tuple[str, ...], str] = None, (), ''
+    found: tuple[Any, tuple[str, ...], str] = None, (), ''
     for names, unit in clocks(name for name, values in table.items() if values is not None):
         parts = [np.atleast_1d(table[name]) for name in names]
         if any(part.shape != parts[0].shape[:1] for part in parts) or (
