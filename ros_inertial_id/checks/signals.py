@@ -13,7 +13,7 @@ import numpy as np
 from .finding import Finding, MASKED, WRONG
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError
-from ..measurement.joints.channels import BROKEN, carries, find_channel, groups
+from ..measurement.joints.channels import BROKEN, carries, find_channel, groups, whole
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.recording import Channel, page_out, Recording
@@ -157,7 +157,7 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
                 alike.setdefault(bad.tobytes(), []).append(joint)
         for mask, names in alike.items():
             bad = np.frombuffer(mask, dtype=bool)
-            few = bad.mean() <= BROKEN
+            few = len(whole(channel, joints, BROKEN)) < len(channel)
             out.append(Finding(
                 f'{name} not finite', f'the {name} of {", ".join(names)} is not finite in '
                 f'{int(bad.sum())} of {len(bad)} messages', 'values that are no numbers',

@@ -1,9 +1,9 @@
 """
 Live signals: the same as offline, at a fixed small lag.
 
-Samples come in as they arrive; out come the stamps of those samples for which as much of the
-future is known as the filter needs (twice: once for the signals, once for columns with corners,
-which are filtered as the torque was), and a JointSpaceState on a uniform clock around them.
+Out come the stamps of those samples for which as much of the future is known as the filter needs
+(twice: once for the signals, once for columns with corners, which are filtered as the torque
+was), and a JointSpaceState on a uniform clock around them.
 """
 
 from typing import Any, Callable, Sequence
@@ -34,11 +34,10 @@ class Window:
 
     def add(self, t: np.ndarray, rows: np.ndarray, longest: float) -> bool:
         """
-        Append samples; those stamped twice are left out.
+        Append ``rows`` (N, k) at times t (N,) [s]; those stamped twice are left out.
 
-        t : (N,) [s]; rows : (N, k); longest : pause that does not interrupt [s]
-
-        Return False when time ran backwards or stood for longer: the window was begun anew.
+        Return False when time ran backwards or stood for longer than the ``longest`` pause [s]:
+        the window was begun anew.
         """
         last = self.t[-1] if len(self.t) else t[0] - 1e-9
         steps = np.diff(np.concatenate([[last], t]))
@@ -89,9 +88,6 @@ def _cubic(stamps, t):
 class LiveMotion:
     """
     Motion and loads of a machine while it runs.
-
-    Callables for each topic are given with ``listen``; they take a Channel of new samples to
-    ``move`` and ``load``.
 
     cutoff [Hz], measured_velocity : as identified; lag : [s], how far in the past the newest
     state lies; 0: a causal fit to the past alone; shift : [s] that loads are stamped late
@@ -159,11 +155,10 @@ class LiveMotion:
 
     def take(self) -> tuple[np.ndarray, Any] | None:
         """
-        Return (stamps (m,) [s] of the samples that are ripe now, JointSpaceState), or None.
+        Return (stamps (m,) [s] of the samples that can be filtered now, JointSpaceState), or None.
 
-        Every sample is ripe once.  The state's clock begins with or before the first stamp, ends
-        with or behind the last and has the samples' own period.  Its tau are the loads,
-        not-a-number where they were not received.
+        Every sample comes once.  The state's clock covers the stamps with the samples' own
+        period.  Its tau are the loads, not-a-number where they were not received.
         """
         t = self._motion.t
         clock = self._clock or self._begin(t)
@@ -235,11 +230,7 @@ class LiveMotion:
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
                      ) -> None:
-    """
-    Let a LiveMotion take the motion of ``joints`` from the joint states on a ``topic``.
-
-    drives : DriveOptions, on which side of the gears the motion is measured
-    """
+    """Let ``live`` take the motion of ``joints``, behind ``drives``, from a ``topic``."""
     unwrap, own = Unwrapper(joints), OwnMessages(joints)
     needed = ('position', 'velocity') if live.measured_velocity else ('position',)
 
@@ -266,13 +257,9 @@ def listen_to_efforts(live: LiveMotion, topic: str, joints: Sequence[str]) -> No
 
 class OwnMessages:
     """
-    The messages of the driver of ``joints`` on its topic, by what they carry of every joint.
+    The messages of the driver of ``joints`` on its topic: those that carry all its ``fields``.
 
-    Others may repeat its positions there, without velocity and effort and at stamps of their own:
-    what carries less than the driver does is not its word, nor is what has a value that is no
-    number.
-
-    fields : that some message carried so far
+    Others may repeat its positions there, without velocity and effort and at stamps of their own.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
@@ -298,10 +285,9 @@ class OwnMessages:
 def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
             ) -> tuple[np.ndarray, dict]:
     """
-    Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry ``joints``.
+    Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry n ``joints``.
 
-    channel : JointState Channel; joints : n names; names : of fields wanted
-    Several publishers may share a topic; RecordingError when none of its messages has all.
+    names : of fields wanted; RecordingError when the topic has some of the joints, not all
     """
     missing = [joint for joint in joints if joint not in channel.names]
     if missing and len(missing) < len(joints):

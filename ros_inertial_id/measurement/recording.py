@@ -25,11 +25,7 @@ _mapped: 'weakref.WeakSet[mmap.mmap]' = weakref.WeakSet()
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
-    """
-    Return an array to be filled, in a file if it is large and the disk has room.
-
-    shape, dtype : of the array; objects stay in memory
-    """
+    """Return an array of a ``shape`` and ``dtype``, in a file if it is large and there is room."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     if size < LARGE or dtype.hasobject:
@@ -97,12 +93,7 @@ class Channel:
 
 
 class LazyChannels(Mapping[str, Channel]):
-    """
-    Channels by topic, each made when it is first asked for.
-
-    types : topic -> ROS type, known before
-    make : function of a topic that returns its Channel
-    """
+    """Channels by topic, each made when it is first asked for; ``types`` are known before."""
 
     def __init__(self, types: Mapping[str, str], make: Callable[[str], Channel]) -> None:
         self.types, self._make = dict(types), make
@@ -130,7 +121,7 @@ class Recording:
     robot_description : URDF text, '' where the recording has none
     descriptions : topic -> URDF text, where there are several
     mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
-    provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s,
+    provenance : where it came from: path, sha256, start_s, end_s (of the window),
         damage (lines), left_out (topic -> how many messages and why)
     periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
     effort_kind : of the efforts (joints/drives.py), where an import knows it; or ''
@@ -187,12 +178,9 @@ class Recording:
     def window(self, start_s: float | None = None,
                end_s: float | None = None) -> 'Recording':
         """
-        Return the Recording of a span of time.
+        Return the Recording from ``start_s`` to ``end_s`` [s] after ``origin_ns``, both included.
 
-        start_s, end_s : its ends [s] after ``origin_ns``, both included; None for the
-            recording's own
-
-        Raises RecordingError where no sample is in it.
+        None for the recording's own end; RecordingError where no sample is between them.
         """
         origin = self.origin_ns()
         low = -np.inf if start_s is None else round(start_s * 1e9)
@@ -218,11 +206,7 @@ class Recording:
 
 
 def joined(parts: Sequence[Channel]) -> Channel:
-    """
-    Return one Channel of several of one topic; NaN where one lacks a name or field.
-
-    parts : in their order, at least one
-    """
+    """Return one Channel of ``parts`` of one topic; NaN where one lacks a name or field."""
     if len(parts) == 1:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))

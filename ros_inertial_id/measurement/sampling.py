@@ -2,9 +2,8 @@
 Sampling: values at jittering stamps at other times, filters and spectra of uniform samples.
 
 Cubic splines follow a motion where straight lines would flatten it (by 0.3 % for 2.5 Hz sampled at
-100 Hz) and leave noise about as large between the stamps as on them.  A spline is local: a sample
-two dozen away counts less than rounding, so a long recording is interpolated piece by piece with
-the same result, and nothing beyond a gap counts.
+100 Hz).  A spline is local: a sample two dozen away counts less than rounding, so a long recording
+is interpolated piece by piece with the same result.
 
 What scipy.signal and scipy.ndimage do as well is here because importing them takes longer than
 identifying from ten minutes of data.  The tests hold both together.
@@ -33,9 +32,8 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     """
     Return values (N, k) at increasing times by cubic interpolation.
 
-    stamps : (n,) increasing [s] of values (n, k); t : (N,) [s] wanted, which may begin and end a
-    little outside of the stamps.  What lies beyond a gap before or after t is left out; a gap
-    within t is bridged.
+    stamps : (n,) [s] of values (n, k); t : (N,) [s] wanted, a little outside of the stamps at
+    most.  What lies beyond a gap before or after t is left out; a gap within t is bridged.
     """
     if not len(t):
         return np.empty((0, values.shape[1]))

@@ -1,13 +1,11 @@
 """
 Signals on one uniform clock: resample, filter, differentiate, choose the cutoff.
 
-Real stamps jitter and drop, so everything is first put on a uniform clock (the median period), see
-interpolation.py; where samples are missing for longer than a few periods the recording falls
-into segments.  The filter is one symmetric kernel, the impulse response of a Butterworth filter
-run forwards and backwards: offline it is long (nothing of the response is lost), live it is cut
-at the lag that the user accepts.  So live and offline are the same code, and a long recording can
-be filtered piece by piece with the same result as in one.  Derivatives are central differences of
-high order convolved with that kernel: signal and derivatives are one band of one signal.
+Real stamps jitter and drop, so everything is first put on a uniform clock (the median period);
+where samples are missing for longer than a few periods the recording falls into segments.  The
+filter is one symmetric kernel, the impulse response of a Butterworth filter run forwards and
+backwards; live it is cut at the lag that the user accepts.  Derivatives are central differences
+of high order convolved with that kernel: signal and derivatives are one band of one signal.
 """
 
 from dataclasses import dataclass, replace
@@ -62,9 +60,7 @@ def longest_part(t: np.ndarray) -> str:
 
 def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     """
-    Return the Clock under increasing stamps.
-
-    stamp_ns : (n,) int64 [ns]; origin_ns : zero of all times; topic : for the messages
+    Return the Clock under stamps ``stamp_ns`` (n,) [ns] of a ``topic``, its zero ``origin_ns``.
 
     Raises RecordingError for time running backwards, or standing still.
     """
@@ -98,11 +94,7 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
 
 
 def covered(clock: Clock, stamps: np.ndarray) -> Clock:
-    """
-    Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
-
-    A series at a rate of its own is silent for longer than a few of its own periods.
-    """
+    """Return the Clock without the stretches in which ``stamps`` (n,) [s] of a series lack."""
     steps, period = np.diff(stamps), clock.period
     cuts = np.flatnonzero(steps > longest_gap(steps))
     segments = []
@@ -119,9 +111,9 @@ def covered(clock: Clock, stamps: np.ndarray) -> Clock:
 
 def half_kernel(period: float, cutoff: float) -> int:
     """
-    Return how many samples on each side the kernel of a cutoff reaches.
+    Return how many samples, every ``period`` [s], a kernel of ``cutoff`` [Hz] has on each side.
 
-    period : [s] between samples; cutoff : [Hz]; ConfigError where no recording is as long
+    Raises ConfigError where no recording is as long.
     """
     if cutoff * period >= 0.45:
         return 0
@@ -136,12 +128,8 @@ def half_kernel(period: float, cutoff: float) -> int:
 
 
 def least_samples(half: int) -> int:
-    """
-    Return how many samples a stretch has at least for a kernel that reaches ``half`` of them.
-
-    In its middle 1e-4 of the kernel reaches beyond its ends.
-    """
-    return 2 * (2 * half // 3) + 4
+    """Return how many samples a stretch has at least for a kernel of ``half`` on each side."""
+    return 2 * (2 * half // 3) + 4  # in its middle 1e-4 of the kernel reaches beyond its ends
 
 
 def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None
@@ -149,10 +137,8 @@ def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = N
     """
     Return the symmetric kernel (2 h + 1,) of a zero-phase Butterworth low-pass, sum 1.
 
-    period : [s] between samples
-    cutoff : [Hz], where the forward and backward pass together leave one half
-    half_width : [s], cut the kernel there (live: its lag) with a smooth taper; default: where
-        less than FORGOTTEN of the response remains
+    period : [s] between samples; cutoff : [Hz], where both passes together leave one half
+    half_width : [s], where it is cut with a smooth taper (live: its lag), not where FORGOTTEN
     """
     natural = half_kernel(period, cutoff)
     half = natural if half_width is None else int(np.ceil(half_width / period))
@@ -203,7 +189,6 @@ def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float, most:
     Return x and its derivatives up to order ``most`` (N, k), smoothed by one symmetric kernel.
 
     x : (N, k); kernel : (2 h + 1,); period : [s] between samples; most : 1 or 2
-    Central differences of the smoothed signal would lose 1 % at a twentieth of the rate.
     """
     kernels = derivative_kernels(kernel, period)[:most]
     away = x - x[:1]  # a large constant would only round off
@@ -224,11 +209,7 @@ def derivative_kernels(kernel: np.ndarray, period: float, half_width: int = STEN
 
 
 def differentiate(x: np.ndarray, period: float) -> np.ndarray:
-    """
-    Return the derivative of x (N, k) over ``period`` [s], of order 12 but near the ends.
-
-    NaN spoils no more than the stencil reaches.
-    """
+    """Return the derivative of x (N, k) over ``period`` [s], of order 12 but near the ends."""
     half = min(STENCIL, len(x) - 1)
     stencil = _first_difference(half) / period
     return np.stack([np.convolve(column, stencil, 'valid') for column in _continued(x, half).T],

@@ -1,9 +1,9 @@
 """
 Stream clock: what the stamps of one topic say of its clock, while they come.
 
-A single stamp far from its neighbours is left out.  Several in a row are a clock that was set
-anew, a bag that is played again, a simulator that was reset: whoever reads the topic begins anew.
-Stamps that grow older and older are of a driver that is too slow for its rate, or of a reader.
+A single stamp far from its neighbours is left out; several in a row are a clock that was set
+anew: whoever reads the topic begins anew.  Stamps that grow older and older are of a driver, or a
+reader, that is too slow.
 """
 
 from collections import deque

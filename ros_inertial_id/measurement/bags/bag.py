@@ -11,7 +11,7 @@ import logging
 import os
 from pathlib import Path
 import re
-from typing import Any, Callable, Collection
+from typing import Any, Callable
 
 import numpy as np
 
@@ -23,61 +23,48 @@ from ..recording import LazyChannels, Recording, TF
 from ... import __version__
 from ...errors import path_text, RecordingError
 
-_WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
+_SECONDS = r'(\d+\.?\d*|\.\d+)?'
+_WINDOW = re.compile(rf'(?P<path>.+)@(?P<start>{_SECONDS}):(?P<end>{_SECONDS})', re.S)
 BEGUN = 5 * 10 ** 9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
 TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
 
 
-def read_bag(path: str | Path, topics: Collection[str] | None = None,
-             progress: Callable[[float], None] | None = None) -> Recording:
+def read_bag(path: str | Path, progress: Callable[[float], None] | None = None) -> Recording:
     """
     Return the Recording of a bag, or of a part of it.
 
     path : folder of a rosbag2, or one .mcap or .db3 file; as text also BAG@START:END, seconds
         after the first stamp of its streams, either of which may be missing
-    topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
     Messages stay in the order of the file.  The last message of a topic named as one of TEXTS, in
-    any namespace, becomes that of the Recording.  Its provenance also lists the topics
-    ``skipped`` for their type, the ``damage`` (what could not be read) and what is ``left_out`` of
-    a topic since it is malformed; both are logged as warnings.
-
-    Raises RecordingError for a path without a bag and a topic that is not in it.
+    any namespace, becomes that of the Recording.  Raises RecordingError for a path without a bag.
     """
     path, window = split_window(path)
     try:
-        recording = _read(path, topics, progress)
+        recording = _read(path, progress)
     except OSError as error:
         raise RecordingError(f'{path} cannot be read', found=error.strerror or error) from error
     return recording.window(*window) if any(end is not None for end in window) else recording
 
 
 def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | None]]:
-    """
-    Return the path of BAG or BAG@START:END, and its start and end [s], None without.
-
-    path : as ``read_bag`` has it; RecordingError for a window that is none
-    """
+    """Return the ``path`` of BAG or BAG@START:END, and its start and end [s], None without."""
     if os.path.exists(path) or '@' not in str(path):
         return Path(path), (None, None)
     match = _WINDOW.fullmatch(str(path))
-    try:
-        if match is None:
-            raise ValueError
-        start, end = (float(text) if text else None for text in match.group('start', 'end'))
-    except ValueError:
-        raise RecordingError(f'the window of {path}',
-                             expected='BAG@START:END in seconds') from None
+    if match is None:
+        raise RecordingError(f'the window of {path}', expected='BAG@START:END in seconds')
+    start, end = (float(text) if text else None for text in match.group('start', 'end'))
     return Path(match['path']), (start, end)
 
 
-def _read(path, topics, progress):
+def _read(path, progress):
     files, damage = storage_files(path)
     sizes = [file.stat().st_size for file in files]
-    contents = Contents(path, topics)
+    contents = Contents(path)
     for i, file in enumerate(files):
         def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
@@ -91,29 +78,25 @@ def _read(path, topics, progress):
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags')}
     return Recording(channels, **texts, provenance={
-        'path': path_text(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
-        'skipped': contents.skipped, 'damage': tuple(damage), 'left_out': contents.left_out,
-        'versions': versions})
+        'path': path_text(path), 'sha256': sha256(files), 'skipped': contents.skipped,
+        'damage': tuple(damage), 'left_out': contents.left_out, 'versions': versions})
 
 
 class Contents:
     """
-    Takes the messages of a bag.
+    Takes the messages of a bag at ``path``.
 
-    path : of the bag, for messages
-    topics : names of those to keep; None for all whose type has a decoder
-    types : type of every topic in the bag
-    left_out : topic -> why how many of its messages are not in its channel; grows while
+    types : of every topic in the bag
+    left_out : topic -> how many of its messages are not in its channel, and why; grows while
         channels are decoded
     """
 
-    def __init__(self, path: Path, topics: Collection[str] | None) -> None:
-        self.path, self.topics = path, topics
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.types: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
         self._builders: dict[str, ChannelBuilder] = {}
         self._counts: dict[str, int] = {}
-        self._edges: list[int] = []
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -121,45 +104,23 @@ class Contents:
         return {topic: kind for topic, kind in self.types.items()
                 if full_name(kind) not in DECODERS}
 
-    @property
-    def duration_s(self) -> float:
-        """Return the time between the first and the last reception [s], texts apart."""
-        return (max(self._edges) - min(self._edges)) * 1e-9 if self._edges else 0.0
-
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
         if known != full_name(type_name):
             self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
             return False
-        if known not in DECODERS:
-            return False
-        wanted = self.topics is None or topic in self.topics or _is_text(topic, type_name)
-        if wanted and topic not in self._builders:
+        if known in DECODERS and topic not in self._builders:
             self._builders[topic] = channel_builder(type_name, topic)
-        return wanted
+        return known in DECODERS
 
     def add(self, topic: str, raw: RawMessages) -> None:
         """Take messages of a wanted topic."""
-        builder = self._builders[topic]
-        builder.add(raw)
+        self._builders[topic].add(raw)
         self._counts[topic] = self._counts.get(topic, 0) + len(raw)
-        if len(raw) and not _is_text(topic, builder.type):
-            self._edges += [int(raw.received_ns.min()), int(raw.received_ns.max())]
-            self._edges = [min(self._edges), max(self._edges)]
 
     def channels(self) -> LazyChannels:
-        """
-        Return the channels by topic, without the texts.
-
-        Raises RecordingError for a topic that was asked for and is not there or has no decoder.
-        """
-        missing = set(self.topics or ()) - set(self.types)
-        undecoded = set(self.topics or ()) & set(self.skipped)
-        if missing or undecoded:
-            raise RecordingError(f'{self.path} cannot give topic',
-                                 found=sorted(missing | undecoded),
-                                 exists=[f'{t} ({k})' for t, k in sorted(self.types.items())])
+        """Return the channels by topic, without the texts."""
         for topic, reason in self.left_out.items():
             self._say(topic, reason)
         types = {topic: builder.type for topic, builder in self._builders.items()

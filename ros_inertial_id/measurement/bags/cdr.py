@@ -31,13 +31,7 @@ class CdrError(ValueError):
 
 @dataclass(frozen=True)
 class RawMessages:
-    """
-    Messages as they are stored, without copies of their own.
-
-    data : uint8, all messages without anything between
-    lengths : (n,) bytes of each
-    received_ns : (n,) int64, times of reception [ns]
-    """
+    """Messages as stored: ``data`` uint8, all in a row, ``lengths`` (n,), ``received_ns`` (n,)."""
 
     data: np.ndarray
     lengths: np.ndarray
@@ -54,20 +48,15 @@ class RawMessages:
     @classmethod
     def cut(cls, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
             received_ns: np.ndarray) -> 'RawMessages':
-        """
-        Return pieces of a buffer ``data``, copied so that the buffer can go.
-
-        starts, lengths : (n,) bytes of the pieces, inside; received_ns : (n,) [ns]
-        """
+        """Return pieces at ``starts`` of ``lengths`` (n,) of ``data``, with ``received_ns``."""
         return cls(_pieces(data, starts, lengths), lengths, received_ns)
 
     @classmethod
     def joined(cls, parts: Sequence['RawMessages']) -> 'RawMessages':
-        """Return ``parts`` as one, in their order; one at least."""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts])
-                     for name in ('data', 'lengths', 'received_ns')))
+        """Return ``parts`` as one, in their order."""
+        return parts[0] if len(parts) == 1 else cls(*(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ('data', 'lengths', 'received_ns')))
 
     def __len__(self) -> int:
         return len(self.lengths)

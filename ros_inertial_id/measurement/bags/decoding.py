@@ -47,8 +47,7 @@ class ChannelBuilder:
     """
     A Channel that grows batch by batch, holding little more than its arrays.
 
-    refused : number of messages that are left out since they are no whole ones of the type
-    reason : why the first of them is refused
+    refused : number of messages that are no whole ones of the type; reason : why the first is not
     unstamped : whether several came and none has a stamp: the times of reception stand in
     """
 
@@ -164,11 +163,7 @@ class _Shape:
     single: bool
 
     def parts(self, data, received, index):
-        """
-        Return (order, stamps, fields, names) of ``data`` (n, length) uint8.
-
-        One, or one for each stamp; order sorts their rows among all others of the batch.
-        """
+        """Return (order among all of the batch, stamps, fields, names), one for each stamp."""
         fields, order = self._fields(data), index * _SUBROWS
         stamp = self._stamp(data, received)
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():

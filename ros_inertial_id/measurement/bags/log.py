@@ -1,13 +1,12 @@
 """
 Logs of other programs, and tables in memory, become Recordings and bags.
 
-An import loses and repairs nothing: stamps, order and NaN stay as the log has them, and what
-cannot be used is refused later by the analysis.  Positions and efforts may come from separate
-files.  Those of one clock are joined sample by sample; efforts with stamps of their own stay
-apart, as a topic of their own.
+An import loses and repairs nothing: stamps, order and NaN stay as the log has them.  Positions and
+efforts may come from separate files: those of one clock are joined sample by sample, efforts with
+stamps of their own become a topic of their own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 import logging
 from pathlib import Path
@@ -18,8 +17,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .bag import read_bag, split_window
-from .log_columns import Log, log_of, WORDS
-from .log_files import is_log, named, read_file
+from .log_columns import differing, joint_columns, JointColumns, RENAME, WORDS
+from .log_files import is_log, read_table
 from .log_times import nanoseconds, read_stamps
 from .log_topics import field_of, topics_of
 from .messages import JOINT_STATE
@@ -32,20 +31,17 @@ EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of i
 SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
 _logger = logging.getLogger(__name__)
 
-
-LogSource = str | Path | Mapping[str, Any] | Any  # a data frame at the last
-Logs = LogSource | Sequence[LogSource]
+Logs = Any  # path, data frame or mapping of arrays, or several of these
+Part = tuple[str, JointColumns, np.ndarray | None]  # name of a file, its joints, stamps (n,) [ns]
 
 
 def import_log(logs: Logs, urdf_text: str, out_path: str | Path,
                joint_names: Sequence[str] | None = None, rate: float | None = None,
                columns: str = '') -> Recording:
     """
-    Write a log to a new bag with /joint_states and /robot_description; return the Recording.
+    Write what ``read_log`` returns to a new bag at ``out_path``; return the Recording.
 
-    out_path : of the bag; joint_names, rate [Hz], columns : see ``read_log``
-    Raises RecordingError, before anything is written, for a log whose columns do not make a
-    recording, and for an ``out_path`` that exists.
+    joint_names, rate [Hz], columns : as ``read_log`` has them
     """
     from .writing import write_recording  # reading needs no writer
     recording = read_log(logs, urdf_text, joint_names, rate, columns)
@@ -77,218 +73,163 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
 def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = None,
              rate: float | None = None, columns: str = '') -> Recording:
     """
-    Return the Recording in a log: one channel of joint states, with the robot description.
+    Return the Recording in a log; provenance['columns'] says what was understood.
 
-    logs : path of a file (see log_files.py), a data frame or mapping of arrays (see
-        log_columns.py), or several that make one log: efforts with stamps of their own then
-        become the topic /efforts; columns of other topics become these, see log_topics.py
-    joint_names : names of the joints in the order of the log; without them those in the log, or
-        else the moving joints of the URDF in the order of its tree
+    logs : what ``read_table`` takes, or several that make one log
+    joint_names : in the order of the log; without them those in the log, or else the moving
+        joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
     columns : names of the columns, see log_columns.renamed; of several files with ; between
-
-    provenance['columns'] says what was understood: the columns of every joint, the time, and what
-    was left out.  Raises RecordingError for a log whose columns do not make a recording.
     """
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
-    if not sources:
-        raise RecordingError('no log', expected='a file or several')
-    parts: list[tuple[str, Log]] = []
+    own = [part.strip() for part in columns.split(';')] if columns else [''] * len(sources)
+    if not sources or len(own) != len(sources):
+        raise RecordingError('columns of several files', found=columns,
+                             expected=f'{len(sources)} lists, in the order of the files, with ; '
+                             'between, for example "time q1..q6; tau1..tau6"')
+    parts: list[Part] = []
     channels: dict[str, Channel] = {}
     said: dict[str, tuple[str, ...]] = {}
-    for source, own in zip(sources, _columns_of_each(sources, columns)):
-        where, log, others, words = _read(source, own, rate)
+    for source, named in zip(sources, own):
+        where = path_text(source) if isinstance(source, (str, Path)) else 'the table'
+        part, others, words = _read(where, read_table(source, named), rate)
         channels |= others
         said |= {f'{where}: {what}' if len(sources) > 1 else what: w for what, w in words.items()}
-        parts += [(where, log)] if log.fields else []
-    where = _name(sources[0])
-    if not parts:
-        return Recording(channels, urdf_text, provenance={'path': where, 'columns': said})
-    log, apart = _joined(parts)
-    both = [log] if apart is None else [log, apart]
-    for quantity, part in zip(('position', 'effort'), both):
-        _check_shapes(where, part, quantity)
-    names, by = _joint_names(where, log, joint_names, urdf_text)
-    for topic, part in zip(('/joint_states', EFFORTS), both):
-        channels[topic] = _channel(topic, part, names)
-    if apart is not None:
-        _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
-                        EFFORTS)
-    said = {by: names, **{name: tuple(
-        one.columns[quantity][k] for one in both for quantity in WORDS if quantity in one.columns)
-        for k, name in enumerate(names)}, **said}
+        parts += [part] if part else []
+    kind = ''
+    if parts:
+        topics = _topics(parts)
+        names, by = _joint_names(parts[0][0], topics['/joint_states'][1], joint_names, urdf_text)
+        for topic, (_, joints, stamp_ns) in topics.items():
+            # Players sort by reception, which must not run back where the stamps do.
+            received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
+            channels[topic] = Channel(topic, JOINT_STATE, stamp_ns, received_ns, joints.fields,
+                                      names)
+        kind = 'current' if any(joints.current for _, joints, _ in topics.values()) else ''
+        said = {by: names, **{name: tuple(
+            joints.columns[quantity][k] for _, joints, _ in topics.values() for quantity in WORDS
+            if quantity in joints.columns) for k, name in enumerate(names)}, **said}
     return Recording(channels, urdf_text, provenance={'path': where, 'columns': said},
-                     effort_kind=next((one.effort_kind for one in both if one.effort_kind), ''))
+                     effort_kind=kind)
 
 
-def _name(source):
-    return path_text(source) if isinstance(source, (str, Path)) else 'the table'
-
-
-def _read(source, columns, rate):
-    """Return name of a source for messages, its Log, Channels of other topics, and words."""
-    where = _name(source)
-    if isinstance(source, (str, Path)):
-        found = read_file(Path(source), columns)
-    else:
-        try:
-            names = (source if isinstance(source, Mapping) else source.column_names
-                     if type(source).__module__.startswith('pyarrow') else source.columns)
-            arrays = {str(name): np.atleast_1d(source[name]) for name in names}
-        except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
-            raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
-                                 'frame or a mapping of names to arrays') from error
-        found = named(where, arrays, columns)
-    topics = {name: x for name, x in found.items() if field_of(name)}
-    log = log_of(where, {name: x for name, x in found.items() if name not in topics}, not topics)
-    stamp_ns, clock, unit = read_stamps(where, found, log)
+def _read(where, table, rate):
+    """Return the Part of joints in a table or None, Channels of other topics, and words."""
+    topics = {name: x for name, x in table.items() if field_of(name)}
+    joints = joint_columns(where, {k: x for k, x in table.items() if k not in topics})
+    stamp_ns, clock, unit = read_stamps(where, table, joints)
     if stamp_ns is not None and rate is not None:
         raise RecordingError(f'{where} has a time column', found=f'rate {rate} Hz as well',
                              do='leave the rate out')
     if stamp_ns is None and rate and rate > 0:
-        count = max(len(x) for x in (log.rows, *topics.values()) if x is not None)
+        count = len(joints.rows) if joints else len(next(iter(topics.values()), ()))
         stamp_ns = nanoseconds(where, np.arange(count) / rate)
     if stamp_ns is None and topics:
         raise _no_time_column(where)
     channels, lacking = topics_of(topics, stamp_ns)
-    if lacking and not channels and not log.fields:
-        raise RecordingError(f'{where}: {next(iter(lacking.values()))}')
-    log.stamp_ns = (stamp_ns[log.rows] if stamp_ns is not None and len(log.rows) == len(stamp_ns)
-                    else stamp_ns)
-    left_out = [*lacking.values(), *(name for name in log.left_out if name and name not in clock)]
+    if not joints and not channels:
+        raise RecordingError(f'{where} has no columns of joints', found=lacking or [*table][:50],
+                             expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
+                             do=RENAME)
+    used = {*clock, *topics, *(joints.used if joints else ())}
+    left_out = (*lacking, *(name for name in table if name and name not in used))
     if left_out:
         _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
     words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
              'left out': left_out}
-    return where, log, channels, {what: tuple(own) for what, own in words.items() if own}
+    if joints and stamp_ns is not None:
+        if stamp_ns.shape != joints.rows.shape:
+            raise differing(where, table)
+        stamp_ns = stamp_ns[joints.rows]
+    return ((where, joints, stamp_ns) if joints else None, channels,
+            {what: own for what, own in words.items() if own})
 
 
-def _columns_of_each(sources, columns):
-    own = [part.strip() for part in columns.split(';')] if columns else [''] * len(sources)
-    if len(own) != len(sources):
-        raise RecordingError('columns of several files', found=columns,
-                             expected=f'{len(sources)} lists, in the order of the files, with ; '
-                             'between, for example "time q1..q6; tau1..tau6"')
-    return own
-
-
-def _joined(logs):
-    """Return the Log of several (name, Log), and that of efforts with a clock of their own."""
-    first = next((k for k, (_, log) in enumerate(logs) if 'position' in log.fields), 0)
-    where, out = logs[first]
-    apart = None
-    for place, log in [*logs[:first], *logs[first + 1:]]:
-        twice = set(log.fields) & set(out.fields)
+def _topics(parts):
+    """Return {topic: Part} of the Parts of one log: all of one clock, and efforts of another."""
+    parts = sorted(parts, key=lambda part: 'position' not in part[1].fields)
+    where, joints, stamp_ns = parts[0]
+    topics = {}
+    for place, own, own_ns in parts[1:]:
+        twice = set(own.fields) & set(joints.fields)
         if twice:
             raise RecordingError(f'{place} holds what {where} holds',
                                  found=', '.join(sorted(twice)), do='make a bag of each')
-        log = _ordered(place, log, out)
-        clocks = [x.stamp_ns for x in (out, log) if x.stamp_ns is not None]
-        if len({len(x) for one in (out, log) for x in one.fields.values()}) == 1 and (
+        own = own.like(joints, place)
+        clocks = [ns for ns in (stamp_ns, own_ns) if ns is not None]
+        counts = [len(next(iter(x.fields.values()))) for x in (own, joints)]
+        if counts[0] == counts[1] and (
                 len(clocks) < 2 or np.all(np.abs(clocks[0] - clocks[1]) <= SAME)):
-            out = replace(out, fields={**out.fields, **log.fields},
-                          stamp_ns=clocks[0] if clocks else None, names=out.names or log.names,
-                          columns={**out.columns, **log.columns},
-                          effort_kind=out.effort_kind or log.effort_kind)
-        elif set(log.fields) == {'effort'} and len(clocks) == 2:
-            apart = log
+            joints = replace(joints, fields={**joints.fields, **own.fields},
+                             columns={**joints.columns, **own.columns},
+                             joints=joints.joints if joints.named else own.joints,
+                             current=joints.current or own.current)
+            stamp_ns = clocks[0] if clocks else None
+        elif set(own.fields) == {'effort'} and len(clocks) == 2:
+            topics[EFFORTS] = place, own, own_ns
+            _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
+                            EFFORTS)
         else:
             raise RecordingError(
-                f'{place} and {where} share no clock', found=[
-                    f'{len(next(iter(x.fields.values())))} samples' for x in (log, out)],
+                f'{place} and {where} share no clock', found=[f'{n} samples' for n in counts],
                 expected='equally many samples, or a time column in each of positions and efforts')
-    return out, apart
-
-
-def _ordered(place, log, like):
-    """Return a Log with its joints in the order of another, where both name them."""
-    widths = [sorted({x.shape[1] for x in own.fields.values()}) for own in (log, like)]
-    named = None not in (log.names, like.names)
-    if widths[0] != widths[1] or named and set(log.names) != set(like.names):
-        raise RecordingError(f'{place} is of other joints', found=log.names or widths[0],
-                             expected=like.names or widths[1])
-    if not named:
-        return log
-    order = [log.names.index(name) for name in like.names]
-    return replace(log, fields={kind: x[:, order] for kind, x in log.fields.items()},
-                   names=like.names, columns={kind: tuple(own[k] for k in order)
-                                              for kind, own in log.columns.items()})
-
-
-def _channel(topic, log, names):
-    # Players sort by reception, which therefore must not run back where the stamps do.
-    received_ns = np.maximum.accumulate(np.maximum(log.stamp_ns, 0))
-    return Channel(topic, JOINT_STATE, log.stamp_ns, received_ns, log.fields, names)
+    if stamp_ns is None:
+        raise _no_time_column(where)
+    if 'position' not in joints.fields or not len(stamp_ns):
+        raise RecordingError(f'{where}: no samples', expected='positions of joints',
+                             found=[f'{kind} {x.shape}' for kind, x in (
+                                 *joints.fields.items(), ('time', stamp_ns))])
+    return {'/joint_states': (where, joints, stamp_ns), **topics}
 
 
 def moving_joints(urdf_text: str) -> tuple[str, ...]:
-    """
-    Return the names of the moving joints of a URDF, from the root down, in document order.
-
-    Raises RobotModelError for a text that is no XML.
-    """
+    """Return the names of the moving joints of a URDF, from the root down, in document order."""
     try:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:
         raise RobotModelError('the robot description is no XML', found=error) from error
-    below: dict[str | None, list[tuple[ElementTree.Element, str | None]]] = {}
+    below: dict[str, list[tuple[ElementTree.Element, str]]] = {}
     for joint in robot.findall('joint'):
         parent, child = joint.find('parent'), joint.find('child')
         if parent is not None and child is not None:
-            below.setdefault(parent.get('link'), []).append((joint, child.get('link')))
+            below.setdefault(parent.get('link', ''), []).append((joint, child.get('link', '')))
+    children = {link for own in below.values() for _, link in own}
+    waiting = [one for link in below if link not in children for one in below[link]][::-1]
+    names = []
+    while waiting:
+        joint, link = waiting.pop()
+        waiting += below.pop(link, [])[::-1]
+        if joint.find('mimic') is None and joint.get('type') in (
+                'revolute', 'continuous', 'prismatic'):
+            names.append(joint.get('name', ''))
+    return tuple(names)
 
-    def walk(link: str | None) -> Iterator[ElementTree.Element]:
-        for joint, child in below.pop(link, ()):
-            yield joint
-            yield from walk(child)
 
-    roots = set(below) - {child for own in below.values() for _, child in own}
-    return tuple(joint.get('name') or '' for root in list(below) if root in roots
-                 for joint in walk(root) if joint.find('mimic') is None
-                 and joint.get('type') in ('revolute', 'continuous', 'prismatic'))
-
-
-def _joint_names(path, log, given, urdf_text):
+def _joint_names(where, joints, given, urdf_text):
     """Return the names of the columns' joints, and in words where they come from."""
-    k, known = log.fields['position'].shape[1], moving_joints(urdf_text)
+    k, moving = len(joints.joints), moving_joints(urdf_text)
     names, by = (given, 'joints as given') if given is not None else (
-        log.names, 'joints as the log names them')
-    numbers = [found.groups() for name in names or ()
-               if (found := re.fullmatch(r'(.*\D)(\d+)', name))]
-    if names is None and len(known) != k:
-        raise RecordingError(f'{path} names no joints', expected=f'{len(known)}: '
-                             + ', '.join(known), found=f'{k} columns of positions',
-                             do='name them in the order of the log: --joints A,B,...')
-    if names is None:
-        names, by = known, f'{ORDERED}, as the log names none'
+        joints.joints, 'joints as the log names them')
+    if given is None and not joints.named:
+        if len(moving) != k:
+            raise RecordingError(f'{where} names no joints', found=f'{k} columns of positions',
+                                 expected=f'{len(moving)}: ' + ', '.join(moving),
+                                 do='name them in the order of the log: --joints A,B,...')
+        return moving, f'{ORDERED}, as the log names none'
     names = tuple(map(str, names))
     if len(names) != k or len(set(names)) != k:
-        raise RecordingError(f'joint names for {path}', expected=f'{k} different ones',
-                             found=names, exists=known)
-    if not set(names) <= set(known):
-        if not set(names) & set(known) and len(known) == k == len(numbers) and len(
-                {stem for stem, _ in numbers}) == 1:  # Axis 1, Axis 2
-            order = sorted(range(k), key=lambda i: int(numbers[i][1]))
-            return tuple(known[order.index(i)] for i in range(k)), 'joints by their numbers'
-        _logger.warning('%s: not among the moving joints of the URDF (%s): %s', path,
-                        ', '.join(known), ', '.join(n for n in names if n not in known))
+        raise RecordingError(f'joint names for {where}', expected=f'{k} different ones',
+                             found=names, exists=moving)
+    strange = [name for name in names if name not in moving]
+    numbers = [int(n[1]) for name in names if (n := re.fullmatch(r'\w*[^\W\d_] ?_?(\d+)', name))]
+    if len(strange) == k == len(moving) == len(set(numbers)):  # Axis 1, Axis 2
+        return tuple(moving[sorted(numbers).index(n)] for n in numbers), 'joints by their numbers'
+    if strange:
+        _logger.warning('%s: not among the moving joints of the URDF (%s): %s', where,
+                        ', '.join(moving), ', '.join(strange))
     return names, by
 
 
-def _no_time_column(path):
-    return RecordingError(f'{path} has no time column', expected='time, stamp_s or stamp_ns',
+def _no_time_column(where):
+    return RecordingError(f'{where} has no time column', expected='time, stamp_s or stamp_ns',
                           do='give the sampling rate [Hz]: --rate')
-
-
-def _check_shapes(path, log, kind):
-    if log.stamp_ns is None:
-        raise _no_time_column(path)
-    shapes = {name: values.shape for name, values in log.fields.items()}
-    shape = shapes.get(kind, ())
-    fit = len(shape) == 2 and 0 not in shape and set(shapes.values()) == {shape}
-    shapes['time'] = log.stamp_ns.shape
-    if not fit or shapes['time'] != shape[:1]:
-        raise RecordingError(
-            f'{path}: no samples that belong together', found=[f'{k} {v}' for k, v in
-                                                               shapes.items()],
-            expected='time (n,), position (n, joints), velocity and effort like position')

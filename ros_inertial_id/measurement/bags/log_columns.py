@@ -12,7 +12,7 @@ those of times also as ``time_ms``; without one positions, velocities and effort
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 import re
 import shlex
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 
 from ...errors import RecordingError
 
+Table = Mapping[str, Any]  # {name: (n,) or (n, k)}, None for a column that was not read
 WORDS = {  # of a quantity, the best first
     'position': ('position', 'positions', 'pos', 'q', 'qpos', 'observation.state', 'theta'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot', 'qvel'),
@@ -35,6 +36,8 @@ SI = {name: value for names, value in {
     'rad,rad/s,rad/sec,radians,m,m/s,n,nm,n m,n*m,n.m,n·m,a,%': 1.0, 'mrad,mm,mm/s,mnm,ma': 1e-3,
     'deg,°,deg/s,°/s,deg/sec,degrees,dps': np.pi / 180, 'rpm': np.pi / 30}.items()
     for name in names.split(',')}
+RENAME = ('name its columns: --columns "time q1..q6 v1..v6 tau1..tau6", or rename them: '
+          '--columns "q_*=*_angle tau_*=*_moment"')
 CURRENT = ('current', 'currents', 'a', 'ma', '%')  # words and units of efforts that are no torques
 
 
@@ -47,15 +50,15 @@ _LABEL = r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?'
 _FORMS = tuple(re.compile(form, re.I) for form in (
     rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}', rf'(joint_?)?{_WORD}{_LABEL}',
     rf'(?P<joint>.+)[_. ]{_WORD}', rf'.*[./](joint_?)?{_WORD}{_LABEL}'))
-_CLOCK = re.compile(rf'(%|__|[^/]*\.)?(?P<word>{_one_of(CLOCKS)})'
-                    rf'(([ _]+[\[(]?|[\[(]){_NS}[\])]?)?', re.I)
-_STAMP = re.compile(rf'((.*[./])?header[._/]stamp([._/]{_NS})?|(?P<part>secs?|nsecs?|nanosec))',
-                    re.I)
+_CLOCK = re.compile(rf'(%|__|.*[./])?(?P<word>header[._/]stamp|{_one_of(CLOCKS)})'
+                    rf'(([ _./]+[\[(]?|[\[(]){_NS}[\])]?)?|(?P<part>secs?|nsecs?|nanosec)', re.I)
+_SECONDS_OF = re.compile(r'(.*?)(sec|secs)', re.I)  # whose nanoseconds have a column of their own
 _NAMES = re.compile(r'(.*[./])?(joint_names|names?|joints)[_\[]?(?P<number>\d*)\]?', re.I)
 _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
                        r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])', re.I)
 _NOT_MEASURED = re.compile(r'(^|[_./ ])(des|desired|cmd|commands?|commanded|ref|reference|target|'
                            r'setpoint|goal|error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
+_DESIRED = re.compile(r'_d(?=$|[_./ \[\d])')  # of libfranka, beside the same without it
 _UNIT = re.compile(rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
                    r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)', re.I)
 
@@ -65,239 +68,220 @@ class Meaning:
     """
     What a column is: of which quantity and joint ('' for all or none).
 
-    rank : lower ones are preferred
-    scale : SI per what is recorded; current : whether an effort is no torque
+    rank : lower ones are preferred; scale : SI per what is recorded; current : no torque
     """
 
     quantity: str
     joint: str
-    rank: tuple[bool, int]
+    rank: tuple[bool, int] = (False, 0)
     scale: float = 1.0
     current: bool = False
 
 
-@dataclass
-class Log:
+@dataclass(frozen=True)
+class JointColumns:
     """
-    What a log holds.
+    The joint states in a table.
 
     fields : position, velocity, effort -> (n, k)
-    rows : (N,) bool, which n of the log's rows these are: in others all cells are empty
-    stamp_ns : (n,) int64, None without time
-    names : of the k joints, None where the log has none
-    columns : quantity -> names of the columns, in the order of the joints; left_out : of others
-    effort_kind : current where the efforts are no torques, else ''
+    joints : k names, or numbers where the table has none
+    columns : quantity -> names of its columns, in the order of the joints; used : of all in it
+    rows : (N,) bool, which n rows of the table these are: in others all cells are empty
+    current : whether the efforts are no torques
     """
 
     fields: dict[str, np.ndarray]
-    rows: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
-    stamp_ns: np.ndarray | None = None
-    names: tuple[str, ...] | None = None
-    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    effort_kind: str = ''
+    joints: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+    used: frozenset[str]
+    rows: np.ndarray
+    current: bool
+
+    @property
+    def named(self) -> bool:
+        """Return whether the joints have names."""
+        return bool(''.join(self.joints).strip('0123456789'))
+
+    def like(self, other: 'JointColumns', where: str) -> 'JointColumns':
+        """Return these, which are from ``where``, in the order of the joints of ``other`` ones."""
+        both = self.named and other.named
+        if len(self.joints) != len(other.joints) or both and set(self.joints) != set(other.joints):
+            raise RecordingError(f'{where} is of other joints', found=self.joints,
+                                 expected=other.joints)
+        joints = other.joints if both else self.joints
+        order = [self.joints.index(joint) for joint in joints]
+        return replace(self, joints=joints, columns={
+            kind: tuple(own[k] for k in order) for kind, own in self.columns.items()},
+            fields={kind: x[:, order] for kind, x in self.fields.items()})
 
 
 def meaning(name: str) -> Meaning | None:
     """Return what a column of this ``name`` is; None for no quantity of joints, nor names."""
-    united = _UNIT.search(name.strip())
     plain = name.strip()
+    united = _UNIT.search(plain)
     if united:
         plain = plain[:united.start()] + plain[united.end():]
     unit = (united['unit'] or united['suffix']).lower() if united else ''
     if names := _NAMES.fullmatch(plain):
-        return Meaning('names', names['number'], (False, 0))
-    if _NOT_MEASURED.search(plain):
-        return None
+        return Meaning('names', names['number'])
     short = _MEASURED.sub('', plain)
     match = next(filter(None, (form.fullmatch(short) for form in _FORMS)), None)
-    if match is None:
+    if match is None or _NOT_MEASURED.search(plain):
         return None
     parts, word = match.groupdict(), match['word'].lower()
-    label = 'number' if parts.get('number') else 'joint'
     quantity = QUANTITY[word]
-    return Meaning(quantity, parts[label] or '',
+    return Meaning(quantity, parts.get('number') or parts['joint'] or '',
                    (short != plain, WORDS[quantity].index(word)), SI.get(unit, 1.0),
                    word in CURRENT or unit in CURRENT)
 
 
+def of_joints(name: str) -> bool:
+    """Return whether a column of this ``name`` holds numbers of joints."""
+    said = meaning(name)
+    return said is not None and said.quantity in WORDS
+
+
 def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     """
-    Return (names of columns, their unit [ns]) of what may be the time, the best first.
+    Return (columns, their unit [ns] or 0) of what may be the time, the best first.
 
-    Two names are seconds and nanoseconds.  A unit of 0 is not said.
+    Two columns are seconds and nanoseconds.
     """
-    found: list[tuple[tuple[bool | int, ...], tuple[str, ...], int]] = []
-    parts: dict[str, dict[int, tuple[tuple[bool | int, ...], str]]] = {}
+    names = list(names)
+    found: list[tuple[tuple[float, ...], tuple[str, ...], int]] = []
     for name in names:
-        match = _STAMP.fullmatch(name) or _CLOCK.fullmatch(name)
-        if match is None:
-            continue
-        of = match.groupdict()
-        word = (of['unit'] or of.get('part') or '').lower()
-        unit = SECONDS.get(word, 0)
-        rank: tuple[bool | int, ...] = (1,) if 'part' in of else (0,) if name.startswith(
-            '__') else (2, unit != 1, CLOCKS.index(of['word'].lower()))
-        if word.rstrip('s').endswith('sec'):  # sec beside nanosec, of one time
-            parts.setdefault(name[:len(name) - len(word)], {})[unit] = rank, name
-        else:
-            found.append((rank, (name,), unit))
-    for own in parts.values():
-        whole = {10 ** 9, 1} <= set(own)
-        found += [(own[10 ** 9][0], (own[10 ** 9][1], own[1][1]), 1)] if whole else [
-            (rank, (name,), unit) for unit, (rank, name) in own.items()]
+        if match := _CLOCK.fullmatch(name):
+            word, unit = (match['word'] or '').lower(), match['unit'] or match['part'] or ''
+            rank = (0,) if name.startswith('__') else (2, unit.lower()[:1] != 'n', CLOCKS.index(
+                word)) if word in CLOCKS else (1,)
+            found.append((rank, (name,), SECONDS.get(unit.lower(), 0)))
+            if whole := _SECONDS_OF.fullmatch(name):
+                found += [((0.5,), (name, rest), 1) for rest in names if rest.lower() in {
+                    f'{whole[1]}{end}'.lower() for end in ('nanosec', 'nsec', 'nsecs')}]
     return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
 
 
-def log_of(where: str, columns: Mapping[str, Any], alone: bool = True) -> Log:
+def joint_columns(where: str, table: Table) -> JointColumns | None:
     """
-    Return the Log in named columns, its time apart.
+    Return the joint states in a ``table``, None where no column is of joints.
 
-    where : of the log, for messages; columns : {name: (n,) or (n, k)}, None for one not read
-    alone : whether there must be joints; else there may be other topics beside or instead
-
-    Rows without any value belong to other topics: they are left out.
+    where : of the log, for messages
     Raises RecordingError for columns that hold no numbers or do not belong together.
     """
-    chosen = _chosen(where, list(columns))
-    if not chosen and not alone:
-        return Log({}, left_out=tuple(columns))
-    wide = {quantity for quantity, own in chosen.items()
-            if len(own) == 1 and np.ndim(columns[next(iter(own.values()))[0]]) > 1}
-    labels = _labels(where, {quantity: list(own) for quantity, own in chosen.items()
-                             if quantity not in wide}, bool(wide), list(columns))
-    log = Log({}, names=None if all(x.isdigit() or not x for x in labels) else tuple(labels))
+    chosen = _chosen(where, list(table))
+    for name, _ in (column for own in chosen.values() for column in own.values()):
+        if table[name].dtype.kind not in 'fiu':
+            raise RecordingError(f'{where}: {name} is not numeric', found=table[name].dtype)
+    matrices = {quantity: name for quantity, own in chosen.items() if len(own) == 1
+                for name, _ in own.values() if table[name].ndim == 2}
+    single = [list(own) for quantity, own in chosen.items() if quantity not in matrices]
+    labels = single[0] if single else [
+        str(k) for name in list(matrices.values())[:1] for k in range(table[name].shape[1])]
+    numbered = not ''.join(labels).strip('0123456789')
+    labels = sorted(labels, key=int) if numbered and any(labels) else labels
+    fields, columns = {}, {}
     for quantity, own in chosen.items():
-        picked = list(own.values()) if quantity in wide else [own[label] for label in labels]
-        parts = [_numbers(where, name, columns[name]) * said.scale for name, said in picked]
-        if len({len(part) for part in parts}) > 1:
-            raise RecordingError(f'{where}: {quantity} of joints differ in length',
-                                 found=[len(part) for part in parts])
-        log.fields[quantity] = parts[0] if quantity in wide else np.stack(parts, axis=1)
-        log.columns[quantity] = tuple(name for name, _ in picked)
-        if quantity in wide and parts[0].ndim == 2:
-            log.columns[quantity] = tuple(f'{picked[0][0]}[{k}]' for k in range(parts[0].shape[1]))
-        if quantity == 'effort' and any(said.current for _, said in picked):
-            log.effort_kind = 'current'
-    log.rows = np.ones(len(next(iter(log.fields.values()))), bool)
-    if len({len(x) for x in log.fields.values()}) == 1:
-        log.rows = np.any([np.isfinite(x).any(axis=tuple(range(1, x.ndim)))
-                           for x in log.fields.values()], axis=0)
-        log.fields = {quantity: x[log.rows] for quantity, x in log.fields.items()}
-    used = {name for own in chosen.values() for name, _ in own.values()}
-    if log.names is None:
-        used |= _put_names(where, log, columns)
-    log.left_out = tuple(name for name in columns if name not in used
-                         and not name.startswith('-'))
-    return log
+        if quantity in matrices:
+            (name, said), = own.values()
+            fields[quantity] = table[name] * said.scale
+            columns[quantity] = tuple(f'{name}[{k}]' for k in range(table[name].shape[1]))
+        elif set(own) == set(labels) and len({table[name].shape for name, _ in own.values()}) == 1:
+            fields[quantity] = np.stack([table[own[j][0]] * own[j][1].scale for j in labels], 1)
+            columns[quantity] = tuple(own[j][0] for j in labels)
+    shapes = {x.shape for x in fields.values()}
+    if set(fields) != set(chosen) or len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
+        raise differing(where, table)
+    if not fields:
+        return None
+    rows = np.any([np.isfinite(x).any(axis=1) for x in fields.values()], axis=0)
+    names, cells = _names_in_cells(where, table, rows) if numbered else ([], [])
+    names, cells = (names, cells) if len(names) == shapes.pop()[1] else (labels, [])
+    return JointColumns(
+        {kind: x[rows].astype(float) for kind, x in fields.items()}, tuple(names), columns,
+        frozenset([*cells, *(name for own in chosen.values() for name, _ in own.values())]), rows,
+        any(said.current for _, said in chosen.get('effort', {}).values()))
 
 
-def _numbers(where, name, values):
-    if values.dtype.kind not in 'fiu':
-        raise RecordingError(f'{where}: {name} is not numeric', found=values.dtype)
-    return np.array(values, float)
+def differing(where: str, table: Table) -> RecordingError:
+    """Return the error of a ``table`` whose columns do not belong together; ``where``: of it."""
+    return RecordingError(
+        f'{where}: the columns do not belong together', found=[
+            f'{name} {np.shape(x)}' for name, x in table.items() if x is not None][:50],
+        expected='time (n,), position (n, joints), velocity and effort like position', do=RENAME)
 
 
 def _chosen(where, names):
     """Return {quantity: {joint or '': (name of the column, Meaning)}}: the best spelling."""
-    said = {name: found for name in names if (found := meaning(name))
-            and found.quantity in WORDS}
-    for name in [name for name in said if re.sub(r'_d(?=$|[_./ \[\d])', '', name) != name]:
-        if re.sub(r'_d(?=$|[_./ \[\d])', '', name) in names:  # desired, as libfranka has it
-            del said[name]
+    said = {name: one for name in names if (one := meaning(name)) and one.quantity in WORDS
+            and (_DESIRED.sub('', name) == name or _DESIRED.sub('', name) not in names)}
     chosen: dict[str, dict[str, tuple[str, Meaning]]] = {}
-    ranks = {quantity: min((x.rank for x in said.values() if x.quantity == quantity),
-                           default=None) for quantity in WORDS}
-    for name, one in said.items():
-        if one.rank == ranks[one.quantity]:
-            before = chosen.setdefault(one.quantity, {}).setdefault(one.joint, (name, one))
-            if before[0] != name:
-                raise RecordingError(f'{where}: {one.quantity} of joint {one.joint} is there '
-                                     'twice', found=f'{before[0]} and {name}', exists=names,
-                                     do='say which is meant: --columns "q=NAME tau=NAME"')
+    for quantity in WORDS:
+        best = min((x.rank for x in said.values() if x.quantity == quantity), default=None)
+        for name, one in said.items():
+            if (one.quantity, one.rank) == (quantity, best):
+                before, _ = chosen.setdefault(quantity, {}).setdefault(one.joint, (name, one))
+                if before != name:
+                    raise RecordingError(f'{where}: {quantity} of joint {one.joint} is there '
+                                         'twice', found=f'{before} and {name}', exists=names,
+                                         do='say which is meant: --columns "q=NAME tau=NAME"')
     return chosen
 
 
-def _labels(where, found, others, exists):
-    """Return the joints of columns that are of one joint each, in their order."""
-    labels: list[str] = found.get('position') or next(iter(found.values()), [])
-    if not (labels or others) or any(set(own) != set(labels) for own in found.values()):
-        raise RecordingError(
-            f'{where}: the columns do not belong together',
-            expected='a header with time, and q_<joint>, v_<joint>, tau_<joint> of every joint',
-            found=[f'{kind} of {own}' for kind, own in found.items()] or exists[:50],
-            do='name its columns: --columns "time q1..q6 v1..v6 tau1..tau6", or rename them: '
-               '--columns "q_*=*_angle tau_*=*_moment"')
-    return sorted(labels, key=int) if all(label.isdigit() for label in labels) else labels
-
-
-def _put_names(where, log, columns):
-    """Give a ``log`` the names in cells, samples in one order of joints; return their columns."""
-    cells = {name: columns[name] for name in columns if columns[name] is not None
-             and (said := meaning(name)) and said.quantity == 'names'}
-    if not cells:
-        return set()
-    table = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
-             for own in cells.values()  # lists, as parquet holds them, are a column per joint
-             for x in (own.T if own.ndim == 2 and len(own) == len(log.rows) else [own.ravel()])]
-    if len(table) == 1 and len(table[0]) != len(log.rows):  # names of all, once
-        log.names = tuple(table[0].tolist())
-        return set(cells)
-    table, joints = [x[log.rows] for x in table], next(iter(log.fields.values())).shape[1]
-    if not log.rows.any():
-        return set()
-    cells_of, row = np.unique(np.stack(table, axis=1), axis=0, return_inverse=True)
-    orders = [tuple(order) if len(table) > 1 else tuple(re.findall(r'[^\s\'",\[\]()]+', *order))
-              for order in cells_of.tolist()]  # a list in one cell
-    first = orders[np.ravel(row)[0]]
-    if len(first) != joints:
-        return set()
-    if any(sorted(order) != sorted(first) for order in orders):
+def _names_in_cells(where, table, rows):
+    """Return the joints that cells name, in every one of the ``rows`` or once, and the columns."""
+    named = [name for name, x in table.items() if x is not None
+             and (said := meaning(name)) and said.quantity == 'names']
+    cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
+             for x in map(table.__getitem__, named)]
+    if len(cells) == 1 and len(cells[0]) != len(rows):
+        return cells[0].ravel().tolist(), named
+    if not cells or not rows.any():
+        return [], []
+    orders = np.unique(np.column_stack(cells)[rows], axis=0).tolist()
+    if len(orders[0]) == 1:  # a list in one cell
+        orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
+    if len(orders) > 1 and len(orders[0]) > 1:
         raise RecordingError(f'{where}: the joints change', expected='the same in every row',
-                             found=[' '.join(x) for x in orders[:3]])
-    for k, order in enumerate(orders):
-        mine, place = np.ravel(row) == k, [order.index(joint) for joint in first]
-        for values in log.fields.values():
-            values[mine] = values[mine][:, place]
-    log.names = first
-    return set(cells)
+                             found=[' '.join(order) for order in orders[:3]],
+                             do='make a log of each, or record a bag')
+    return orders[0], named
 
 
-def renamed(where: str, names: Iterable[str], columns: str) -> dict[str, str]:
+def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
     """
-    Return {name of a column: its new name}.
+    Return a ``table`` by the names that its columns are given.
 
     where : of the log, for messages
     columns : NEW=OLD with spaces between, * stands for a joint, - as NEW for one not wanted; or
-        names of all, q1..q6 for six, - for one not wanted
-
-    Raises RecordingError where there are no such columns.
+        names of all, q1..q6 for six, - for one not wanted; of the only matrix, where there is one
     """
-    names, out = list(names), {}
-    if '=' not in columns:
-        words = expanded(columns)
-        if columns and len(words) != len(names):
-            raise RecordingError(f'{where} has other columns', expected=f'{len(words)} as named',
-                                 found=len(names))
-        return dict(zip(names, words or names))
+    words = _expanded(columns)
+    if words and '=' not in columns:
+        matrices = [x for x in table.values() if np.ndim(x) == 2 and x.shape[1] == len(words)]
+        values = list(matrices[0].T if len(matrices) == 1 else table.values())
+        if len(values) != len(words) or any(np.ndim(x) > 1 for x in values):
+            raise RecordingError(f'{where} has other columns', found=f'{len(table)}: ' + ', '.join(
+                f'{name} {np.shape(x) or ""}' for name, x in table.items()),
+                expected=f'{len(words)} as named, or one matrix of {len(words)} columns')
+        return {word: x for word, x in zip(words, values) if word != '-'}
+    out: dict[str, str] = {}
     for word in shlex.split(columns):
         new, _, old = word.partition('=')
         pattern = re.compile(re.escape(old).replace(r'\*', '(.+)'))
-        matches = [(name, match) for name in names if (match := pattern.fullmatch(name))]
+        matches = [(name, match) for name in table if (match := pattern.fullmatch(name))]
         if not matches or not new or not old:
-            raise RecordingError(f'{where} has no column {old!r}', exists=names[:50],
+            raise RecordingError(f'{where} has no column {old!r}', exists=list(table)[:50],
                                  expected='NEW=OLD, such as tau_*=*_moment')
-        out.update({name: f'-{name}' if new == '-' else new.replace('*', (*match.groups(), '')[0])
-                    for name, match in matches})
-    taken = set(out.values())
-    return {name: out.get(name, f'-{name}' if name in taken else name) for name in names}
+        out |= {name: new.replace('*', (*match.groups(), '')[0]) for name, match in matches}
+    return {out.get(name, name): x for name, x in table.items()
+            if out.get(name) != '-' and (name in out or name not in out.values())}
 
 
-def expanded(columns: str) -> list[str]:
-    """Return the names in a text, ``q1..q3`` as q1 q2 q3, each ``-`` as -0, -1, ...."""
+def _expanded(columns):
+    """Return the names in a text, ``q1..q3`` as q1 q2 q3."""
     out: list[str] = []
     for word in columns.split():
         span = re.fullmatch(r'(.*?)(\d{1,4})\.\.\1(\d{1,4})', word)
         out += ([f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span
-                else [f'-{len(out)}' if word == '-' else word])
+                else [word])
     return out

@@ -1,19 +1,19 @@
 """
-The files of other programs as named columns: .npz, .mat, .csv, .txt and .parquet.
+The files of other programs, and tables in memory, as named columns.
 
-An ``.npz`` or ``.mat`` holds time (n,), the others (n, k), or (n,) for one joint; fields of a
-MATLAB struct are ``data.q``.  One that holds a single matrix is a table whose columns are named by
-whoever imports it.  A ``.csv`` or ``.txt`` has one header line, or columns named by whoever
-imports it; commas, semicolons, tabs or spaces between; an empty cell is NaN, a decimal comma a
-point.  A second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint
-states is known without a header.  Where its own name ends in a quantity (``run_efforts.csv``), a
-column that is not time is a joint's.  A ``.parquet``, or the folder of a LeRobot dataset, may hold
-lists, whose elements have names in ``meta/info.json``, and episodes.
+An ``.npz``, ``.mat`` or ``.hdf5`` holds time (n,), the others (n, k), or (n,) for one joint;
+fields of a MATLAB struct are ``data.q``.  A ``.csv`` or ``.txt`` has one header line, or columns
+named by whoever imports it; commas, semicolons, tabs, bars or blanks between; an empty cell is
+NaN, a decimal comma a point.  A second line may hold units, a first one ``sep=;``.  ``ros2 topic
+echo --csv`` of joint states is known without a header.  Where its own name ends in a quantity
+(``run_efforts.csv``), a column that is not time is a joint's.  A ``.jsonl`` has an object in each
+line.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have
+names in ``meta/info.json``, and episodes.
 """
 
 from collections.abc import Callable, Mapping
 import csv
-from itertools import chain, islice
+from itertools import islice
 import json
 import os
 from pathlib import Path
@@ -25,65 +25,63 @@ import zlib
 
 import numpy as np
 
-from .log_columns import clocks, expanded, meaning, renamed, SECONDS, SI, WORDS
+from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
 from .log_topics import field_of
-from ...errors import ConfigError, RecordingError
+from ...errors import ConfigError, path_text, RecordingError
 
-Columns = Mapping[str, np.ndarray | None]
-_BLOCK = 10_000         # rows of a csv turned into arrays at once
-_PAUSE = 1.0            # [s] between two episodes, whose times begin anew
+PAUSE = 1.0  # [s] between two episodes, whose times begin anew
 # What the libraries raise for a damaged file.
 _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, RuntimeError,
-            struct.error, zlib.error, BadZipFile, csv.Error)
+            NotImplementedError, struct.error, zlib.error, BadZipFile, csv.Error)
 
 
-def read_file(path: Path, columns: str = '') -> Columns:
+def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     """
-    Return the named columns (n,) or (n, k) of a file, None for those whose names say nothing.
+    Return the named columns (n,) or (n, k) of a log, None for those whose names say nothing.
 
-    path : of a type in READERS; columns : names, see ``log_columns.renamed``
-
-    Raises RecordingError for a file that is not there, of another type or cannot be read,
-    ConfigError where a library is not installed.
+    source : path of a type in READERS, a data frame or a mapping of arrays
+    columns : names, see ``log_columns.renamed``; ConfigError where a library is not installed
     """
-    dataset = os.path.isdir(path) and _info(path)
+    where = path_text(source) if isinstance(source, (str, Path)) else 'the table'
+    if where == 'the table':
+        try:
+            return renamed(where, _arrays(source), columns)
+        except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
+            raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
+                                 'frame or a mapping of names to arrays') from error
+    path = Path(source)
+    dataset = os.path.isdir(path) and is_log(path)
     reader = _parquet if dataset else READERS.get(path.suffix.lower())
     if reader is None or not (dataset or os.path.isfile(path)):  # False for what is no path at all
-        raise RecordingError(f'log {path}',
+        raise RecordingError(f'log {where}',
                              expected=f"an existing file of type {', '.join(READERS)}")
     try:
-        if reader is _csv:
-            return _csv(path, columns)
-        return named(str(path), reader(path), columns)
+        return (_text(path, columns) if reader is _text else
+                renamed(where, reader(path), columns))
+    except ImportError as error:
+        raise ConfigError(f'{where} cannot be read', found=str(error).partition('\n')[0],
+                          do=INSTALL.get(reader, 'pip install pandas')) from None
     except _DAMAGED as error:
-        raise RecordingError(f'{path} cannot be read', found=error,
+        raise RecordingError(f'{where} cannot be read', found=error,
                              expected='plain arrays or columns of numbers') from error
 
 
 def is_log(path: Path) -> bool:
     """Return whether a ``path`` is that of a log, by its name, or of a LeRobot dataset."""
-    return path.suffix.lower() in READERS or bool(os.path.isdir(path) and _info(path))
+    return bool(_info(path)) if os.path.isdir(path) else path.suffix.lower() in READERS
 
 
-def named(where: str, arrays: Mapping[str, np.ndarray], columns: str) -> Columns:
-    """
-    Return arrays, or the columns of the only matrix among them, by the names they are given.
-
-    where : of the log, for messages; arrays : {name: array}; columns : see ``renamed``
-
-    Raises RecordingError where there is no such column or matrix.
-    """
-    if not columns or '=' in columns:
-        names = renamed(where, arrays, columns)
-        return {names[name]: array for name, array in arrays.items()}
-    words = expanded(columns)
-    tables = [x for x in arrays.values() if x.ndim == 2 and x.shape[1] == len(words)]
-    if len(tables) != 1 and (len(arrays) != len(words) or any(x.ndim != 1
-                                                              for x in arrays.values())):
-        raise RecordingError(f'{where} has other columns',
-                             found=[f'{name} {x.shape}' for name, x in arrays.items()],
-                             expected=f'one matrix of {len(words)} columns')
-    return dict(zip(words, tables[0].T if tables else arrays.values()))
+def _arrays(table):
+    """Return {name: array} of a mapping or data frame; lists in cells become a matrix."""
+    names = (table if isinstance(table, Mapping) else table.column_names
+             if type(table).__module__.startswith('pyarrow') else table.columns)
+    out = {}
+    for name in names:
+        x = np.atleast_1d(table[name])
+        if x.dtype == object and len(x) and not np.isscalar(x[0]):
+            x = np.stack(list(x))
+        out[str(name)] = x.astype(str) if x.dtype == object and isinstance(x[0], str) else x
+    return out
 
 
 def _npz(path):
@@ -92,16 +90,14 @@ def _npz(path):
 
 
 def _mat(path):
-    """Return the arrays of a .mat file, version 4 to 7.2; those that lie across are turned."""
+    """Return the arrays of a .mat file; those that lie across are turned."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
     with path.open('rb') as file:
-        if file.read(10) == b'MATLAB 7.3':
-            raise RecordingError(f'{path} cannot be read', found='version 7.3 (HDF5)',
-                                 do="save it with '-v7'")
+        new = file.read(10) == b'MATLAB 7.3'
     try:
-        found = _flat(loadmat(path, simplify_cells=True))
-    except (MatReadError, NotImplementedError) as error:
+        found = _hdf5(path) if new else _flat(loadmat(path, simplify_cells=True))
+    except MatReadError as error:
         raise ValueError(str(error)) from error
     longest = max((max(x.shape, default=0) for x in found.values()), default=0)
     return {name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
@@ -120,6 +116,34 @@ def _flat(values, before=''):
     return out
 
 
+def _hdf5(path):
+    """Return the arrays of an HDF5 file, pictures apart, by their paths in it."""
+    import h5py
+    out: dict[str, np.ndarray] = {}
+
+    def take(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
+                item.dtype != np.uint8) and not name.startswith('#'):
+            out[name] = np.atleast_1d(np.squeeze(item[()]))
+
+    with h5py.File(path) as file:
+        file.visititems(take)
+    return out
+
+
+def _json_lines(path):
+    from pandas import json_normalize
+    rows = []
+    with path.open() as stream:
+        for k, line in enumerate(stream, 1):
+            try:
+                rows += [json.loads(line)] if line.strip() else []
+            except ValueError:
+                raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
+                                     found=line.strip()[:60]) from None
+    return _arrays(json_normalize(rows))
+
+
 def _info(path):
     """Return the meta/info.json of a LeRobot dataset that a path is, or lies in, None if none."""
     return next((info for folder in (path, *path.parents[:3])
@@ -127,102 +151,90 @@ def _info(path):
 
 
 def _parquet(path):
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError:
-        raise ConfigError(f'{path}: parquet needs pyarrow', do='pip install pyarrow') from None
+    from pandas import read_parquet
     info = _info(path)
-    try:
-        table = parquet.read_table(path / 'data' if (path / 'data').is_dir() else path)
-    except ArrowException as error:
-        raise ValueError(str(error)) from error
     features = json.loads(info.read_text()).get('features', {}) if info else {}
     out: dict[str, np.ndarray] = {}
-    for name in table.column_names:
-        values = table.column(name).to_numpy()
-        if values.dtype != object or not len(values) or isinstance(values[0], str):
-            out[name] = values
-            continue
-        matrix, said = np.stack(values), meaning(name)
-        names = (features.get(name) or {}).get('names')
+    folder = path / 'data'
+    for name, x in _arrays(read_parquet(folder if folder.is_dir() else path)).items():
+        said, names = meaning(name), (features.get(name) or {}).get('names')
         names = next(iter(names.values()), None) if isinstance(names, dict) else names
-        if not said or not names or len(names) != matrix.shape[-1]:
-            out[name] = matrix
+        if not said or not names or x.shape[1:] != (len(names),):
+            out[name] = x
             continue
-        for joint, column in zip(map(str, names), matrix.T):
-            own = meaning(joint)  # shoulder_pan.pos
+        for joint, column in zip(map(str, names), x.T):  # shoulder_pan, or shoulder_pan.pos
+            own = meaning(joint)
             out[joint if own and own.quantity in WORDS and own.joint
                 else f'{said.quantity}.{joint}'] = column
-    if {'episode_index', 'timestamp'} <= set(out):
-        out['timestamp'] = _one_after_another(out['timestamp'].astype(float), out['episode_index'])
+    if {'episode_index', 'timestamp'} <= set(out):  # one after the other
+        t = out['timestamp'] = out['timestamp'].astype(float)
+        for end in np.flatnonzero(np.diff(out['episode_index'])).tolist():
+            t[end + 1:] += t[end] + PAUSE - t[end + 1]
     return out
 
 
-def _one_after_another(t, episode):
-    """Return times t (n,) [s], those of each episode behind the one before, with a pause."""
-    ends = np.flatnonzero(np.diff(episode))
-    for end in ends.tolist():
-        t[end + 1:] += t[end] + _PAUSE - t[end + 1]
-    return t
+def _text(path, columns):
+    """Return the columns of a text: of joints and topics as numbers, times and names as text."""
+    from pandas import read_csv, to_numeric
+    delimiter, header, first, comma = _head(path, columns)
+    places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
+    texts = {name for own, _ in clocks(places) for name in own}
+    texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
+    wanted = {name: k for name, k in places.items()
+              if name in texts or field_of(name) or of_joints(name)}
+    if not wanted:
+        raise RecordingError(f'{path}: the columns say nothing', found=header[:50],
+                             expected='a header with time, and q_<joint>, v_<joint>, '
+                             'tau_<joint> of every joint', do=RENAME)
+    frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
+                     names=range(len(header)), index_col=False, skiprows=first,
+                     usecols=list(wanted.values()), dtype={places[name]: str for name in texts},
+                     decimal=',' if comma else '.', encoding='utf-8-sig',
+                     encoding_errors='replace', skipinitialspace=True,
+                     low_memory=False)
+    out = dict.fromkeys(places)
+    for name, k in wanted.items():
+        if name in texts:
+            out[name] = frame[k].fillna('').to_numpy(str)
+            continue
+        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
+        if bad.any():
+            raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
+                                 found=frame[k][bad].iloc[0])
+        out[name] = frame[k].to_numpy(float)
+    return out
 
 
-def _csv(path, columns):
-    with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
-        rows, header, first = _rows(path, stream, columns)
-        texts = {name for own, _ in clocks(header) for name in own}
-        texts |= {name for name in header if (said := meaning(name)) and said.quantity == 'names'}
-        wanted = [name for name in header if name in texts or field_of(name) or (
-            (said := meaning(name)) and said.quantity in WORDS)]
-        place = {name: i for i, name in enumerate(header)}
-        out: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
-        line = first
-        while block := list(islice(rows, _BLOCK)):
-            for k, row in enumerate(block, line):
-                if len(row) != len(header) and ''.join(row).strip():
-                    raise RecordingError(f'{path}, line {k}', expected=f'{len(header)} cells',
-                                         found=len(row))
-            for name in wanted:
-                cells = [row[place[name]] for row in block if len(row) == len(header)]
-                out[name].append(np.array(cells, str) if name in texts
-                                 else _numbers(path, line, cells))
-            line += len(block)
-    return {name: np.concatenate([*out[name], np.empty(0, str if name in texts else float)])
-            if name in out else None for name in header}
-
-
-def _rows(path, stream, columns):
-    """Return the rows of data, the names of the columns, and the line of the first row."""
-    head = stream.readline()
-    said = re.match(r'sep=(.)', head)
-    head = (stream.readline() if said else head).lstrip('# ').strip()
-    delimiter = said[1] if said else next((d for d in ';\t,' if d in head), ' ')
-    split: Callable[..., Any] = (
-        (lambda lines: map(str.split, lines)) if delimiter == ' ' else
-        lambda lines: csv.reader(lines, delimiter=delimiter))
-    header = [name.strip() for name in next(split([head]), [''])] or ['']
-    rows, line = split(stream), 3 if said else 2
-    second: list[str] = next(rows, [])
-    if any(map(_is_number, header)) and list(map(_is_number, second or header)) == list(
-            map(_is_number, header)):  # a row as the next one
-        rows, line = chain([header, second] if second else [header], rows), line - 1
-        header = _of_echo(header) or [str(k) for k in range(len(header))]
+def _head(path, columns):
+    """Return delimiter, names of the columns, line of the first row, whether commas are points."""
+    with path.open(encoding='utf-8-sig', errors='replace') as stream:
+        lines = [line.strip() for line in islice(stream, 5)] + ['', '']
+    said = re.match(r'sep=(.)', lines[0])
+    first = 1 if said else 0
+    lines[first] = lines[first].lstrip('# ')
+    delimiter = said[1] if said else next((d for d in ';\t,|' if d in lines[0]), ' ')
+    header, *rows = [[cell.strip() for cell in (
+        line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
+        for line in lines[first:]]
+    second = rows[0] or header
+    if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
+        rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
         if header[0] == '0' and not columns:
             raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]),
-                                 do='name its columns: --columns "time q1..q6 v1..v6 tau1..tau6"')
-    elif len(second) == len(header) and {unit.strip('[]() ').lower() for unit in second} & {
-            *SI, *SECONDS}:
-        header = [f'{name} [{unit}]' if (unit := own.strip('[]() ')) else name
-                  for name, own in zip(header, second)]
-        line += 1
+                                 do=RENAME)
     else:
-        rows = chain([second] if second else [], rows)
+        units = [unit.strip('[]() ') for unit in second]
+        with_units = len(units) == len(header) and {*map(str.lower, units)} & {*SI, *SECONDS}
+        if with_units:
+            header = [f'{name} [{unit}]' if unit else name for name, unit in zip(header, units)]
+        first += 2 if with_units else 1
     header = _named_by_file(path, header)
-    if len(set(header)) < len(header):
-        twice = sorted({name for name in header if header.count(name) > 1 and name})
-        if twice:
-            raise RecordingError(f'{path}: a column is there twice', found=twice)
-    names = renamed(str(path), header, columns)
-    return rows, [names[name] for name in header], line
+    twice = sorted({name for name in header if header.count(name) > 1 and name})
+    if twice:
+        raise RecordingError(f'{path}: a column is there twice', found=twice)
+    comma = delimiter != ',' and any(re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I)
+                                     for row in rows for cell in row)
+    return delimiter, header, first, comma
 
 
 def _of_echo(cells):
@@ -239,8 +251,7 @@ def _of_echo(cells):
 def _named_by_file(path, header):
     """Return the header; with the quantity where only the name of the file tells it."""
     said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if not said or said.quantity not in WORDS or said.joint or any(
-            own and own.quantity in WORDS for own in map(meaning, header)):
+    if not said or said.quantity not in WORDS or said.joint or any(map(of_joints, header)):
         return header
     times = {name for own, _ in clocks(header) for name in own}
     return [name if name in times else f'{said.quantity}_{name}' for name in header]
@@ -253,20 +264,8 @@ def _is_number(cell):
         return False
 
 
-def _numbers(path, line, cells):
-    """Return numbers (n,) of cells, of which the first stands in a line of a file."""
-    try:
-        return np.array(cells, float)
-    except ValueError:
-        pass
-    out = []
-    for k, cell in enumerate(cells, line):
-        try:
-            out.append(float(cell.replace(',', '.')) if cell.strip() else np.nan)
-        except ValueError:
-            raise RecordingError(f'{path}, line {k}', expected='a number', found=cell) from None
-    return np.array(out)
-
-
-READERS: dict[str, Callable[..., Any]] = {'.npz': _npz, '.csv': _csv, '.txt': _csv, '.mat': _mat,
-                                          '.parquet': _parquet}
+READERS: dict[str, Callable[..., Any]] = {
+    '.npz': _npz, '.csv': _text, '.txt': _text, '.mat': _mat, '.parquet': _parquet,
+    '.jsonl': _json_lines, '.hdf5': _hdf5, '.h5': _hdf5}
+INSTALL = {_parquet: 'pip install pandas pyarrow', _hdf5: 'pip install h5py',
+           _mat: "save it with '-v7', or pip install h5py"}

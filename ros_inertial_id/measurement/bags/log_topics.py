@@ -5,7 +5,7 @@ Columns of topics: one per number, named as PlotJuggler writes them, become Chan
 the other fields of KINDS.  Empty cells are samples of other topics.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 import re
 from typing import Any
 
@@ -33,38 +33,32 @@ def field_of(name: str) -> tuple[str, str, str, str] | None:
 
 
 def topics_of(columns: Mapping[str, Any], stamp_ns: np.ndarray
-              ) -> tuple[dict[str, Channel], dict[str, str]]:
+              ) -> tuple[dict[str, Channel], list[str]]:
     """
-    Return the Channels of topics in named columns (n,), and why others are none.
+    Return the Channels of topics in named columns (n,), and in words why others are none.
 
     stamp_ns : (n,) of the rows
     """
-    channels, lacking = {}, {}
-    for topic, (kind, parts) in _fields(columns).items():
-        axes = {name: 'xyzw' if name.startswith('orientation') else 'xyz' for name in parts}
-        for name, own in parts.items():
-            if set(own) != set(axes[name]):
-                lacking[topic] = (f'{name} of {topic} has {", ".join(own.values())}, not the '
-                                  f'columns {", ".join(axes[name])}')
-        if topic in lacking:
+    topics: dict[str, tuple[str, dict[str, dict[str, str]]]] = {}
+    for column in columns:
+        if said := field_of(column):
+            topic, kind, name, axis = said
+            before, fields = topics.setdefault(topic, (kind, {}))
+            if before != kind:
+                raise RecordingError(f'{topic} is of two types', found=(before, kind),
+                                     do='name one topic for each')
+            fields.setdefault(name, {})[axis] = column
+    channels, lacking = {}, []
+    for topic, (kind, fields) in topics.items():
+        axes = {name: 'xyzw' if name.startswith('orientation') else 'xyz' for name in fields}
+        short = [name for name, own in fields.items() if set(own) != set(axes[name])]
+        if short:
+            lacking.append(f'{short[0]} of {topic} has {", ".join(fields[short[0]].values())}, '
+                           f'not the columns {", ".join(axes[short[0]])}')
             continue
         values = {name: np.stack([columns[own[axis]] for axis in axes[name]], axis=1)
-                  for name, own in parts.items()}
+                  for name, own in fields.items()}
         seen = np.isfinite(np.hstack(list(values.values()))).all(1)
         channels[topic] = Channel(topic, kind, stamp_ns[seen], stamp_ns[seen].clip(0),
                                   {name: x[seen] for name, x in values.items()})
     return channels, lacking
-
-
-def _fields(names: Iterable[str]) -> dict[str, tuple[str, dict[str, dict[str, str]]]]:
-    """Return {topic: (type, {field: {axis: name of the column}})}."""
-    out: dict[str, tuple[str, dict[str, dict[str, str]]]] = {}
-    for name in names:
-        if said := field_of(name):
-            topic, kind, field, axis = said
-            before, fields = out.setdefault(topic, (kind, {}))
-            if before != kind:
-                raise RecordingError(f'{topic} is of two types', found=(before, kind),
-                                     do='name one topic for each')
-            fields.setdefault(field, {})[axis] = name
-    return out

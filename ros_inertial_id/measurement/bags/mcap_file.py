@@ -11,17 +11,16 @@ import os
 from pathlib import Path
 import struct
 from typing import Any, Callable, Iterator
-from zlib import crc32
 
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
 from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, McapRecord, Message, Schema
-from mcap.stream_reader import MAGIC_SIZE, StreamReader
+from mcap.stream_reader import get_chunk_data_stream, MAGIC_SIZE, StreamReader
 import numpy as np
+from zstandard import ZstdError
 
 from .cdr import Batch, RawMessages
-from .packing import check_ratio, DAMAGED, unpack
 from ...errors import RecordingError
 
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
@@ -31,7 +30,7 @@ _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
 _TOGETHER = 1 << 20  # bytes of messages without a chunk that are taken apart at once
 _CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on behind the end
-_BROKEN = (*DAMAGED, *_CUT, McapError, OverflowError)
+_BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, OverflowError)
 
 
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
@@ -39,10 +38,7 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
     """
     Yield (topic, type, messages) of the file, chunk by chunk.
 
-    wanted, damage, progress : see storage.read_storage
-
-    Raises RecordingError for a file that does not begin as an mcap does, and for a chunk that
-    unpacks to more than measurements do.
+    wanted, damage, progress : see ``storage.read_storage``
     """
     topics = _Topics(wanted)
     with path.open('rb') as stream:
@@ -52,7 +48,8 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                 if not isinstance(record, Message) or topics.waiting > _TOGETHER:
                     yield from topics.taken()
                 if isinstance(record, Chunk):
-                    yield from topics.batches(_records_of(record, path))
+                    content, length = get_chunk_data_stream(record, validate_crc=True)
+                    yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)
                 elif isinstance(record, Message):
                     topics.take(record)
@@ -85,27 +82,13 @@ class _Records(StreamReader):
         return record
 
 
-def _records_of(chunk: Chunk, path: Path) -> bytes:
-    """Return the records in a chunk of a file; raise one of _BROKEN for a damaged one."""
-    check_ratio(str(path), len(chunk.data), chunk.uncompressed_size)
-    data = unpack(chunk.data, chunk.compression, chunk.uncompressed_size)
-    if len(data) != chunk.uncompressed_size or chunk.uncompressed_crc not in (0, crc32(data)):
-        raise ValueError('the checksum of a chunk is another')
-    return data
-
-
 class _Topics:
-    """
-    The channels met so far.
-
-    known : (topic, type) by number of the channel, None for those not wanted
-    waiting : bytes of messages without a chunk that were taken
-    """
+    """The channels met so far; ``waiting``: bytes of messages without a chunk that were taken."""
 
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
-        self.known: dict[int, Any] = {}
+        self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
         self._taken: dict[int, list[Message]] = {}
         self.waiting = 0
 

@@ -105,11 +105,7 @@ def full_name(type_name: str) -> str:
 
 
 def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
-    """
-    Return an empty ChannelBuilder.
-
-    Raises RecordingError for a type without a decoder.
-    """
+    """Return an empty ChannelBuilder; RecordingError for a type without a decoder."""
     decoder = DECODERS.get(full_name(type_name))
     if decoder is None:
         raise RecordingError(f'topic {topic}: no decoder for {type_name}',
@@ -120,14 +116,10 @@ def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
 def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: Sequence[int],
            complain: Callable[[str], object] | None = None) -> Channel:
     """
-    Return the Channel of serialised messages.
+    Return the Channel of ``messages`` (CDR), which came at ``received_ns`` (n,) [ns].
 
-    messages : bytes (CDR), in the order they came
-    received_ns : (n,) their times of reception [ns]
     complain : called with words when messages are left out that are no whole ones of the type;
-        without it they raise
-
-    Raises RecordingError for a type without a decoder, and for a malformed message.
+        without it they raise RecordingError, as a type without a decoder does
     """
     builder = channel_builder(type_name, topic)
     builder.add(RawMessages.of(messages, received_ns))
@@ -161,16 +153,11 @@ def encodable(type_name: str) -> bool:
 
 def encode(channel: Channel) -> Iterator[bytes]:
     """
-    Yield the messages of a Channel as CDR bytes, in order: what ``decode`` reads, the other way.
+    Yield the messages of a Channel as CDR bytes: what ``decode`` reads, the other way.
 
     channel : of a type that is ``encodable``; a field it lacks is an empty sequence in the
         messages, or zero
-
-    Raises RecordingError for another type.
     """
-    if not encodable(channel.type):
-        raise RecordingError(f'{channel.topic} cannot be written', found=channel.type,
-                             exists=sorted(filter(encodable, DECODERS)))
     shapes = tuple((name, values.shape[1:]) for name, values in channel.fields.items())
     first, numbers = _template(full_name(channel.type), shapes, channel.names, channel.frame_id)
     sec, nanosec = np.divmod(channel.stamp_ns, 1_000_000_000)

@@ -14,18 +14,23 @@ from pathlib import Path
 import re
 import shutil
 import sqlite3
+import sys
 from tempfile import TemporaryDirectory
 from typing import Callable, Iterable, Iterator
 
 import yaml
 
 from .cdr import Batch, RawMessages
-from .packing import DAMAGED, unpack, unpack_file, ZSTD_MAGIC
 from ...errors import ConfigError, RecordingError
 
-_SUFFIXES = ('.mcap', '.db3')
-_ZSTD_SUFFIXES = ('.zstd', '.zst')
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd  # rosbags brings it
+
+_NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
 _LEFT = ('-journal', '-wal')  # beside a database that was not closed
+_ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 MCAP = b'\x89MCAP0\r\n'  # begins and ends a file
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
@@ -44,29 +49,25 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
             raise RecordingError(f'{path} is no rosbag2', expected='.mcap, .db3 or a folder',
                                  do='convert a ROS 1 bag with rosbags-convert')
         return [path], []
-    present = sorted(filter(_is_storage, path.iterdir()), key=_natural)
-    damage, files = [], _listed(path / 'metadata.yaml')
-    if files is None:
-        why = '' if all(map(_is_ended, present)) else ', the recording was not finished'
-        damage, files = [f'no usable metadata.yaml{why}: all storage files are read'], present
-    elif present and not set(files) & set(present):  # renamed by hand
-        damage = ['metadata.yaml names other files: '
-                  + (', '.join(file.name for file in files) or 'none')]
-        files = present
-    if not files or not set(files) <= set(present):
+    files = sorted(filter(_is_storage, path.iterdir()), key=lambda file: [
+        int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)])
+    listed, present = _listed(path / 'metadata.yaml'), {file.name for file in files}
+    if not files or present & set(listed or ()) and not present >= set(listed or ()):
         raise RecordingError(f'{path} is no complete rosbag2',
-                             expected=[file.name for file in files] or '.mcap or .db3 files',
+                             expected=listed or '.mcap or .db3 files',
                              found=sorted(file.name for file in path.iterdir()),
                              do='give one storage file to read it alone')
-    unlisted = [file for file in present if file not in files]
-    if unlisted:  # a recorder that splits lists a file when it is full
-        damage.append('not in metadata.yaml, read nevertheless: '
-                      + ', '.join(file.name for file in unlisted))
-    return files + unlisted, damage
+    if listed is None:
+        ended = '' if all(map(_is_ended, files)) else ', the recording was not finished'
+        return files, [f'no usable metadata.yaml{ended}: all storage files are read']
+    # A recorder that splits lists a file when it is full; people rename.
+    return files, [] if present == set(listed) else [
+        f'metadata.yaml names other files ({", ".join(listed) or "none"}) than are there and '
+        f'read: {", ".join(file.name for file in files)}']
 
 
 def _listed(metadata):
-    """Return the files that a metadata.yaml lists, None for one that cannot be used."""
+    """Return the names that a metadata.yaml lists, None for one that cannot be used."""
     if not metadata.is_file():
         return None
     try:
@@ -74,8 +75,7 @@ def _listed(metadata):
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
         if section is None:
             return None
-        names = yaml.safe_load(section[0])['relative_file_paths']
-        return [metadata.with_name(Path(name).name) for name in names]
+        return [Path(name).name for name in yaml.safe_load(section[0])['relative_file_paths']]
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
 
@@ -89,10 +89,6 @@ def _is_ended(file):
         return stream.read() == MCAP
 
 
-def _natural(path):
-    return [int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', path.name)]
-
-
 def sha256(files: Iterable[Path]) -> str:
     """Return the hash of the contents of all ``files``, one after the other."""
     digest = hashlib.sha256()
@@ -104,11 +100,7 @@ def sha256(files: Iterable[Path]) -> str:
 
 
 def _is_storage(path):
-    """Return whether a path is a file with the name of a storage file, compressed or not."""
-    name = path.name
-    for suffix in _ZSTD_SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name.endswith(_SUFFIXES) and path.is_file()  # no pipe: it would never end
+    return bool(_NAME.fullmatch(path.name)) and path.is_file()  # no pipe: it would never end
 
 
 def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
@@ -116,8 +108,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     """
     Yield (topic, type, messages) of one storage file, many times, in file order.
 
-    path : .mcap or .db3, or one of these with file compression (.zstd)
-    wanted : function of (topic, type); topics for which it returns False are passed over
+    wanted : function of (topic, type) that says whether it is to be read
     damage : list to which a line is appended for everything that could not be read
     progress : function of the fraction of the file that was read
 
@@ -127,7 +118,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
         batches = (_read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
                    else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
-            if raw.data[:len(ZSTD_MAGIC)].tobytes() == ZSTD_MAGIC:  # message compression: of all
+            if raw.data[:len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
                                      raw.received_ns)
             yield topic, type_name, raw
@@ -136,20 +127,25 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
 @contextmanager
 def _plain(path):
     """Yield the path of the file without file compression, and its suffix."""
-    if path.suffix not in _ZSTD_SUFFIXES:
+    if path.suffix in ('.mcap', '.db3'):
         yield path, path.suffix
         return
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
         plain = Path(folder, path.stem)
-        unpack_file(path, plain)
+        try:
+            with zstd.open(path) as source, plain.open('wb') as target:
+                shutil.copyfileobj(source, target)
+        except (zstd.ZstdError, EOFError) as error:
+            raise RecordingError(f'{path} cannot be decompressed', found=error,
+                                 do='copy it again, or give another storage file alone') from error
         yield plain, plain.suffix
 
 
 def _decompress(message):
     """Return a message without compression; nothing, which is no message, if it is damaged."""
     try:
-        return unpack(message, 'zstd')
-    except DAMAGED:
+        return zstd.decompress(message)
+    except zstd.ZstdError:
         return b''
 
 
@@ -163,15 +159,8 @@ def _read_mcap(*arguments):
     yield from read_mcap(*arguments)
 
 
-def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
-                  progress: Callable[[float], None]) -> Iterator[Batch]:
-    """
-    Yield (topic, type, messages) of a database, many messages at once.
-
-    wanted, progress : see ``read_storage``
-
-    Raises RecordingError for a damaged one, and one without the tables of a bag.
-    """
+def _read_sqlite3(path, wanted, progress):
+    """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
             found = database.execute('PRAGMA quick_check(1)').fetchone()[0]

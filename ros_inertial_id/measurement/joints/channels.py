@@ -22,12 +22,11 @@ SAME_PLACE = 0.1  # [rad, m] between the joint states of one robot on two topics
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
     """
-    Return the JointState Channel that carries ``what`` of all the joints.
+    Return the JointState Channel that carries ``what`` (position, velocity, effort) of all joints.
 
     topic : '' for the fastest that carries them, with effort where there is such a topic; the
         shortest of equally fast ones.  Several, with blanks between them, are read as one; so are
         those that carry all joints only together
-    what : position, velocity or effort
 
     Raises RecordingError that says what is there instead, or that several robots may be meant.
     """
@@ -84,11 +83,7 @@ def _without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
 
 
 def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:
-    """
-    Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere.
-
-    A copy of one robot's joint states is where they are.
-    """
+    """Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere."""
     first = channels[0]
     for other in channels[1:]:
         if other.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
@@ -166,12 +161,10 @@ def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
 def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
               t: np.ndarray | None = None) -> dict:
     """
-    Return {joint: (stamps [s], values)} of the messages that carry the joint.
+    Return {joint: (stamps [s], values)} of the messages of a ``channel`` that carry the joint.
 
-    channel : JointState Channel; what : position, velocity or effort; joints : names
-    origin : zero of time [ns]; t : (n,) [s] the channel's stamps, where they are known
-
-    Raises RecordingError for a joint that is carried without a finite value.
+    what : position, velocity or effort; origin : zero of time [ns]; t : (n,) [s] the channel's
+    stamps, where they are known; RecordingError for a joint that is carried without a finite value
     """
     t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
     columns = [channel.names.index(joint) for joint in joints]
@@ -204,29 +197,32 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
     """
     Return a JointState ``channel`` without the messages that ``series_of`` refuses.
 
-    These carry one of ``joints``, by default of all, but not all that the channel has of it, or
-    infinite.  Of more than the share ``most`` of the messages all are kept: such a source fails.
+    Of ``joints``, by default all, such a message lacks a quantity that others carry (another
+    node repeats positions), or has values that are no numbers.  Of more than the share ``most``
+    of the latter all are kept: such a source fails.
     """
     columns = [channel.names.index(joint) for joint in joints or channel.names]
     published = {name: np.array([_some_finite(values[:, c]) for c in columns])
                  for name, values in channel.fields.items()}
-    broken = np.zeros(len(channel), dtype=bool)
+    bare, broken = np.zeros((2, len(channel)), dtype=bool)
     for low in range(0, len(channel), PIECE):
         page_out()
-        part = {name: values[low:low + PIECE][:, columns]
-                for name, values in channel.fields.items()}
+        rows = slice(low, low + PIECE)
+        part = {name: values[rows][:, columns] for name, values in channel.fields.items()}
         carried = np.any([~np.isnan(values) for values in part.values()], axis=0)
-        lacks = np.any([published[name] & ~sound(values)
-                        for name, values in part.items()], axis=0)
-        broken[low:low + PIECE] = (carried & lacks).any(axis=1)
-    return channel.rows(~broken) if 0.0 < broken.mean() <= most else channel
+        for name, values in part.items():
+            due = carried & published[name]
+            bare[rows] |= due.any(axis=1) & (np.isnan(values) | ~due).all(axis=1)
+            broken[rows] |= (due & ~sound(values)).any(axis=1)
+    left_out = broken if (broken & ~bare).sum() <= most * (~bare).sum() else bare
+    return channel.rows(~left_out) if left_out.any() and not left_out.all() else channel
 
 
 def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> None:
     """
-    Raise RecordingError when an effort is zero throughout, or the same while its joint moves.
+    Raise RecordingError when an effort of a ``topic`` is zero, or the same while its joint moves.
 
-    effort : {joint: (t, values)} of a topic; topic : its name; moving : joints that move
+    effort : {joint: (t, values)}; moving : joints that move
     """
     silent = [joint for joint, (_, values) in effort.items()
               if not np.any(np.abs(values) > NO_EFFORT)]
@@ -248,9 +244,7 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
     """
     Return the Clock of the messages of the fastest of ``joints``, where motion and force overlap.
 
-    motion, force : JointState Channels, which may be one; origin : zero of time [ns]
-
-    Raises RecordingError when they have less than half of the motion in common.
+    origin : zero of time [ns]; RecordingError when less than half of the motion is in common
     """
     columns = [motion.names.index(j) for j in joints]
     stamps, position = motion.stamp_ns, motion.fields['position']
@@ -273,12 +267,9 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
 
 class Unwrapper:
     """
-    Follows ``joints`` through successive Channels of joint states, those that wrap without jumps.
+    Takes steps of nearly one turn between two messages back, in successive Channels.
 
-    A step of nearly one turn between two messages is no motion: it is taken back, for good.
-    Across a gap nothing is known of what was turned and nothing is changed.
-
-    counts : {joint: how often it wrapped}
+    Across a gap nothing is known and nothing is changed.  counts : {joint: how often it wrapped}
     """
 
     def __init__(self, joints: Sequence[str]):

@@ -59,11 +59,7 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
 
 
 def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
-    """
-    Return {motor: (n,)} of motors that several joints turn: their speed per joint speed.
-
-    On the side of the motor's own joint: motor k turns ``P[k] @ v`` times its gear ratio.
-    """
+    """Return {motor: (n,)} of motors that several joints turn: their speed per joint speed."""
     turns = motor_turns(options, count)
     rows = turns / np.diag(turns)[:, None] if np.all(np.diag(turns)) else turns
     return {k: row for k, row in enumerate(rows) if np.count_nonzero(row) > 1}
@@ -72,8 +68,6 @@ def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
 def effort_map(options: DriveOptions, count: int) -> np.ndarray:
     """
     Return the matrix (n, n) that turns recorded efforts into joint torques: G C' drive gains.
-
-    A current first becomes a motor torque by the drive gain.
 
     Raises ConfigError for a current without gains, or gears that are given and not used.
     """

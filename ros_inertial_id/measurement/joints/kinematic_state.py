@@ -1,8 +1,8 @@
 """
 Kinematic states: what the joints did, on a uniform clock, ready for the equations of motion.
 
-A JointSpaceObservation holds a recording's joint channels and knows how to turn them into
-JointSpaceStates, piece by piece: memory stays that of one piece however long the recording is.
+A JointSpaceObservation turns a recording's joint channels into JointSpaceStates, piece by piece:
+memory stays that of one piece however long the recording is.
 """
 
 from dataclasses import dataclass, field, replace
@@ -45,8 +45,8 @@ class History:
     """
     The way of n joints before the samples at hand, in order of time, where one of them turns.
 
-    Friction with a memory (Dahl 1968) is the same whether a motion is read at once, piece by
-    piece or while it runs, if each piece knows the way before it: its reversals.
+    By it friction with a memory (Dahl 1968) is the same whether a motion is read at once or
+    piece by piece.
 
     q, v : (m, n) positions [rad, m] and velocities, of which only the direction is kept
     """
@@ -124,8 +124,7 @@ class JointSpaceState:
         columns : function of (M, n) q, v, a [rad, rad/s, rad/s^2; m] to (M, k)
         A function with corners (friction at reversals) of filtered velocities is sharper than
         the filtered torque it explains; filtered alike, they match (parallel filtering, Gautier
-        1997).  A function with a memory sees the way before, too.  Where the surroundings are
-        unknown (motions that are given) the columns come as they are.
+        1997).  Of motions that are given the columns come as they are.
         """
         around = self.around
         if around is None:
@@ -198,10 +197,8 @@ class JointSpaceObservation:
         Yield JointSpaceStates in order of time, all samples of the clock.
 
         training : leave out the ends of every segment, where the filter had to guess (``trim``
-        [s]), and keep only every ``decimate``-th sample.  Otherwise, for validation, every sample
-        counts that a robot was recorded in; but where a user cut a window out of a longer
-        recording the filter guesses what is known and left out by choice: that end is trimmed as
-        in training.
+        [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out at
+        which a user cut a window out of a longer recording
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.

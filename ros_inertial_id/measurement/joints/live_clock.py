@@ -109,9 +109,9 @@ def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
 
 def endpoint_kernels(period: float, samples: int) -> Kernels:
     """
-    Return the kernels (samples,) of value, slope and curvature of a cubic at its newest sample.
+    Return the kernels of value, slope and curvature of a cubic at the newest of its ``samples``.
 
-    period : [s]; samples : odd, through which the cubic is fitted (Savitzky and Golay 1964)
+    period : [s] between samples (Savitzky and Golay 1964)
     """
     t = np.arange(1 - samples, 1) * period
     fit = np.linalg.pinv(np.vander(t / -t[0], 4, increasing=True))

@@ -1,8 +1,8 @@
 """
 Observing joints: from the channels of a Recording to a JointSpaceObservation.
 
-The clock, whether velocities are measured or differentiated, the cutoff: each is chosen from the
-recording, unless the options say it, and each refusal names what was found.
+The clock, the kind of velocity, the cutoff: each is chosen from the recording, unless the options
+say it.
 """
 
 from dataclasses import replace
@@ -28,14 +28,12 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                    options: SignalOptions | None = None,
                    actuated: Sequence[str] | None = None) -> JointSpaceObservation:
     """
-    Return the JointSpaceObservation of ``joints`` in a Recording.
+    Return the JointSpaceObservation of n ``joints`` in a Recording.
 
-    recording : Recording; joints : n names; options : SignalOptions, None for the defaults
     actuated : joints whose effort counts, where they are not ``joints`` themselves; empty: none
 
-    Raises RecordingError, each with its reason: joints or efforts that are missing, NaN, effort
-    that is zero throughout, time running backwards, two clocks, a recording that is too short or
-    at rest.
+    Raises RecordingError: joints or efforts that are missing, NaN, efforts of zero, time running
+    backwards, two clocks, a recording that is too short or at rest.
     """
     options, joints = options or SignalOptions(), tuple(joints)
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
@@ -83,7 +81,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         **({'not_finite': left_out} if left_out else {}),
         **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
     return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
-                               cut=recording_ends(recording)), cutoff, options.decimate)
+                               cut=(recording.provenance.get('start_s') is not None,
+                                    recording.provenance.get('end_s') is not None)),
+                       cutoff, options.decimate)
 
 
 def _refuse_slow(clock: signals.Clock, topic: str) -> None:
@@ -93,18 +93,10 @@ def _refuse_slow(clock: signals.Clock, topic: str) -> None:
                              'stamps are in seconds')
 
 
-def recording_ends(recording: Recording) -> tuple[bool, bool]:
-    """Return whether a ``recording`` is a window that begins later, and ends earlier, than all."""
-    start, end = (recording.provenance.get(name) for name in ('start_s', 'end_s'))
-    return start is not None, end is not None
-
-
 def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int = 0
                 ) -> JointSpaceObservation:
     """
-    Return the observation filtered at another cutoff.
-
-    observation : of joints; cutoff : [Hz]; decimate : training stride, 0: by the cutoff
+    Return the ``observation`` filtered at another ``cutoff`` [Hz]; ``decimate`` 0: by it.
 
     Raises RecordingError where no segment is as long as the filter.
     """
@@ -127,11 +119,9 @@ def at_one_cutoff(observations: Sequence[JointSpaceObservation], decimate: int =
     """
     Return the observations of one robot with one cutoff, and one kind of velocity.
 
-    observations : of joints; the cutoff is the highest, which loses nothing of any motion, but for
-    one that was recorded too slowly for it: see ``within_rate``
-    velocities are measured ones where they are in all; decimate : see ``with_cutoff``
-
-    Raises RecordingError where no segment is as long as the filter.
+    The cutoff is the highest, which loses nothing of any motion, but for one that was recorded
+    too slowly for it; velocities are measured ones where they are in all; decimate : as
+    ``with_cutoff`` has it
     """
     cutoff = max(o.summary['cutoff'] for o in observations)
     measured = all(o.measured_velocity for o in observations)
@@ -143,23 +133,14 @@ def at_one_cutoff(observations: Sequence[JointSpaceObservation], decimate: int =
 
 
 def within_rate(observation: JointSpaceObservation, decimate: int = 0) -> JointSpaceObservation:
-    """
-    Return the observation filtered at a quarter of its rate at the most, as if it were alone.
-
-    Near half the rate a filter takes no noise away.
-    """
+    """Return the ``observation`` filtered at a quarter of its rate at most, as if alone."""
     top = signals.HIGHEST / observation.clock.period
     return (with_cutoff(observation, top, decimate) if observation.summary['cutoff'] > top
             else observation)
 
 
 def with_time_offset(observation: JointSpaceObservation, offset: float) -> JointSpaceObservation:
-    """
-    Return the observation with every effort taken for ``offset`` [s] earlier than it is stamped.
-
-    observation : of joints, whose segments lose what then has no effort; its summary counts the
-    offsets together
-    """
+    """Return the ``observation``, its efforts ``offset`` [s] earlier than they are stamped."""
     if not offset:
         return observation
     earlier = {id(t): t - offset for t, _ in observation.effort.values()}
@@ -215,8 +196,7 @@ def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, dict
     Return (use the measured velocity?, {joint that moves: relative disagreement}).
 
     probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
-    agrees with the derivative of the positions; without velocities there is nothing to wish for:
-    a model that was identified with them predicts recordings that have none as well
+    agrees with the derivative of the positions; without velocities they are differentiated
     """
     if not probe.velocity:
         return False, {}
@@ -245,18 +225,13 @@ def check_moving(probe: JointSpaceObservation) -> None:
                              do='play a designed motion: inertial-id design')
 
 
-def _below(value, limit):
-    """Return a value below a limit with as many digits as show that it is."""
-    return next(text for text in (f'{value:.{k}f}' for k in range(3, 17)) if float(text) < limit)
-
-
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
     least = signals.least_samples(half)
     kept = tuple(s for s in clock.segments if s[1] >= least)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
-        raise RecordingError(f'{topic} is too short', found=f'{_below(duration, SHORTEST)} s',
+        raise RecordingError(f'{topic} is too short', found=f'{duration:.6g} s',
                              expected=f'at least {SHORTEST:.0f} s', do='record longer')
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period

@@ -10,7 +10,6 @@ from pathlib import Path
 import shutil
 import sqlite3
 import subprocess
-import tracemalloc
 
 import mcap.reader
 import numpy as np
@@ -23,7 +22,6 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags import mcap_file
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
-from ros_inertial_id.measurement.bags.packing import DAMAGED, unpack
 from ros_inertial_id.measurement.bags.writing import BagWriter, write_recording
 from ros_inertial_id.measurement.recording import Recording
 
@@ -137,41 +135,6 @@ def test_a_damaged_message_of_an_mcap_without_chunks_ends_the_reading(tmp_path, 
     assert 100 <= len(got) <= 101
     assert_same(got.rows(slice(0, 100)), channel.rows(slice(0, 100)))
     assert RECOVER in ' '.join(said['damage'])
-
-
-def bomb(plain):
-    """Return a zstd frame of zeros, without its size, that unpacks to so many MB."""
-    from backports import zstd
-    packer, block = zstd.ZstdCompressor(), bytes(1 << 20)
-    return b''.join(packer.compress(block) for _ in range(plain)) + packer.flush()
-
-
-def test_a_small_file_that_unpacks_to_gigabytes_is_refused_by_its_own_name(tmp_path):
-    (tmp_path / 'a.mcap.zstd').write_bytes(bomb(300))
-    with pytest.raises(RecordingError, match='a.mcap.zstd is no recording.*unpack to'):
-        read_bag(tmp_path / 'a.mcap.zstd')
-    with pytest.raises(ValueError, match='does not end'):
-        unpack(bomb(300), 'zstd')
-
-
-@pytest.mark.parametrize('honest', [True, False])  # whether the chunk says how large it is
-def test_a_chunk_that_unpacks_to_gigabytes_takes_no_memory(tmp_path, honest):
-    from mcap.data_stream import RecordBuilder
-    channel, file = written(tmp_path, n=1200)
-    packed, record, chunk = bomb(300), RecordBuilder(), chunks_of(file)[2]
-    mcap.records.Chunk('zstd', packed, 0, 0, 0, 300 << 20 if honest else 5000).write(record)
-    data, at = file.read_bytes(), chunk.chunk_start_offset
-    file.write_bytes(data[:at] + record.end() + data[at:])
-    tracemalloc.start()
-    try:
-        if honest:
-            with pytest.raises(RecordingError, match='bag.mcap is no recording.*unpack to'):
-                read_bag(file)
-        else:
-            assert_read_until(file, channel, chunk.message_start_time)
-        assert tracemalloc.get_traced_memory()[1] < 10 << 20
-    finally:
-        tracemalloc.stop()
 
 
 def recovery(file):
@@ -308,7 +271,7 @@ def test_a_renamed_storage_file_is_read_and_said(tmp_path):
     file.rename(file.with_name('monday.mcap'))
     recording = read_bag(file.parent)
     assert len(recording.channels['/joint_states']) == 10
-    assert recording.provenance['damage'] == ('metadata.yaml names other files: bag.mcap',)
+    assert 'names other files (bag.mcap)' in recording.provenance['damage'][0]
 
 
 @pytest.mark.parametrize('text', [
@@ -331,20 +294,6 @@ def test_a_cut_compressed_file_is_refused(tmp_path, storage):
     packed.write_bytes(data[:len(data) // 2])
     with pytest.raises(RecordingError, match=f'{packed.name} cannot be decompressed.*copy it'):
         read_bag(packed)
-
-
-def test_frames_with_checksums_of_their_own_are_unpacked():
-    """As other compressors write them: the end of the frame follows the last byte."""
-    from backports import zstd
-    import lz4.frame
-    plain = np.random.default_rng(1).bytes(100_000)
-    checked = zstd.compress(plain, options={zstd.CompressionParameter.checksum_flag: 1})
-    for method, packed in (
-            ('zstd', checked), ('lz4', lz4.frame.compress(plain, content_checksum=True)),
-            ('zstd', zstd.compress(plain)), ('lz4', lz4.frame.compress(plain))):
-        assert unpack(packed, method) == plain
-        with pytest.raises(DAMAGED):
-            unpack(packed[:-1], method)
 
 
 def test_a_damaged_compressed_message_is_left_out(tmp_path, caplog):

@@ -183,7 +183,6 @@ def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
     np.testing.assert_array_equal(imported(tmp_path, log).fields['position'],
                                   [[1, np.nan, 3], [np.nan, 5, 6]])
     for row, words in ((['1', '2', 'three', '4'], 'line 3.*a number.*three'),
-                       (['1', '2', '3'], 'line 3.*4 cells.*found 3'),
                        (['', '2', '3', '4'], 'sample 1: no time'),
                        (['nan', '2', '3', '4'], 'sample 1: no time'),
                        (['1.7e18', '2', '3', '4'], 'sample 1.*stamp_ns')):
@@ -197,17 +196,8 @@ def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
     ['t', 'x', 'y', 'z'], ['0.0', '1.0', '2.0'], ['t', 'q1', 'q2', 'tau1', 'current1'], ['']])
 def test_csv_columns_that_do_not_belong_together_are_listed(tmp_path, header):
     log = write_csv(tmp_path / 'log.csv', header, [np.arange(len(header))])
-    with pytest.raises(RecordingError, match='log.csv: '):
+    with pytest.raises(RecordingError, match='log.csv.*name its columns: --columns'):
         import_log(log, URDF, tmp_path / 'bag')
-
-
-def test_a_long_csv_is_read_in_blocks_without_a_seam(tmp_path):
-    n = 20_001  # blocks of 10 000 rows
-    table = np.column_stack([np.arange(n) * 1e-3, np.arange(3 * n).reshape(n, 3)])
-    log = write_csv(tmp_path / 'log.csv', ['t', 'q1', 'q2', 'q3'], table)
-    channel = imported(tmp_path, log)
-    np.testing.assert_array_equal(channel.fields['position'], table[:, 1:])
-    np.testing.assert_array_equal(channel.stamp_ns, np.arange(n) * 1_000_000)
 
 
 def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
@@ -223,7 +213,7 @@ def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
 
 
 @pytest.mark.parametrize('columns, words', [
-    ('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named; found 11')])
+    ('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named.*found 11')])
 def test_columns_that_are_not_named_or_too_few_are_said(tmp_path, columns, words):
     path = tmp_path / 'log.csv'
     np.savetxt(path, np.column_stack([np.arange(N), Q, V, np.ones(N), TAU]), delimiter=',')

@@ -87,3 +87,21 @@ def test_joint_states_of_two_robots_are_asked_about_and_a_late_copy_is_none():
     with pytest.raises(RecordingError, match='several robots .* joint_states_topic:'):
         find_channel(recording, LEFT, '', 'effort')
     assert find_channel(recording, LEFT, '/b/states', 'effort') is other
+
+
+def test_bare_copies_of_positions_are_left_out_however_many_they_are():
+    """Another node repeats positions, without velocity and effort and a little later."""
+    driver = moving('/joint_states', LEFT, 100, 0.0, 0.0)
+    bare = replace(moving('/joint_states', LEFT, 300, 0.002, 2.0), fields={
+        'position': np.zeros((3000, 2))})
+    both = joined([driver, bare])
+    both = both.rows(np.argsort(both.stamp_ns, kind='stable'))
+    found = observe_joints(Recording({'/joint_states': both}), LEFT)
+    assert found.summary['not_finite'] == 3000 and found.summary['rate'] == pytest.approx(100.0)
+    state = next(found.states())
+    np.testing.assert_allclose(state.q[50:-50, 0], np.sin(2.0 * state.t[50:-50]), atol=2e-4)
+    broken = both.fields['effort'].copy()
+    broken[::8, 0] = np.inf  # every second one of the driver: it fails
+    both = replace(both, fields={**both.fields, 'effort': broken})
+    with pytest.raises(RecordingError, match='effort of a in /joint_states is not finite'):
+        observe_joints(Recording({'/joint_states': both}), LEFT)
