@@ -1,8 +1,6 @@
 """What a researcher types first: fifty lines, written down before the code that answers them."""
 
-from pathlib import Path
 import pickle
-import re
 
 import numpy as np
 import pinocchio as pin
@@ -113,17 +111,3 @@ def test_links_are_those_of_the_written_description(names, tmp_path):
         np.testing.assert_allclose(link.center_of_mass, body.lever, atol=1e-8)
         np.testing.assert_allclose(link.inertia, body.inertia, atol=1e-8)
         assert link.inertia_error.shape == (3, 3) and link.mass_error > 0.0
-
-
-def test_examples_of_the_manual_run(bags, tmp_path, monkeypatch):
-    """Their bags are the first and the second half of one motion."""
-    text = (Path(__file__).parents[2] / 'doc' / 'api.md').read_text(encoding='utf-8')
-    monkeypatch.chdir(tmp_path)
-    for name, path in zip(('bag', 'other_bag'), bags):
-        Path(name).symlink_to(path)
-    names = {}
-    for block in re.findall(r'```python\n(.*?)```', text, re.S):
-        exec(block, names)
-    np.testing.assert_allclose(names['tau'], names['model'].torque(*(names[x] for x in 'qva')))
-    for path in ('report.html', 'model.yaml', 'identified.urdf', 'identified.xml'):
-        assert Path(path).stat().st_size
