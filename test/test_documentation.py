@@ -4,11 +4,14 @@ import importlib
 import os
 from pathlib import Path
 import re
+import shlex
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from ros_inertial_id.cli.arguments import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', ROOT / 'benchmark' / 'README.md',
@@ -87,6 +90,16 @@ def test_python_of_the_pages_runs(tmp_path, monkeypatch):
     assert names['M'].shape == (3, 3) and names['tau'] == pytest.approx(
         names['g'] + names['f'] + names['M'] @ names['a'], abs=0.5)  # without Coriolis
     assert {path.suffix for path in tmp_path.iterdir()} >= {'.urdf', '.xml', '.html', '.yaml'}
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_the_pages_can_be_given(page):
+    text = ''.join(text for language in ('bash', 'sh', 'console')
+                   for _, text in blocks(page, language)).replace('\\\n', '')
+    for line in re.findall(r'^(?:\$ )?inertial-id (.*)', text, re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        if words[0] not in ('--version', 'completion'):
+            parse(words)
 
 
 def anchors(page):

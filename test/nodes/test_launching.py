@@ -71,7 +71,7 @@ def test_every_argument_is_used_and_every_use_declared():
 
 
 def test_arguments_that_the_documentation_gives_exist():
-    text = (ROOT / 'doc' / 'on_your_robot.md').read_text()
+    text = '\n'.join(page.read_text() for page in (ROOT / 'doc').rglob('*.md'))
     commands = re.findall(r'ros2 launch ros_inertial_id (\w+)\.launch\.py([^#\n]*)', text)
     assert commands
     for name, rest in commands:
