@@ -2,14 +2,12 @@
 The storage files of a rosbag2: which there are, and what each holds.
 
 A recorder that was killed leaves an mcap without footer or an sqlite3 file with its journal, and
-no metadata.yaml.  Files are therefore read in the order in which they were written and nothing is
-asked of the index of an mcap: a damaged one and a sound one take the same way.
+no metadata.yaml: nothing is asked of these that the files do not say.
 """
 
 from contextlib import closing, contextmanager
 import hashlib
 from itertools import islice
-import os
 from pathlib import Path
 import re
 import shutil
@@ -31,7 +29,6 @@ else:
 _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
 _LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
-MCAP = b'\x89MCAP0\r\n'  # begins and ends a file
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
@@ -58,8 +55,7 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
                              found=sorted(file.name for file in path.iterdir()),
                              do='give one storage file to read it alone')
     if listed is None:
-        ended = '' if all(map(_is_ended, files)) else ', the recording was not finished'
-        return files, [f'no usable metadata.yaml{ended}: all storage files are read']
+        return files, ['no usable metadata.yaml: all storage files are read']
     # A recorder that splits lists a file when it is full; people rename.
     return files, [] if present == set(listed) else [
         f'metadata.yaml names other files ({", ".join(listed) or "none"}) than are there and '
@@ -78,15 +74,6 @@ def _listed(metadata):
         return [Path(name).name for name in yaml.safe_load(section[0])['relative_file_paths']]
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _is_ended(file):
-    """Return whether who wrote a storage file has closed it."""
-    if file.suffix != '.mcap':
-        return not any(file.with_name(file.name + end).exists() for end in _LEFT)
-    with file.open('rb') as stream:
-        stream.seek(-min(len(MCAP), file.stat().st_size), os.SEEK_END)
-        return stream.read() == MCAP
 
 
 def sha256(files: Iterable[Path]) -> str:
@@ -163,9 +150,6 @@ def _read_sqlite3(path, wanted, progress):
     """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
-            found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
-            if found != 'ok':
-                raise sqlite3.DatabaseError(found)
             yield from _batches(database, wanted, progress)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(

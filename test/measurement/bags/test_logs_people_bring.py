@@ -155,7 +155,7 @@ def test_a_struct_of_matlab_and_dates_as_texts(tmp_path):
     savemat(tmp_path / 'log.mat', {'data': {'time': T[None], 'q': Q.T, 'qd': V.T, 'tau': TAU.T}})
     check_fields(joint_states(tmp_path / 'log.mat'))
     (tmp_path / 'new.mat').write_bytes(b'MATLAB 7.3 MAT-file'.ljust(600))
-    with pytest.raises((ConfigError, RecordingError), match="save it|cannot be read with '-v7'"):
+    with pytest.raises((ConfigError, RecordingError), match='new.mat cannot be read'):
         read_log(tmp_path / 'new.mat', URDF)
     rows = [[f'2024-05-01 10:00:00.{5 * k:03d}', *q] for k, q in enumerate(Q)]
     write_csv(tmp_path / 'log.csv', ['timestamp', *numbered('q')], rows)
