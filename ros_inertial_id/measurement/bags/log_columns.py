@@ -194,11 +194,11 @@ def joint_columns(where: str, table: Table) -> JointColumns | None:
     if not fields:
         return None
     rows = np.any([np.isfinite(x).any(axis=1) for x in fields.values()], axis=0)
-    names, cells = _names_in_cells(where, table, rows) if numbered else ([], [])
-    names, cells = (names, cells) if len(names) == shapes.pop()[1] else (labels, [])
+    names, cells = _names_in_cells(where, table, rows, shapes.pop()[1]) if numbered else ([], [])
     return JointColumns(
-        {kind: x[rows].astype(float) for kind, x in fields.items()}, tuple(names), columns,
-        frozenset([*cells, *(name for own in chosen.values() for name, _ in own.values())]), rows,
+        {kind: x[rows].astype(float) for kind, x in fields.items()}, tuple(names or labels),
+        columns, frozenset(cells).union(name for own in chosen.values()
+                                        for name, _ in own.values()), rows,
         any(said.current for _, said in chosen.get('effort', {}).values()))
 
 
@@ -227,24 +227,25 @@ def _chosen(where, names):
     return chosen
 
 
-def _names_in_cells(where, table, rows):
-    """Return the joints that cells name, in every one of the ``rows`` or once, and the columns."""
+def _names_in_cells(where, table, rows, joints):
+    """Return the names in cells of so many joints, in every one of the rows or once; columns."""
     named = [name for name, x in table.items() if x is not None
              and (said := meaning(name)) and said.quantity == 'names']
     cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
              for x in map(table.__getitem__, named)]
+    orders: list[list[str]] = []
     if len(cells) == 1 and len(cells[0]) != len(rows):
-        return cells[0].ravel().tolist(), named
-    if not cells or not rows.any():
-        return [], []
-    orders = np.unique(np.column_stack(cells)[rows], axis=0).tolist()
-    if len(orders[0]) == 1:  # a list in one cell
-        orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
-    if len(orders) > 1 and len(orders[0]) > 1:
+        orders = [cells[0].ravel().tolist()]
+    elif cells:
+        orders = np.unique(np.column_stack(cells)[rows], axis=0).tolist()
+        if len(cells) == 1 and cells[0].ndim == 1:  # a list in one cell
+            orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
+    orders = [order for order in orders if len(order) == joints]
+    if len(orders) > 1:
         raise RecordingError(f'{where}: the joints change', expected='the same in every row',
                              found=[' '.join(order) for order in orders[:3]],
                              do='make a log of each, or record a bag')
-    return orders[0], named
+    return (orders[0], named) if orders else ([], [])
 
 
 def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:

@@ -102,8 +102,15 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
     with _plain(path) as (plain, suffix):
-        batches = (_read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
-                   else _read_sqlite3(plain, wanted, progress))
+        if suffix == '.mcap':
+            try:  # nodes start without its library, which has no rosdep key
+                from .mcap_file import read_mcap
+            except ModuleNotFoundError as error:
+                raise ConfigError('an mcap file cannot be read', found=error,
+                                  do='pip install mcap') from None
+            batches = read_mcap(plain, wanted, damage, progress)
+        else:
+            batches = _read_sqlite3(plain, wanted, progress)
         for topic, type_name, raw in batches:
             if raw.data[:len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
@@ -134,16 +141,6 @@ def _decompress(message):
         return zstd.decompress(message)
     except zstd.ZstdError:
         return b''
-
-
-def _read_mcap(*arguments):
-    """Yield what mcap_file.read_mcap does; nodes start without its library: no rosdep key."""
-    try:
-        from .mcap_file import read_mcap
-    except ModuleNotFoundError as error:
-        raise ConfigError('an mcap file cannot be read', found=error,
-                          do='pip install mcap') from None
-    yield from read_mcap(*arguments)
 
 
 def _read_sqlite3(path, wanted, progress):
