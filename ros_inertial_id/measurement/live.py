@@ -65,7 +65,9 @@ class Window:
         first = np.minimum(np.maximum(after - CUBIC // 2, 0), len(self.t) - CUBIC)  # fast clip
         first = first[:, None] + np.arange(CUBIC)
         stamps = self.t[first]
-        out = np.einsum('mi,mik->mk', _cubic(stamps, t), self.rows[first])
+        away = t[:, None] - stamps
+        weights = np.prod(away[:, OTHERS] / (stamps[:, :, None] - stamps[:, OTHERS]), axis=2)
+        out = np.einsum('mi,mik->mk', weights, self.rows[first])
         steps = stamps[:, 1:] - stamps[:, :-1]
         least = steps.min(axis=1)
         middle = steps.sum(axis=1) - least - steps.max(axis=1)  # of three, faster than median
@@ -77,12 +79,6 @@ class Window:
             out[lone] = (1.0 - share) * self.rows[places - 1] + share * self.rows[places]
         out[(t < self.t[0]) | (t > self.t[-1])] = np.nan
         return out
-
-
-def _cubic(stamps, t):
-    """Return the weights (M, 4) of the cubic through four samples at stamps (M, 4) at t (M,)."""
-    away = t[:, None] - stamps
-    return np.prod(away[:, OTHERS] / (stamps[:, :, None] - stamps[:, OTHERS]), axis=2)
 
 
 class LiveMotion:
@@ -297,9 +293,6 @@ def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
         return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
     columns = [channel.names.index(joint) for joint in joints]
     values = {name: x[:, columns] for name, x in channel.fields.items()}
-    if any(np.isfinite(x).all() for x in values.values()):
-        rows = np.arange(len(channel))
-    else:
-        rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
+    rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
     return rows, {name: values[name][rows] if name in values
                   else np.full((len(rows), len(joints)), np.nan) for name in names}
