@@ -160,7 +160,10 @@ class LiveMotion:
         clock = self._clock or self._begin(t)
         if clock is None:
             return None
-        until = self.known_until()
+        newest = float(t[-1])
+        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
+        # Loads that are late by a gap are not waited for.
+        until = min((x for x in received if newest - LONGEST_GAP < x < newest), default=newest)
         # The last tick lies before a sample, so that no motion is continued beyond what is known.
         ticks = clock.times(clock.moved, clock.ticks(until - self._period))
         if len(ticks):
@@ -170,11 +173,16 @@ class LiveMotion:
         if not len(stamps):
             return None
         first, last = clock.ticks(stamps[0]) - 1, clock.ticks(stamps[-1] + self._period) - 1
-        clock.load(self.loads_at(clock.times(clock.loaded, last + clock.half + 1)))
-        state = clock.state(first, last)
+        ticks = clock.times(clock.loaded, last + clock.half + 1)
+        loads = [window.at(ticks + self._shift) for _, window in sorted(self._loads.items())]
+        clock.load(np.hstack(loads or [
+            np.full((len(ticks), self._turn.shape[1]), np.nan)]) @ self._turn.T)
         self._done = stamps[-1]
-        self.forget(self._done - CUBIC * self._period)
-        return stamps, state
+        before = self._done - CUBIC * self._period
+        self._motion.forget(before)
+        for window in self._loads.values():
+            window.forget(before + self._shift - LONGEST_GAP)
+        return stamps, clock.state(first, last)
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
@@ -203,25 +211,6 @@ class LiveMotion:
         kernel = signals.zero_phase_kernel(self._period, self._cutoff,
                                            (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
-
-    def forget(self, before: float) -> None:
-        """Drop what was measured ``before`` a time [s]."""
-        self._motion.forget(before)
-        for window in self._loads.values():
-            window.forget(before + self._shift - LONGEST_GAP)
-
-    def loads_at(self, clock: np.ndarray) -> np.ndarray:
-        """Return the loads of the rows (N, n) at times ``clock`` (N,) [s]; NaN: not received."""
-        loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
-        return (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
-                ) @ self._turn.T
-
-    def known_until(self) -> float:
-        """Return the time of the newest motion, of the loads if they are not late by a gap."""
-        newest = float(self._motion.t[-1])
-        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
-        late = [t for t in received if newest - LONGEST_GAP < t < newest]
-        return min(late, default=newest)
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
