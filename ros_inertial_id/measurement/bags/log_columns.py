@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import RecordingError
 
-Table = Mapping[str, Any]  # {name: (n,) or (n, k)}, None for a column that was not read
+Table = Mapping[str, Any]  # {name: (n,) or (n, k)}
 WORDS = {  # of a quantity, the best first
     'position': ('position', 'positions', 'pos', 'q', 'qpos', 'observation.state', 'theta'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot', 'qvel'),
@@ -206,7 +206,7 @@ def differing(where: str, table: Table) -> RecordingError:
     """Return the error of a ``table`` whose columns do not belong together; ``where``: of it."""
     return RecordingError(
         f'{where}: the columns do not belong together', found=[
-            f'{name} {np.shape(x)}' for name, x in table.items() if x is not None][:50],
+            f'{name} {np.shape(x)}' for name, x in table.items()][:50],
         expected='time (n,), position (n, joints), velocity and effort like position', do=RENAME)
 
 
@@ -229,8 +229,7 @@ def _chosen(where, names):
 
 def _names_in_cells(where, table, rows, joints):
     """Return the names in cells of so many joints, in every one of the rows or once; columns."""
-    named = [name for name, x in table.items() if x is not None
-             and (said := meaning(name)) and said.quantity == 'names']
+    named = [name for name in table if (said := meaning(name)) and said.quantity == 'names']
     cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
              for x in map(table.__getitem__, named)]
     orders: list[list[str]] = []

@@ -37,7 +37,7 @@ _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, 
 
 def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     """
-    Return the named columns (n,) or (n, k) of a log, None for those whose names say nothing.
+    Return the named columns (n,) or (n, k) of a log.
 
     source : path of a type in READERS, a data frame or a mapping of arrays
     columns : names, see ``log_columns.renamed``; ConfigError where a library is not installed
@@ -180,28 +180,25 @@ def _text(path, columns):
     places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
     texts = {name for own, _ in clocks(places) for name in own}
     texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
-    wanted = {name: k for name, k in places.items()
-              if name in texts or field_of(name) or of_joints(name)}
-    if not wanted:
-        raise RecordingError(f'{path}: the columns say nothing', found=header[:50],
-                             expected='a header with time, and q_<joint>, v_<joint>, '
-                             'tau_<joint> of every joint', do=RENAME)
     frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
-                     names=range(len(header)), index_col=False, skiprows=first,
-                     usecols=list(wanted.values()), dtype={places[name]: str for name in texts},
-                     decimal=',' if comma else '.', encoding='utf-8-sig',
-                     encoding_errors='replace', skipinitialspace=True,
-                     low_memory=False)
-    out = dict.fromkeys(places)
-    for name, k in wanted.items():
+                     names=range(len(header) + 1), index_col=False, skiprows=first,
+                     dtype={places[name]: str for name in texts}, low_memory=False,
+                     decimal=',' if comma else '.', skipinitialspace=True,
+                     encoding='utf-8-sig', encoding_errors='replace')
+    longer = frame[len(header)].notna()
+    if longer.any():
+        raise RecordingError(f'{path}, line {longer.argmax() + first + 1}', found='more',
+                             expected=f'{len(header)} cells')
+    out = {}
+    for name, k in places.items():
+        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
         if name in texts:
             out[name] = frame[k].fillna('').to_numpy(str)
-            continue
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
-        if bad.any():
+        elif bad.any() and (field_of(name) or of_joints(name)):
             raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
                                  found=frame[k][bad].iloc[0])
-        out[name] = frame[k].to_numpy(float)
+        else:
+            out[name] = frame[k].to_numpy(object if bad.any() else float)
     return out
 
 
