@@ -8,7 +8,8 @@ NaN, a decimal comma a point.  A second line may hold units, a first one ``sep=;
 echo --csv`` of joint states is known without a header.  Where its own name ends in a quantity
 (``run_efforts.csv``), a column that is not time is a joint's.  A ``.jsonl`` has an object in each
 line.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have
-names in ``meta/info.json``, and episodes.
+names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a column per number:
+``/b1/pose/position/x``.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +27,14 @@ import zlib
 import numpy as np
 
 from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
-from .log_topics import field_of
+from .messages import DECODERS
 from ...errors import ConfigError, path_text, RecordingError
 
+KINDS = ('PoseStamped', 'TwistStamped', 'AccelStamped', 'WrenchStamped')  # columns of topics
+# The longest first: an orientation of an Imu is not that of a pose.
+PATHS = dict(sorted(((tuple(path.split('.')), (kind, name)) for kind in (
+    *(f'geometry_msgs/msg/{kind}' for kind in KINDS), 'sensor_msgs/msg/Imu')
+    for name, path in DECODERS[kind].fields.items()), key=lambda item: -len(item[0])))
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
 # What the libraries raise for a damaged file.
 _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, RuntimeError,
@@ -64,6 +70,15 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     except _DAMAGED as error:
         raise RecordingError(f'{where} cannot be read', found=error,
                              expected='plain arrays or columns of numbers') from error
+
+
+def field_of(name: str) -> tuple[str, str, str, str] | None:
+    """Return (topic, type, field, axis) that the ``name`` of a column says, None for no topic."""
+    *words, axis = re.split(r'[/.]', name.strip('/'))
+    for path in PATHS:
+        if tuple(words[-len(path):]) == path and len(words) > len(path):
+            return '/' + '/'.join(words[:-len(path)]), *PATHS[path], axis
+    return None
 
 
 def is_log(path: Path) -> bool:
