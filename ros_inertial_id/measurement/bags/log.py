@@ -89,8 +89,8 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
     parts: list[Part] = []
     channels: dict[str, Channel] = {}
     said: dict[str, tuple[str, ...]] = {}
-    for source, named in zip(sources, own):
-        where = path_text(source) if isinstance(source, (str, Path)) else 'the table'
+    paths = [path_text(x) if isinstance(x, (str, Path)) else 'the table' for x in sources]
+    for where, source, named in zip(paths, sources, own):
         part, others, words = _read(where, read_table(source, named), rate)
         channels |= others
         said |= {f'{where}: {what}' if len(sources) > 1 else what: w for what, w in words.items()}
@@ -108,7 +108,7 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
         said = {by: names, **{name: tuple(
             joints.columns[quantity][k] for _, joints, _ in topics.values() for quantity in WORDS
             if quantity in joints.columns) for k, name in enumerate(names)}, **said}
-    return Recording(channels, urdf_text, provenance={'path': where, 'columns': said},
+    return Recording(channels, urdf_text, provenance={'path': paths[0], 'columns': said},
                      effort_kind=kind)
 
 
