@@ -194,12 +194,11 @@ def joint_columns(where: str, table: Table) -> JointColumns | None:
     if not fields:
         return None
     rows = np.any([np.isfinite(x).any(axis=1) for x in fields.values()], axis=0)
-    names, cells = _names_in_cells(where, table, rows, shapes.pop()[1]) if numbered else ([], [])
-    return JointColumns(
-        {kind: x[rows].astype(float) for kind, x in fields.items()}, tuple(names or labels),
-        columns, frozenset(cells).union(name for own in chosen.values()
-                                        for name, _ in own.values()), rows,
-        any(said.current for _, said in chosen.get('effort', {}).values()))
+    fields = {kind: x[rows].astype(float) for kind, x in fields.items()}
+    names, cells = _names_in_cells(where, table, rows, fields) if numbered else ([], [])
+    used = {*cells, *(name for own in chosen.values() for name, _ in own.values())}
+    return JointColumns(fields, tuple(names or labels), columns, frozenset(used), rows,
+                        any(said.current for _, said in chosen.get('effort', {}).values()))
 
 
 def differing(where: str, table: Table) -> RecordingError:
@@ -227,8 +226,8 @@ def _chosen(where, names):
     return chosen
 
 
-def _names_in_cells(where, table, rows, joints):
-    """Return the names in cells of so many joints, in every one of the rows or once; columns."""
+def _names_in_cells(where, table, rows, fields):
+    """Return the joints that cells name, once or in every row, and the columns; reorder rows."""
     named = [name for name in table if (said := meaning(name)) and said.quantity == 'names']
     cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
              for x in map(table.__getitem__, named)]
@@ -236,15 +235,19 @@ def _names_in_cells(where, table, rows, joints):
     if len(cells) == 1 and len(cells[0]) != len(rows):
         orders = [cells[0].ravel().tolist()]
     elif cells:
-        orders = np.unique(np.column_stack(cells)[rows], axis=0).tolist()
+        found, row = np.unique(np.column_stack(cells)[rows], axis=0, return_inverse=True)
+        orders = found.tolist()
         if len(cells) == 1 and cells[0].ndim == 1:  # a list in one cell
             orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
-    orders = [order for order in orders if len(order) == joints]
-    if len(orders) > 1:
-        raise RecordingError(f'{where}: the joints change', expected='the same in every row',
-                             found=[' '.join(order) for order in orders[:3]],
-                             do='make a log of each, or record a bag')
-    return (orders[0], named) if orders else ([], [])
+    if not orders or len(orders[0]) != next(iter(fields.values())).shape[1]:
+        return [], []
+    for k, order in enumerate(orders[1:], 1):
+        if sorted(order) != sorted(orders[0]):
+            raise RecordingError(f'{where}: the joints change', expected='the same in every row',
+                                 found=[' '.join(names) for names in (orders[0], order)])
+        for x in fields.values():
+            x[row.ravel() == k] = x[row.ravel() == k][:, [order.index(j) for j in orders[0]]]
+    return orders[0], named
 
 
 def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
