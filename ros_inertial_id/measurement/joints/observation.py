@@ -219,7 +219,7 @@ def _usable(clock, half, topic):
     kept = tuple(s for s in clock.segments if s[1] >= least)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
-        raise RecordingError(f'{topic} is too short', found=f'{duration:.6g} s',
+        raise RecordingError(f'{topic} is too short', found=f'{duration:#.3g} s',
                              expected=f'at least {SHORTEST:.0f} s', do='record longer')
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period
