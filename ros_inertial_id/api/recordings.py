@@ -18,7 +18,7 @@ def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
              joints: Sequence[str] | None = None, rate: float | None = None,
              columns: str = '') -> Recording:
     """
-    Return the Recording in a log of another program (.npz, .mat, .csv or .parquet).
+    Return the Recording in a log of another program (.csv, .parquet, .hdf5, .mat, ...).
 
     log : its path, or paths of several files that make one log
     urdf : description, a path or the text

@@ -117,9 +117,9 @@ VERBS = {
             argument('--seed', 'of the random motions it starts from', type=int),
             out('folder for motion.yaml, .csv, .html', True))),
     'import': Verb(
-        RECORD, 'turn a log (.npz, .mat, .csv, .txt, .parquet) into a bag',
+        RECORD, 'turn a log (.csv, .parquet, .hdf5, .jsonl, .mat, .npz) into a bag',
         'log.csv --urdf robot.urdf --out bag', '.verbs:import_', (
-            argument('log', '.npz, .mat, .csv, .txt or .parquet with time, positions, '
+            argument('log', '.csv, .txt, .parquet, .hdf5, .jsonl, .mat or .npz: time, positions, '
                      'velocities, torques; several files that hold them together', nargs='+'),
             argument('--urdf', 'robot description, stored in the bag', required=True),
             out('bag to write', True),

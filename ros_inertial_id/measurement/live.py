@@ -65,7 +65,9 @@ class Window:
         first = np.minimum(np.maximum(after - CUBIC // 2, 0), len(self.t) - CUBIC)  # fast clip
         first = first[:, None] + np.arange(CUBIC)
         stamps = self.t[first]
-        out = np.einsum('mi,mik->mk', _cubic(stamps, t), self.rows[first])
+        away = t[:, None] - stamps
+        weights = np.prod(away[:, OTHERS] / (stamps[:, :, None] - stamps[:, OTHERS]), axis=2)
+        out = np.einsum('mi,mik->mk', weights, self.rows[first])
         steps = stamps[:, 1:] - stamps[:, :-1]
         least = steps.min(axis=1)
         middle = steps.sum(axis=1) - least - steps.max(axis=1)  # of three, faster than median
@@ -77,12 +79,6 @@ class Window:
             out[lone] = (1.0 - share) * self.rows[places - 1] + share * self.rows[places]
         out[(t < self.t[0]) | (t > self.t[-1])] = np.nan
         return out
-
-
-def _cubic(stamps, t):
-    """Return the weights (M, 4) of the cubic through four samples at stamps (M, 4) at t (M,)."""
-    away = t[:, None] - stamps
-    return np.prod(away[:, OTHERS] / (stamps[:, :, None] - stamps[:, OTHERS]), axis=2)
 
 
 class LiveMotion:
@@ -164,7 +160,10 @@ class LiveMotion:
         clock = self._clock or self._begin(t)
         if clock is None:
             return None
-        until = self.known_until()
+        newest = float(t[-1])
+        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
+        # Loads that are late by a gap are not waited for.
+        until = min((x for x in received if newest - LONGEST_GAP < x < newest), default=newest)
         # The last tick lies before a sample, so that no motion is continued beyond what is known.
         ticks = clock.times(clock.moved, clock.ticks(until - self._period))
         if len(ticks):
@@ -174,11 +173,16 @@ class LiveMotion:
         if not len(stamps):
             return None
         first, last = clock.ticks(stamps[0]) - 1, clock.ticks(stamps[-1] + self._period) - 1
-        clock.load(self.loads_at(clock.times(clock.loaded, last + clock.half + 1)))
-        state = clock.state(first, last)
+        ticks = clock.times(clock.loaded, last + clock.half + 1)
+        loads = [window.at(ticks + self._shift) for _, window in sorted(self._loads.items())]
+        clock.load(np.hstack(loads or [
+            np.full((len(ticks), self._turn.shape[1]), np.nan)]) @ self._turn.T)
         self._done = stamps[-1]
-        self.forget(self._done - CUBIC * self._period)
-        return stamps, state
+        before = self._done - CUBIC * self._period
+        self._motion.forget(before)
+        for window in self._loads.values():
+            window.forget(before + self._shift - LONGEST_GAP)
+        return stamps, clock.state(first, last)
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
@@ -207,25 +211,6 @@ class LiveMotion:
         kernel = signals.zero_phase_kernel(self._period, self._cutoff,
                                            (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
-
-    def forget(self, before: float) -> None:
-        """Drop what was measured ``before`` a time [s]."""
-        self._motion.forget(before)
-        for window in self._loads.values():
-            window.forget(before + self._shift - LONGEST_GAP)
-
-    def loads_at(self, clock: np.ndarray) -> np.ndarray:
-        """Return the loads of the rows (N, n) at times ``clock`` (N,) [s]; NaN: not received."""
-        loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
-        return (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
-                ) @ self._turn.T
-
-    def known_until(self) -> float:
-        """Return the time of the newest motion, of the loads if they are not late by a gap."""
-        newest = float(self._motion.t[-1])
-        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
-        late = [t for t in received if newest - LONGEST_GAP < t < newest]
-        return min(late, default=newest)
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
@@ -297,9 +282,6 @@ def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
         return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
     columns = [channel.names.index(joint) for joint in joints]
     values = {name: x[:, columns] for name, x in channel.fields.items()}
-    if any(np.isfinite(x).all() for x in values.values()):
-        rows = np.arange(len(channel))
-    else:
-        rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
+    rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
     return rows, {name: values[name][rows] if name in values
                   else np.full((len(rows), len(joints)), np.nan) for name in names}

@@ -225,21 +225,18 @@ def joined(parts: Sequence[Channel]) -> Channel:
             values[...] = np.nan
         for part, start, end in zip(parts, ends, ends[1:]):
             if key in part.fields:
-                _fill(values[start:end], part.fields[key], part.names, names)
+                page_out()
+                target, own = values[start:end], part.fields[key]
+                if own.ndim > 1 and part.names and (part.names != names or own.shape != (
+                        target.shape)):
+                    target[:, [names.index(name) for name in part.names]] = own
+                elif own.ndim > 1:
+                    target[:, :own.shape[1]] = own
+                else:
+                    target[...] = own
     frame = next((part.frame_id for part in parts if part.frame_id), '')
     return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names,
                    frame_id=frame)
-
-
-def _fill(target, values, names, every):
-    """Set what one part has of the names of ``every`` part."""
-    page_out()
-    if values.ndim == 1 or names == every and values.shape == target.shape:
-        target[...] = values
-    elif names:
-        target[:, [every.index(name) for name in names]] = values
-    else:
-        target[:, :values.shape[1]] = values
 
 
 def nothing_left() -> RecordingError:

@@ -231,7 +231,7 @@ def test_of_a_killed_recorder_all_it_had_reported_is_readable(graph, tmp_path):
     bag = read_bag(path)
     assert len(sequence(bag)) >= counted(graph)
     assert sequence(bag) == list(range(len(sequence(bag))))
-    assert 'not finished' in bag.provenance['damage'][0]
+    assert 'no usable metadata' in bag.provenance['damage'][0]
 
 
 def test_a_stopped_recorder_says_what_the_samples_show(graph, tmp_path):

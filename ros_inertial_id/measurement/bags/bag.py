@@ -6,21 +6,17 @@ recorder was killed.  Measurements are decoded while they are read, since their 
 room than their bytes.  tf, which most bags hold and few ask for, waits as bytes.
 """
 
-from importlib.metadata import version
 import logging
 import os
 from pathlib import Path
 import re
 from typing import Any, Callable
 
-import numpy as np
-
 from .cdr import RawMessages
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import LazyChannels, Recording, TF
-from ... import __version__
 from ...errors import path_text, RecordingError
 
 _SECONDS = r'(\d+\.?\d*|\.\d+)?'
@@ -74,12 +70,9 @@ def _read(path, progress):
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
-    channels, texts = contents.channels(), contents.texts()
-    versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
-                'rosbags': version('rosbags')}
-    return Recording(channels, **texts, provenance={
+    return Recording(contents.channels(), **contents.texts(), provenance={
         'path': path_text(path), 'sha256': sha256(files), 'skipped': contents.skipped,
-        'damage': tuple(damage), 'left_out': contents.left_out, 'versions': versions})
+        'damage': tuple(damage), 'left_out': contents.left_out})
 
 
 class Contents:

@@ -91,9 +91,14 @@ class ChannelBuilder:
             while left.size:
                 left = self._decode_alike(raw, left, parts)
             if parts:
-                self._parts.append(_in_order(parts))
+                whole = joined([channel for _, channel in parts])
+                order = np.concatenate([order for order, _ in parts])
+                if (order[1:] < order[:-1]).any():  # several layouts take turns
+                    whole = whole.rows(np.argsort(order, kind='stable'))
+                self._parts.append(whole)
             self._count += len(raw)
-            if sum(map(_size, self._parts)) > _TOGETHER:
+            if sum(x.nbytes for c in self._parts for x in (c.stamp_ns, c.received_ns,
+                                                           *c.fields.values())) > _TOGETHER:
                 self._merged.append(joined(self._parts))
                 self._parts = []
 
@@ -130,15 +135,6 @@ class ChannelBuilder:
         self.refused += 1
         self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: not a '
                                       f'whole {self._message}; found {error}')
-
-
-def _in_order(parts):
-    """Return (order, Channel) parts as one Channel; those of several layouts take turns."""
-    whole = joined([channel for _, channel in parts])
-    order = np.concatenate([order for order, _ in parts])
-    if (order[1:] < order[:-1]).any():
-        whole = whole.rows(np.argsort(order, kind='stable'))
-    return whole
 
 
 @dataclass(frozen=True)
@@ -257,9 +253,3 @@ def _interfaces(layout, decoder, message):
                 offsets < 0, offsets.max(), offsets))
             lacking[name] = offsets < 0
     return numbers, lacking
-
-
-def _size(channel):
-    """Return the bytes of a Channel."""
-    arrays = channel.stamp_ns, channel.received_ns, *channel.fields.values()
-    return sum(array.nbytes for array in arrays)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import RecordingError
 
-Table = Mapping[str, Any]  # {name: (n,) or (n, k)}, None for a column that was not read
+Table = Mapping[str, Any]  # {name: (n,) or (n, k)}
 WORDS = {  # of a quantity, the best first
     'position': ('position', 'positions', 'pos', 'q', 'qpos', 'observation.state', 'theta'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot', 'qvel'),
@@ -194,19 +194,18 @@ def joint_columns(where: str, table: Table) -> JointColumns | None:
     if not fields:
         return None
     rows = np.any([np.isfinite(x).any(axis=1) for x in fields.values()], axis=0)
-    names, cells = _names_in_cells(where, table, rows) if numbered else ([], [])
-    names, cells = (names, cells) if len(names) == shapes.pop()[1] else (labels, [])
-    return JointColumns(
-        {kind: x[rows].astype(float) for kind, x in fields.items()}, tuple(names), columns,
-        frozenset([*cells, *(name for own in chosen.values() for name, _ in own.values())]), rows,
-        any(said.current for _, said in chosen.get('effort', {}).values()))
+    fields = {kind: x[rows].astype(float) for kind, x in fields.items()}
+    names, cells = _names_in_cells(where, table, rows, fields) if numbered else ([], [])
+    used = {*cells, *(name for own in chosen.values() for name, _ in own.values())}
+    return JointColumns(fields, tuple(names or labels), columns, frozenset(used), rows,
+                        any(said.current for _, said in chosen.get('effort', {}).values()))
 
 
 def differing(where: str, table: Table) -> RecordingError:
     """Return the error of a ``table`` whose columns do not belong together; ``where``: of it."""
     return RecordingError(
         f'{where}: the columns do not belong together', found=[
-            f'{name} {np.shape(x)}' for name, x in table.items() if x is not None][:50],
+            f'{name} {np.shape(x)}' for name, x in table.items()][:50],
         expected='time (n,), position (n, joints), velocity and effort like position', do=RENAME)
 
 
@@ -227,23 +226,27 @@ def _chosen(where, names):
     return chosen
 
 
-def _names_in_cells(where, table, rows):
-    """Return the joints that cells name, in every one of the ``rows`` or once, and the columns."""
-    named = [name for name, x in table.items() if x is not None
-             and (said := meaning(name)) and said.quantity == 'names']
+def _names_in_cells(where, table, rows, fields):
+    """Return the joints that cells name, once or in every row, and the columns; reorder rows."""
+    named = [name for name in table if (said := meaning(name)) and said.quantity == 'names']
     cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
              for x in map(table.__getitem__, named)]
+    orders: list[list[str]] = []
     if len(cells) == 1 and len(cells[0]) != len(rows):
-        return cells[0].ravel().tolist(), named
-    if not cells or not rows.any():
+        orders = [cells[0].ravel().tolist()]
+    elif cells:
+        found, row = np.unique(np.column_stack(cells)[rows], axis=0, return_inverse=True)
+        orders = found.tolist()
+        if len(cells) == 1 and cells[0].ndim == 1:  # a list in one cell
+            orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
+    if not orders or len(orders[0]) != next(iter(fields.values())).shape[1]:
         return [], []
-    orders = np.unique(np.column_stack(cells)[rows], axis=0).tolist()
-    if len(orders[0]) == 1:  # a list in one cell
-        orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
-    if len(orders) > 1 and len(orders[0]) > 1:
-        raise RecordingError(f'{where}: the joints change', expected='the same in every row',
-                             found=[' '.join(order) for order in orders[:3]],
-                             do='make a log of each, or record a bag')
+    for k, order in enumerate(orders[1:], 1):
+        if sorted(order) != sorted(orders[0]):
+            raise RecordingError(f'{where}: the joints change', expected='the same in every row',
+                                 found=[' '.join(names) for names in (orders[0], order)])
+        for x in fields.values():
+            x[row.ravel() == k] = x[row.ravel() == k][:, [order.index(j) for j in orders[0]]]
     return orders[0], named
 
 

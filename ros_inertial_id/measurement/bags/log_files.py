@@ -8,7 +8,8 @@ NaN, a decimal comma a point.  A second line may hold units, a first one ``sep=;
 echo --csv`` of joint states is known without a header.  Where its own name ends in a quantity
 (``run_efforts.csv``), a column that is not time is a joint's.  A ``.jsonl`` has an object in each
 line.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have
-names in ``meta/info.json``, and episodes.
+names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a column per number:
+``/b1/pose/position/x``.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +27,14 @@ import zlib
 import numpy as np
 
 from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
-from .log_topics import field_of
+from .messages import DECODERS
 from ...errors import ConfigError, path_text, RecordingError
 
+KINDS = ('PoseStamped', 'TwistStamped', 'AccelStamped', 'WrenchStamped')  # columns of topics
+# The longest first: an orientation of an Imu is not that of a pose.
+PATHS = dict(sorted(((tuple(path.split('.')), (kind, name)) for kind in (
+    *(f'geometry_msgs/msg/{kind}' for kind in KINDS), 'sensor_msgs/msg/Imu')
+    for name, path in DECODERS[kind].fields.items()), key=lambda item: -len(item[0])))
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
 # What the libraries raise for a damaged file.
 _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, RuntimeError,
@@ -37,7 +43,7 @@ _DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, 
 
 def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     """
-    Return the named columns (n,) or (n, k) of a log, None for those whose names say nothing.
+    Return the named columns (n,) or (n, k) of a log.
 
     source : path of a type in READERS, a data frame or a mapping of arrays
     columns : names, see ``log_columns.renamed``; ConfigError where a library is not installed
@@ -64,6 +70,15 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     except _DAMAGED as error:
         raise RecordingError(f'{where} cannot be read', found=error,
                              expected='plain arrays or columns of numbers') from error
+
+
+def field_of(name: str) -> tuple[str, str, str, str] | None:
+    """Return (topic, type, field, axis) that the ``name`` of a column says, None for no topic."""
+    *words, axis = re.split(r'[/.]', name.strip('/'))
+    for path in PATHS:
+        if tuple(words[-len(path):]) == path and len(words) > len(path):
+            return '/' + '/'.join(words[:-len(path)]), *PATHS[path], axis
+    return None
 
 
 def is_log(path: Path) -> bool:
@@ -180,28 +195,25 @@ def _text(path, columns):
     places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
     texts = {name for own, _ in clocks(places) for name in own}
     texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
-    wanted = {name: k for name, k in places.items()
-              if name in texts or field_of(name) or of_joints(name)}
-    if not wanted:
-        raise RecordingError(f'{path}: the columns say nothing', found=header[:50],
-                             expected='a header with time, and q_<joint>, v_<joint>, '
-                             'tau_<joint> of every joint', do=RENAME)
     frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
-                     names=range(len(header)), index_col=False, skiprows=first,
-                     usecols=list(wanted.values()), dtype={places[name]: str for name in texts},
-                     decimal=',' if comma else '.', encoding='utf-8-sig',
-                     encoding_errors='replace', skipinitialspace=True,
-                     low_memory=False)
-    out = dict.fromkeys(places)
-    for name, k in wanted.items():
+                     names=range(len(header) + 1), index_col=False, skiprows=first,
+                     dtype={places[name]: str for name in texts}, low_memory=False,
+                     decimal=',' if comma else '.', skipinitialspace=True,
+                     encoding='utf-8-sig', encoding_errors='replace')
+    longer = frame[len(header)].notna()
+    if longer.any():
+        raise RecordingError(f'{path}, line {longer.argmax() + first + 1}', found='more',
+                             expected=f'{len(header)} cells')
+    out = {}
+    for name, k in places.items():
+        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
         if name in texts:
             out[name] = frame[k].fillna('').to_numpy(str)
-            continue
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
-        if bad.any():
+        elif bad.any() and (field_of(name) or of_joints(name)):
             raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
                                  found=frame[k][bad].iloc[0])
-        out[name] = frame[k].to_numpy(float)
+        else:
+            out[name] = frame[k].to_numpy(object if bad.any() else float)
     return out
 
 

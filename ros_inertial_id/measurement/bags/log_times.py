@@ -29,7 +29,7 @@ def read_stamps(where: str, table: Table, joints: JointColumns | None
     Raises RecordingError for times that are none, and for many that repeat.
     """
     found: tuple[Any, tuple[str, ...], str] = None, (), ''
-    for names, unit in clocks(name for name, values in table.items() if values is not None):
+    for names, unit in clocks(table):
         parts = [np.atleast_1d(table[name]) for name in names]
         if any(part.shape != parts[0].shape[:1] for part in parts) or (
                 joints and len(parts[0]) == 1 < len(joints.rows)):  # a period is no time

@@ -5,28 +5,10 @@ What the bytes of a message say: one decoder per ROS type, the same for live top
 a Channel; a live node calls it with one message, ``read_bag`` builds with thousands.  To teach
 the package a new sensor topic, add a line to ``DECODERS``.
 
-Fields, with n samples and k joints, markers or poses (SI units, quaternions x y z w):
-
-==================================  =============================================================
-sensor_msgs/msg/JointState          position, velocity, effort (n, k); names = joints; so does
-                                    control_msgs/msg/DynamicJointState
-sensor_msgs/msg/Imu                 orientation_xyzw (n, 4), angular_velocity [rad/s] and
-                                    linear_acceleration [m/s^2] (n, 3); NaN where the covariance
-                                    begins with -1 (sensor_msgs/Imu: no estimate)
-geometry_msgs/msg/PoseStamped       position [m] (n, 3), orientation_xyzw (n, 4)
-geometry_msgs/msg/PointStamped      position (n, 3)
-geometry_msgs/msg/TwistStamped      linear_velocity, angular_velocity (n, 3)
-geometry_msgs/msg/AccelStamped      linear_acceleration, angular_acceleration (n, 3)
-nav_msgs/msg/Odometry               as PoseStamped and TwistStamped
-geometry_msgs/msg/PoseArray         position (n, k, 3), orientation_xyzw (n, k, 4)
-geometry_msgs/msg/TransformStamped  position (n, k, 3), orientation_xyzw (n, k, 4);
-tf2_msgs/msg/TFMessage              names = child frames; one row per stamp
-visualization_msgs/msg/MarkerArray  the same; names = namespace/id, or id where there is none
-geometry_msgs/msg/Wrench            force [N], torque [N m] (n, 3); so does WrenchStamped
-std_msgs/msg/Float64                data (n,)
-std_msgs/msg/Float64MultiArray      data (n, k)
-std_msgs/msg/String                 data (n,) of str
-==================================  =============================================================
+Fields are those that DECODERS names, (n, ...) for n samples or (n, k, ...) for k joints, markers
+or poses, in SI units: vectors (..., 3), ``orientation_xyzw`` (..., 4), ``data`` (n,) or (n, k).
+Names are those of joints, child frames (tf: one row per stamp), or ``namespace/id`` of markers.
+What an Imu does not estimate (its covariance begins with -1) is NaN.
 
 ``names`` is the union over all messages in the order of first appearance; what a message lacks is
 NaN; a field that no message has is absent.  Where every header stamp is zero (a driver that does

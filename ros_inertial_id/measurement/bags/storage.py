@@ -2,14 +2,12 @@
 The storage files of a rosbag2: which there are, and what each holds.
 
 A recorder that was killed leaves an mcap without footer or an sqlite3 file with its journal, and
-no metadata.yaml.  Files are therefore read in the order in which they were written and nothing is
-asked of the index of an mcap: a damaged one and a sound one take the same way.
+no metadata.yaml: nothing is asked of these that the files do not say.
 """
 
 from contextlib import closing, contextmanager
 import hashlib
 from itertools import islice
-import os
 from pathlib import Path
 import re
 import shutil
@@ -31,8 +29,8 @@ else:
 _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
 _LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
-MCAP = b'\x89MCAP0\r\n'  # begins and ends a file
 _ROWS = 4096  # of a database, read at once
+FREE, RATIO = 1 << 28, 200  # bytes that anything may unpack to; times its size that it may
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
 
@@ -58,8 +56,7 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
                              found=sorted(file.name for file in path.iterdir()),
                              do='give one storage file to read it alone')
     if listed is None:
-        ended = '' if all(map(_is_ended, files)) else ', the recording was not finished'
-        return files, [f'no usable metadata.yaml{ended}: all storage files are read']
+        return files, ['no usable metadata.yaml: all storage files are read']
     # A recorder that splits lists a file when it is full; people rename.
     return files, [] if present == set(listed) else [
         f'metadata.yaml names other files ({", ".join(listed) or "none"}) than are there and '
@@ -78,15 +75,6 @@ def _listed(metadata):
         return [Path(name).name for name in yaml.safe_load(section[0])['relative_file_paths']]
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _is_ended(file):
-    """Return whether who wrote a storage file has closed it."""
-    if file.suffix != '.mcap':
-        return not any(file.with_name(file.name + end).exists() for end in _LEFT)
-    with file.open('rb') as stream:
-        stream.seek(-min(len(MCAP), file.stat().st_size), os.SEEK_END)
-        return stream.read() == MCAP
 
 
 def sha256(files: Iterable[Path]) -> str:
@@ -115,8 +103,15 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
     with _plain(path) as (plain, suffix):
-        batches = (_read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
-                   else _read_sqlite3(plain, wanted, progress))
+        if suffix == '.mcap':
+            try:  # nodes start without its library, which has no rosdep key
+                from .mcap_file import read_mcap
+            except ModuleNotFoundError as error:
+                raise ConfigError('an mcap file cannot be read', found=error,
+                                  do='pip install mcap') from None
+            batches = read_mcap(plain, wanted, damage, progress)
+        else:
+            batches = _read_sqlite3(plain, wanted, progress)
         for topic, type_name, raw in batches:
             if raw.data[:len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
@@ -134,29 +129,30 @@ def _plain(path):
         plain = Path(folder, path.stem)
         try:
             with zstd.open(path) as source, plain.open('wb') as target:
-                shutil.copyfileobj(source, target)
+                while block := source.read(1 << 20):
+                    target.write(block)
+                    check_unpacked(path, path.stat().st_size, target.tell())
         except (zstd.ZstdError, EOFError) as error:
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
         yield plain, plain.suffix
 
 
+def check_unpacked(path: Path, packed: int, plain: int) -> None:
+    """Raise RecordingError where ``packed`` bytes of measurements cannot be ``plain`` ones."""
+    if plain > max(FREE, RATIO * packed):
+        raise RecordingError(f'{path} is no recording', found=f'{packed} bytes that unpack to '
+                             f'{plain} or more: nothing measured is so alike')
+
+
 def _decompress(message):
     """Return a message without compression; nothing, which is no message, if it is damaged."""
+    unpacker = zstd.ZstdDecompressor()
     try:
-        return zstd.decompress(message)
+        plain = unpacker.decompress(message, FREE)
+        return plain if unpacker.eof else b''
     except zstd.ZstdError:
         return b''
-
-
-def _read_mcap(*arguments):
-    """Yield what mcap_file.read_mcap does; nodes start without its library: no rosdep key."""
-    try:
-        from .mcap_file import read_mcap
-    except ModuleNotFoundError as error:
-        raise ConfigError('an mcap file cannot be read', found=error,
-                          do='pip install mcap') from None
-    yield from read_mcap(*arguments)
 
 
 def _read_sqlite3(path, wanted, progress):

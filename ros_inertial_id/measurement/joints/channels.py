@@ -17,6 +17,7 @@ GAP = 0.5  # [s] between messages across which a turn may hide
 TURN = 2.0 * np.pi
 NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 MOST = 1.0  # [rad] that a joint which wraps moves between two messages
+SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 SAME_PLACE = 0.1  # [rad, m] between the joint states of one robot on two topics, late by a little
 
 
@@ -40,11 +41,10 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     if full and len(topic.split()) < 2:
         _check_one_robot([c for c in full if order(c)[:1] == order(full[0])[:1]], joints)
         return full[0]
-    sources = {joint: next((c for c in channels if carries(c, what, [joint])), None)
-               for joint in joints}
-    if None not in sources.values():
-        return _as_one([_of_joints(c, [j for j, source in sources.items() if source is c])
-                        for c in channels if any(source is c for source in sources.values())])
+    sources = {joint: c for c in reversed(channels) for joint in joints
+               if carries(c, what, [joint])}
+    if len(sources) == len(joints):
+        return _as_one({joint: sources[joint] for joint in joints})
     best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
     missing = [j for j in joints if j not in best.names]
     if missing:
@@ -98,16 +98,15 @@ def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None
                                  do='say which in joint_states_topic:')
 
 
-def _of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
-    """Return a ``channel`` of some of its ``joints`` alone."""
-    columns = [channel.names.index(joint) for joint in joints]
-    return replace(channel, names=tuple(joints),
-                   fields={name: values[:, columns] for name, values in channel.fields.items()})
-
-
-def _as_one(channels: Sequence[Channel]) -> Channel:
-    """Return Channels of different joints as one, its messages in order of their stamps."""
-    one = joined([replace(c, topic=' '.join(c.topic for c in channels)) for c in channels])
+def _as_one(sources: Mapping[str, Channel]) -> Channel:
+    """Return the Channels of {joint: Channel} as one, its messages in order of their stamps."""
+    own: dict[str, list[str]] = {}
+    for joint, channel in sources.items():
+        own.setdefault(channel.topic, []).append(joint)
+    channels = {c.topic: c for c in sources.values()}
+    one = joined([replace(c, topic=' '.join(own), names=tuple(own[topic]), fields={
+        name: values[:, [c.names.index(joint) for joint in own[topic]]]
+        for name, values in c.fields.items()}) for topic, c in channels.items()])
     return one.rows(np.argsort(one.stamp_ns, kind='stable')) if len(channels) > 1 else one
 
 
@@ -252,6 +251,10 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
         known = np.isfinite(position)[:, columns]
         stamps = stamps[known[:, np.argmax(known.sum(axis=0))]]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
+    if clock.period >= SHORTEST:
+        raise RecordingError(f'samples of {motion.topic} are {clock.period:.3g} s apart',
+                             expected='many in a second', do='look at the unit of its times: '
+                             'stamps are in seconds')
     if force is not motion:
         signals.uniform_clock(force.stamp_ns, origin, force.topic)
         overlap = (min(stamps[-1], force.stamp_ns[-1]) - max(stamps[0], force.stamp_ns[0])) * 1e-9

@@ -110,12 +110,9 @@ class JointSpaceState:
             kept = range(*around.keep.indices(len(around.q)))[chosen]
             around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
         # Copies: a view of few samples would keep the whole piece alive.
-        q, v, a, tau, tau_raw = (x[chosen].copy() for x in self.signals())
-        return JointSpaceState(self.t[chosen].copy(), self.segment, q, v, a, tau, tau_raw, around)
-
-    def signals(self) -> tuple[np.ndarray, ...]:
-        """Return q, v, a, tau, tau_raw."""
-        return self.q, self.v, self.a, self.tau, self.tau_raw
+        t, q, v, a, tau, tau_raw = (x[chosen].copy() for x in (
+            self.t, self.q, self.v, self.a, self.tau, self.tau_raw))
+        return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around)
 
     def filtered(self, columns: Callable) -> np.ndarray:
         """
@@ -130,13 +127,9 @@ class JointSpaceState:
         if around is None:
             return columns(self.q, self.v, self.a)
         before = around.before
-        if not len(before.q):
-            wide = columns(around.q, around.v, around.a)
-        else:
-            wide = columns(np.concatenate([before.q, around.q]),
-                           np.concatenate([before.v, around.v]),
-                           np.concatenate([np.zeros_like(before.q), around.a]))[len(before.q):]
-        return signals.smooth(wide, around.kernel, around.keep)
+        wide = columns(*(np.concatenate(pair) for pair in (
+            (before.q, around.q), (before.v, around.v), (np.zeros_like(before.q), around.a))))
+        return signals.smooth(wide[len(before.q):], around.kernel, around.keep)
 
 
 @dataclass(frozen=True)
@@ -224,8 +217,9 @@ class JointSpaceObservation:
                 around = Surroundings(t, q, v, a, self.kernel,
                                       slice(keep.start - lead, keep.stop - lead, decimate), before)
                 q, v, a = (x[keep] for x in motion)
-                tau, tau_raw = self._torque(times, keep)
-                yield JointSpaceState(times[keep], number, q, v, a, tau, tau_raw, around)
+                raw = self.on_clock(self.effort, times) @ self.effort_map.T
+                yield JointSpaceState(times[keep], number, q, v, a, signals.smooth(
+                    raw, self.kernel, keep), raw[keep], around)
 
     def _trimmed(self, number, count, training):
         """Return where in a segment of ``count`` samples the first and the last one count."""
@@ -256,8 +250,3 @@ class JointSpaceObservation:
             return signals.smoothed_derivatives(q, kernel, period)
         v = self.on_clock(self.velocity, t)
         return signals.smooth(q, kernel), *signals.smoothed_derivatives(v, kernel, period, 1)
-
-    def _torque(self, t, keep):
-        """Return the joint torques, filtered and as recorded, at those of times t to keep."""
-        raw = self.on_clock(self.effort, t) @ self.effort_map.T
-        return signals.smooth(raw, self.kernel, keep), raw[keep]

@@ -11,7 +11,7 @@ from typing import Sequence
 import numpy as np
 
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
-                       Unwrapper, whole)
+                       SHORTEST, Unwrapper, whole)
 from .drives import effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
@@ -20,7 +20,6 @@ from ...errors import RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
-SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -59,7 +58,6 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
-    _refuse_slow(clock, motion.topic)
     clock = _together(clock, series, position)
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
@@ -84,13 +82,6 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                                cut=(recording.provenance.get('start_s') is not None,
                                     recording.provenance.get('end_s') is not None)),
                        cutoff, options.decimate)
-
-
-def _refuse_slow(clock: signals.Clock, topic: str) -> None:
-    if clock.period >= SHORTEST:
-        raise RecordingError(f'samples of {topic} are {clock.period:.3g} s apart',
-                             expected='many in a second', do='look at the unit of its times: '
-                             'stamps are in seconds')
 
 
 def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int = 0
@@ -231,7 +222,7 @@ def _usable(clock, half, topic):
     kept = tuple(s for s in clock.segments if s[1] >= least)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
-        raise RecordingError(f'{topic} is too short', found=f'{duration:.6g} s',
+        raise RecordingError(f'{topic} is too short', found=f'{duration:#.3g} s',
                              expected=f'at least {SHORTEST:.0f} s', do='record longer')
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period

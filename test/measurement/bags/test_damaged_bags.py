@@ -10,6 +10,7 @@ from pathlib import Path
 import shutil
 import sqlite3
 import subprocess
+import tracemalloc
 
 import mcap.reader
 import numpy as np
@@ -84,16 +85,6 @@ def test_a_damaged_head_of_a_chunk_ends_the_reading_before_it(tmp_path, offset):
     assert_read_until(file, channel, chunk.message_start_time)
 
 
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_of_a_bag_without_metadata_that_was_closed_nothing_is_unfinished(tmp_path, storage):
-    write_recording(tmp_path / 'bag', Recording({'/joint_states': joint_states(5)}), storage)
-    (tmp_path / 'bag' / 'metadata.yaml').unlink()
-    recording = read_bag(tmp_path / 'bag')
-    assert recording.provenance['damage'] == (
-        'no usable metadata.yaml: all storage files are read',)
-    assert len(recording.channels['/joint_states']) == 5
-
-
 @pytest.mark.parametrize('keep', [0.999, 0.6, 0.3])
 def test_a_cut_off_mcap_gives_its_complete_chunks(tmp_path, caplog, keep):
     channel, file = written(tmp_path, n=10_000)
@@ -105,7 +96,7 @@ def test_a_cut_off_mcap_gives_its_complete_chunks(tmp_path, caplog, keep):
     assert len(got) >= keep * len(channel) - 600  # 500 messages to a chunk of half a second
     assert recording.robot_description == '<robot/>'
     assert len(recording.provenance['damage']) == 2
-    assert 'not finished' in recording.provenance['damage'][0]
+    assert 'no usable metadata' in recording.provenance['damage'][0]
     assert 'metadata.yaml' in caplog.text and 'cut off' in caplog.text and RECOVER in caplog.text
 
 
@@ -135,6 +126,39 @@ def test_a_damaged_message_of_an_mcap_without_chunks_ends_the_reading(tmp_path, 
     assert 100 <= len(got) <= 101
     assert_same(got.rows(slice(0, 100)), channel.rows(slice(0, 100)))
     assert RECOVER in ' '.join(said['damage'])
+
+
+def bomb(plain):
+    """Return a zstd frame of zeros, without its size, that unpacks to so many MB."""
+    from backports import zstd
+    packer, block = zstd.ZstdCompressor(), bytes(1 << 20)
+    return b''.join(packer.compress(block) for _ in range(plain)) + packer.flush()
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_by_its_own_name(tmp_path):
+    (tmp_path / 'a.mcap.zstd').write_bytes(bomb(300))
+    with pytest.raises(RecordingError, match='a.mcap.zstd is no recording.*unpack to'):
+        read_bag(tmp_path / 'a.mcap.zstd')
+
+
+@pytest.mark.parametrize('honest', [True, False])  # whether the chunk says how large it is
+def test_a_chunk_that_unpacks_to_gigabytes_takes_no_memory(tmp_path, honest):
+    from mcap.data_stream import RecordBuilder
+    channel, file = written(tmp_path, n=1200)
+    packed, record, chunk = bomb(300), RecordBuilder(), chunks_of(file)[2]
+    mcap.records.Chunk('zstd', packed, 0, 0, 0, 300 << 20 if honest else 5000).write(record)
+    data, at = file.read_bytes(), chunk.chunk_start_offset
+    file.write_bytes(data[:at] + record.end() + data[at:])
+    tracemalloc.start()
+    try:
+        if honest:
+            with pytest.raises(RecordingError, match='bag.mcap is no recording.*unpack to'):
+                read_bag(file)
+        else:
+            assert_read_until(file, channel, chunk.message_start_time)
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def recovery(file):

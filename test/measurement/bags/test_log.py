@@ -183,6 +183,7 @@ def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
     np.testing.assert_array_equal(imported(tmp_path, log).fields['position'],
                                   [[1, np.nan, 3], [np.nan, 5, 6]])
     for row, words in ((['1', '2', 'three', '4'], 'line 3.*a number.*three'),
+                       (['1', '2', '3', '4', '5'], 'line 3.*4 cells'),
                        (['', '2', '3', '4'], 'sample 1: no time'),
                        (['nan', '2', '3', '4'], 'sample 1: no time'),
                        (['1.7e18', '2', '3', '4'], 'sample 1.*stamp_ns')):
@@ -193,7 +194,7 @@ def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
 
 @pytest.mark.parametrize('header', [
     ['t', 'q1', 'q2', 'q3', 'v1', 'v2'], ['t', 'q_a', 'q_b', 'q_c', 'v_a', 'v_b', 'v_d'],
-    ['t', 'x', 'y', 'z'], ['0.0', '1.0', '2.0'], ['t', 'q1', 'q2', 'tau1', 'current1'], ['']])
+    ['t', 'x', 'y', 'z'], ['0.0', '1.0', '2.0'], ['t', 'q1', 'q2', 'tau1', 'current1']])
 def test_csv_columns_that_do_not_belong_together_are_listed(tmp_path, header):
     log = write_csv(tmp_path / 'log.csv', header, [np.arange(len(header))])
     with pytest.raises(RecordingError, match='log.csv.*name its columns: --columns'):

@@ -52,13 +52,6 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         read_log(tmp_path / 'log.parquet', URDF)
 
 
-@pytest.mark.parametrize('content', [b'', b'MATLAB 5.0 MAT-file, no more', b'\0' * 200])
-def test_damaged_matlab_files_are_refused(tmp_path, content):
-    (tmp_path / 'log.mat').write_bytes(content)
-    with pytest.raises(RecordingError, match='log.mat'):
-        read_log(tmp_path / 'log.mat', URDF)
-
-
 def test_positions_and_efforts_of_one_clock_are_joined_by_joint(tmp_path):
     positions = write_csv(tmp_path / 'q.csv', ['times', *(f'q_{n}' for n in JOINTS)],
                           np.column_stack([UNIX, Q]))
