@@ -112,9 +112,10 @@ def raw_signals(recording: Recording, robot: RobotModel,
             moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
             effort = _beside(motion, force, low) if force is not None else None
             parts = [moved] if effort is None or force is motion else [moved, effort]
+            driven = whole(moved, own, BROKEN)  # by the driver, without bare copies of positions
             yield RawSignals(
-                tuple(own), _quantity(moved, 'position', own, origin),
-                _quantity(moved, 'velocity', own, origin) if carries(motion, 'velocity', own)
+                tuple(own), _quantity(driven, 'position', own, origin),
+                _quantity(driven, 'velocity', own, origin) if carries(motion, 'velocity', own)
                 else None, None if effort is None else _quantity(effort, 'effort', own, origin),
                 force is motion, robot.lower[at], robot.upper[at],
                 np.asarray(robot.prismatic)[at],
