@@ -80,8 +80,12 @@ def test_a_validation_without_velocities_differentiates(arm3, arm3_recording):
 def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recording):
     _, channel, _, _, _, tau = columns(arm3_recording)
     currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')
-    without = check(currents, urdf=arm3[0])
-    assert 'drive_gain: of these currents is wanted; inertial-id drive-gains' in without.text()
+    without = check(currents, urdf=arm3[0]).text()
+    gains = [float(x) for x in without.split('give drive_gain: [')[1].split(']')[0].split(', ')]
+    np.testing.assert_allclose(gains, 9.0, rtol=0.3)  # as far as the described masses are right
+    model = identify(currents, urdf=arm3[0], drive_gain=gains, effort_kind='current').model
+    fit = model.statistics['cross_validation']  # of currents: torque over gain
+    assert fit['relative_percent'] < 5.0
     wrong = check(currents, urdf=arm3[0], drive_gain=(3.0, 3.0, 3.0))  # kind: as was recorded
     assert 'the drive_gain: that is given is another' in wrong.text()
     right = check(currents, urdf=arm3[0], drive_gain=(9.0, 9.0, 9.0))
