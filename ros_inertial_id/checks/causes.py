@@ -46,7 +46,7 @@ class Check:
 SIGN = ('negate them in the driver, or change the sign by effort_kind: (link, link_negated) or '
         'drive_gain:')
 TORQUES = 'publish torques, or give effort_kind: and drive_gain:'
-GAINS = 'the drive_gain: {}; inertial-id drive-gains finds it from a weighed load'
+WEIGHED = '; inertial-id drive-gains finds it from a weighed load'
 CHECKS = (
     Check('effort negated', all_negated, 0, SIGN, DESCRIPTION),
     Check('effort of a joint negated', negated, 0, SIGN),
@@ -186,13 +186,16 @@ def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> 
                    float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
                    tuple(arm.names[j] for j in alternative.joints),
                    alternative.severity or check.severity,
-                   _what_to_do(arm, check.do))
+                   _what_to_do(arm, check.do, alternative.change.scale))
 
 
-def _what_to_do(arm: Arm, do: str) -> str:
-    """Return what to ``do``, of efforts that are no torques by what is known of them already."""
-    if do is TORQUES and arm.data.options.drive_gain:
-        return GAINS.format('that is given is another: correct it')
-    if do is TORQUES and any(recording.effort_kind for recording in arm.data.recordings):
-        return GAINS.format('of these currents is wanted')
-    return do
+def _what_to_do(arm: Arm, do: str, gains: np.ndarray) -> str:
+    """Return what to ``do``, of efforts that are no torques with ``gains`` (n,) to begin with."""
+    if do is not TORQUES:
+        return do
+    if arm.data.options.drive_gain:
+        return f'the drive_gain: that is given is another: correct it{WEIGHED}'
+    known = any(recording.effort_kind for recording in arm.data.recordings)
+    return (f'{"give" if known else "publish torques, or give effort_kind: current and"} '
+            f'drive_gain: [{", ".join(f"{x:.3g}" for x in gains)}], as right as the described '
+            f'masses; torque over gain predicts the current in any case{WEIGHED}')

@@ -14,7 +14,7 @@ import numpy as np
 
 from .arm import Arm, LEFT_OUT
 from .finding import Finding, REMOVED, WRONG
-from .thresholds import FIFTH, HALF, SURE, VISIBLE
+from .thresholds import HALF, SURE, SYSTEMATIC, TENTH
 from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
@@ -30,23 +30,25 @@ def exchanged(arm: Arm, errors: np.ndarray) -> list[Finding]:
     Asked where much is left, and the described bodies do not explain the efforts.
     """
     left, (torque, _, nominal) = np.linalg.norm(arm.left(errors)), arm.rms()
-    if left < VISIBLE * np.linalg.norm(torque) or (
-            arm.described and np.linalg.norm(nominal) < FIFTH * np.linalg.norm(torque)):
+    if left < SYSTEMATIC * np.linalg.norm(torque) or (
+            arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)):
         return []
     every = -(-arm.data.samples(training=True) // FEW)
     plain = tuple(range(arm.count))
-    few, tried = _ordered(arm, plain, every), {plain: 0.0}
+    few, tried = _left_out(_ordered(arm, plain, every)), {plain: 0.0}
     by_name = np.argsort(np.argsort(arm.names)).tolist()
     best, orders = plain, {plain[::-1], tuple(by_name), *_swapped(plain),
                            *(plain[k:] + plain[:k] for k in plain[1:])}
     while orders:
-        tried |= {order: _gap(_ordered(arm, order, every), few)[0] for order in orders}
+        tried |= {order: log_ratio(_left_out(_ordered(arm, order, every)), few)[0]
+                  for order in orders}
         before, best = best, min(tried, key=lambda order: tried[order])
         orders = set(_swapped(best)) - set(tried) if best != before else set()
     if best == plain:
         return []
     other = _ordered(arm, best, 1)
-    (gap, error), (_, free, described) = _gap(other, arm), map(np.linalg.norm, other.rms())
+    gap, error = log_ratio(_left_out(other), _left_out(arm))
+    _, free, described = map(np.linalg.norm, other.rms())
     if (gap > -SURE * error or free > HALF * left or arm.described and described > min(
             HALF * np.linalg.norm(torque), np.linalg.norm(nominal))):
         return []
@@ -76,5 +78,6 @@ def _ordered(arm: Arm, order: Sequence[int], every: int) -> Arm:
     return Arm(data, wide_factor(data, arm.wide.structure, every), arm.nominal)
 
 
-def _gap(arm: Arm, other: Arm) -> tuple[float, float]:
-    return log_ratio(*(x.as_recorded[LEFT_OUT].mean(2) for x in (arm, other)))
+def _left_out(arm: Arm) -> np.ndarray:
+    """Return the errors (sets, stretches) of free bodies, of all joints alike."""
+    return arm.left_out([arm.plain], LEFT_OUT)[0].mean(2)

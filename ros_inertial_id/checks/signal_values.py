@@ -230,8 +230,8 @@ def velocities(signals: RawSignals,
         fit = scale ** 2 * power / (v * v).sum(axis=0)
         # Noise of either lessens one of both slopes: what is off must be so by each.
         slopes = np.log(np.abs([scale, scale / fit]))
-    sure = moving & (fit > 0.8)
-    off = sure & (np.abs(slopes).min(axis=0) > np.log(OFF)) & (slopes.prod(axis=0) > 0.0)
+        sure = moving & (fit > 0.8)
+        off = sure & (np.abs(slopes).min(axis=0) > np.log(OFF)) & (slopes.prod(axis=0) > 0.0)
     yield from _signs(signals, scale, sure, len(v))
     yield from _scales(signals, scale, sure, off)
     yield from _delays(signals, lags, moving & (strong > 0.9), scale)

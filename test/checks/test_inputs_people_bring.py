@@ -7,12 +7,14 @@ import pytest
 from recording_faults import columns, rebuilt
 
 from ros_inertial_id.api.identify import check, identify
+from ros_inertial_id.checks.check import check as check_recordings
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.files import read_text
+from ros_inertial_id.identification.settings import load_options
 
 
-@pytest.mark.parametrize('order', [(1, 0, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize('order', [(1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
 def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
     """What the columns of a log without names are called in the order of the URDF."""
     _, channel, *_ = columns(arm3_recording)
@@ -22,6 +24,28 @@ def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
     assert [f.name for f in found.checks if f.severity == 'wrong'] == ['joints exchanged']
     named = [channel.names[k] for k in order]  # of the columns
     assert f'--joints {",".join(named)}' in found.text()
+
+
+@pytest.mark.parametrize('moves', [0.0, 3e-3])
+def test_a_joint_that_stands_costs_the_others_nothing(arm3, arm3_recording, moves):
+    """A parked axis: exact or nearly exact positions, velocities and efforts in coarse steps."""
+    _, channel, t, q, v, tau = columns(arm3_recording)
+    q[:, 2], v[:, 2] = 0.3 + moves * np.sin(t), 0.05 * np.round(moves * np.cos(t) / 0.05)
+    tau[:, 2] = 0.1 * (np.arange(len(t)) % 50 < 25)
+    found = identify(rebuilt(arm3_recording, position=q, velocity=v, effort=tau), urdf=arm3[0])
+    assert found.model.identified.preprocessing[0]['velocity'] == 'measured'
+    said = {f.name: f.joints for f in found.checkup.checks if f.name not in (
+        'gain of a joint', 'bodies other than described')}
+    assert said.get('joints at rest') == (channel.names[2],), said
+    assert not [name for name in said if name.startswith('velocity') or 'clipped' in name
+                or 'quantised' in name], said
+
+
+def test_a_model_is_not_compared_with_friction_fitted_to_its_validation(arm3, arm3_recording):
+    model = identify(arm3_recording, urdf=arm3[0]).model.identified
+    options = load_options('', 'serial_arm')[1]
+    assert check_recordings([arm3_recording], options, urdf=arm3[0], model=model).nominal == {}
+    assert check_recordings([arm3_recording], options, urdf=arm3[0]).nominal
 
 
 def test_efforts_without_a_sign_are_said(arm3, arm3_recording):
@@ -56,8 +80,12 @@ def test_a_validation_without_velocities_differentiates(arm3, arm3_recording):
 def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recording):
     _, channel, _, _, _, tau = columns(arm3_recording)
     currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')
-    without = check(currents, urdf=arm3[0])
-    assert 'drive_gain: of these currents is wanted; inertial-id drive-gains' in without.text()
+    without = check(currents, urdf=arm3[0]).text()
+    gains = [float(x) for x in without.split('give drive_gain: [')[1].split(']')[0].split(', ')]
+    np.testing.assert_allclose(gains, 9.0, rtol=0.3)  # as far as the described masses are right
+    model = identify(currents, urdf=arm3[0], drive_gain=gains, effort_kind='current').model
+    fit = model.statistics['cross_validation']  # of currents: torque over gain
+    assert fit['relative_percent'] < 5.0
     wrong = check(currents, urdf=arm3[0], drive_gain=(3.0, 3.0, 3.0))  # kind: as was recorded
     assert 'the drive_gain: that is given is another' in wrong.text()
     right = check(currents, urdf=arm3[0], drive_gain=(9.0, 9.0, 9.0))

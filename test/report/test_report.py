@@ -245,6 +245,10 @@ def test_verdict_sees_residuals_that_are_not_noise(good):
     assert 'of joint2 are autocorrelated' in told
     s['correlation_samples'] = {'joint1': noise, 'joint2': noise}
     assert any('as filtered noise' in t for t in verdict(replace(good.model, statistics=s)))
+    fit = s['validation']['filtered']  # which noise alone does not explain where most is left
+    poor = dict(fit, rms={**fit['rms'], 'joint2': 0.92 * fit['measured_rms']['joint2']})
+    s['validation'] = dict(s['validation'], filtered=poor)
+    assert not any('as filtered noise' in t for t in verdict(replace(good.model, statistics=s)))
 
 
 def test_summary_of_seven_joints_fits_a_screen():
