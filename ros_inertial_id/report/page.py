@@ -20,7 +20,7 @@ from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
 from .viewer import inertia_view
-from .words import chapters, LEAST_SHARE, reasons_of, worst_joint
+from .words import CARRIES_OVER, chapters, LEAST_SHARE, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
@@ -66,10 +66,11 @@ def _cards(model: IdentifiedModel) -> list[Card]:
             out.append(Card(f'{significant(percent)} %', f'relative residual {words}, all joints'))
     outside = parts.get('validation', {}).get('outside') or {}
     if outside.get('samples_percent', 0.0) >= LEAST_SHARE:
-        inside, beyond = (significant(outside[f'relative_percent_{side}'])
-                          for side in ('inside', 'outside'))
+        inside, beyond = (outside[f'relative_percent_{side}'] for side in ('inside', 'outside'))
         out.append(Card(f"{outside['samples_percent']:.0f} %", 'of the validation lies outside '
-                        f'the trained range: residual {beyond} % there, {inside} % inside', True))
+                        f'the trained range: residual {significant(beyond)} % there, '
+                        f'{significant(inside)} % inside',
+                        inside is None or (beyond or 0.0) > CARRIES_OVER * inside))
     return out
 
 
