@@ -169,12 +169,10 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
 
 
 def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
-    s, known = model.statistics, evaluate(model)
-    rank = (f"Rank {s['rank']}, decided by a gap of {ratio(s['rank_gap'])} in the singular values"
-            if s['rank_gap'] is not None else f"Rank {s['rank']}: every combination counts")
+    s = model.statistics
     return Section(
         'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
-        f"determined, condition number {ratio(s['condition_number'])}", [
-            *words, f'{rank}.'],
-        [tables.parameter_table(known, s.get('cov_type', '')), tables.names_table(model)],
+        f"determined, condition number {ratio(s['condition_number'])}", words,
+        [tables.parameter_table(evaluate(model), s.get('cov_type', '')),
+         tables.names_table(model)],
         opened=False)

@@ -79,7 +79,7 @@ class JointUse:
         """Return the number that decides a ``use``, with its unit, '' where there is none."""
         if self.wrong:
             return 'data found wrong'
-        if not self.moved:
+        if not self.moved and use != GRAVITY:
             return 'stood still'
         value, unit = {GRAVITY: (self.holding_error, self.unit),
                        CONTACT: (self.contact, self.unit)}.get(use, (self.percent, '%'))
@@ -107,7 +107,7 @@ class Uses:
         """Return plain values for JSON."""
         return asdict(self)
 
-    def rows(self) -> list[tuple[str, str, str, str, str, str]]:
+    def rows(self) -> list[tuple[str, ...]]:
         """Return (use, grade, numbers, ratio that is graded, good up to, no above) of each."""
         return [(use, grade, self._numbers(use), LIMITS[use][2].format(where=self.where),
                  *(f'{100 * limit:g} %' for limit in LIMITS[use][:2]))
