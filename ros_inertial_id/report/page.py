@@ -81,7 +81,8 @@ def _worst_chart(model: IdentifiedModel, drawings: Drawings,
     if not worst or worst[0] not in parts.get(part, {}):
         return ''
     return drawings.torque(part, parts[part][worst[0]], fits(model)[part]['filtered'],
-                           f'Worst joint, {worst[0]}: ')
+                           f"Worst {'joint' if worst[0] in model.robot['joints'] else 'row'}, "
+                           f'{worst[0]}: ')
 
 
 def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
@@ -111,11 +112,12 @@ def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
 def _links(model: IdentifiedModel, drawings: Drawings) -> Section:
     links = links_of(model)
     sure = sum(link.determined[0] for link in links)
+    view = inertia_view(drawings, model) if links else None
     return Section('What the links weigh', f'{len(links)} links, {sure} with a mass that the '
                    'data determine', tables=[tables.links_table(links)], opened=False,
-                   view=inertia_view(drawings, model) if links else None,
-                   note='Ellipsoids: solid bodies of uniform density with the mass, centre and '
-                   'moments of inertia of each link, orange as identified, dashed as described.')
+                   view=view, note='Ellipsoids: solid bodies of uniform density with the mass, '
+                   'centre and moments of inertia of each link, orange as identified, dashed as '
+                   'described.' if view else '')
 
 
 def _prediction(model: IdentifiedModel, drawings: Drawings,
