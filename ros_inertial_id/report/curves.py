@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.friction import friction_column, law_of, LAWS
+from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import band_for
@@ -181,14 +181,12 @@ def _band(model: IdentifiedModel, C: np.ndarray, columns: Sequence[int]) -> np.n
 
 def _measured(model: IdentifiedModel, blocks: Sequence[RegressorBlock], k: int,
               columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return speeds (N,) and friction as measured (N,); none without a viscous column."""
-    viscous = next((c for c in columns if model.parameters[c].law == law_of('damping')), None)
+    """Return speeds (N,) and friction as measured (N,), where speeds are known."""
     speeds, torques = [np.zeros(0)], [np.zeros(0)]
-    for block in blocks if viscous is not None else ():
-        group = block.groups[k]
-        place = {c: i for i, c in enumerate(group.columns)}
-        residual = group.y - group.W @ model.values[group.columns]
-        speeds.append(group.W[:, place[viscous]])
-        torques.append(residual + group.W[:, [place[c] for c in columns]]
-                       @ model.values[list(columns)])
+    for block in blocks:
+        group, moved = block.groups[k], block.seen.get(block.groups[k].name, {})
+        if 'v' in moved:
+            others = np.where(np.isin(group.columns, columns), 0.0, model.values[group.columns])
+            speeds.append(moved['v'])
+            torques.append(group.y - group.W @ others)
     return np.concatenate(speeds), np.concatenate(torques)

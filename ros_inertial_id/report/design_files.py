@@ -23,6 +23,7 @@ from ..excitation.fourier import FourierMotion
 from ..excitation.limits import GIVEN
 from ..excitation.problem import RATE
 from ..excitation.regressor_adjoint import Chain, TreePass
+from ..identification.identified_model import plain
 
 FILES = ('motion.yaml', 'motion.csv', 'motion.html')
 FRAMES = 401  # of one period
@@ -57,31 +58,17 @@ def sampled(motion: FourierMotion, rate: float) -> tuple[np.ndarray, ...]:
 def _content(design):
     """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
-    by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
-                for kind in GIVEN}
-    return {
+    return plain({
         'robot': design.robot.name,
         'kinematics_sha256': design.robot.kinematics_sha256(),
         'motion': design.motion.to_dict(),
-        'start': {n: float(x) for n, x in zip(names, design.motion.start)},
+        'start': dict(zip(names, design.motion.start)),
         'result': design.summary(),
-        'singular_values': [float(s) for s in design.singular_values],
-        'base_parameters': list(design.base_names),
-        'gravities_base': design.gravities.tolist(),
-        'limits': by_joint,
-        'options': {key: _plain(value) for key, value in asdict(design.options).items()}}
-
-
-def _plain(value):
-    """Return a value of the options as YAML knows it: callers give NumPy's numbers, too."""
-    if isinstance(value, (tuple, list, np.ndarray)):
-        return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _number(value):
-    """Return a float, or None where there is no limit."""
-    return float(value) if np.isfinite(value) else None
+        'singular_values': design.singular_values,
+        'base_parameters': design.base_names,
+        'gravities_base': design.gravities,
+        'limits': {kind: dict(zip(names, getattr(limits, kind))) for kind in GIVEN},
+        'options': asdict(design.options)})
 
 
 def _write_csv(path, joint_names, samples):

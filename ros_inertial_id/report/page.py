@@ -20,7 +20,7 @@ from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
 from .viewer import inertia_view
-from .words import chapters, LEAST_SHARE, reasons_of, worst_joint
+from .words import CARRIES_OVER, chapters, LEAST_SHARE, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
@@ -66,10 +66,11 @@ def _cards(model: IdentifiedModel) -> list[Card]:
             out.append(Card(f'{significant(percent)} %', f'relative residual {words}, all joints'))
     outside = parts.get('validation', {}).get('outside') or {}
     if outside.get('samples_percent', 0.0) >= LEAST_SHARE:
-        inside, beyond = (significant(outside[f'relative_percent_{side}'])
-                          for side in ('inside', 'outside'))
+        inside, beyond = (outside[f'relative_percent_{side}'] for side in ('inside', 'outside'))
         out.append(Card(f"{outside['samples_percent']:.0f} %", 'of the validation lies outside '
-                        f'the trained range: residual {beyond} % there, {inside} % inside', True))
+                        f'the trained range: residual {significant(beyond)} % there, '
+                        f'{significant(inside)} % inside',
+                        inside is None or (beyond or 0.0) > CARRIES_OVER * inside))
     return out
 
 
@@ -80,7 +81,8 @@ def _worst_chart(model: IdentifiedModel, drawings: Drawings,
     if not worst or worst[0] not in parts.get(part, {}):
         return ''
     return drawings.torque(part, parts[part][worst[0]], fits(model)[part]['filtered'],
-                           f'Worst joint, {worst[0]}: ')
+                           f"Worst {'joint' if worst[0] in model.robot['joints'] else 'row'}, "
+                           f'{worst[0]}: ')
 
 
 def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
@@ -110,11 +112,12 @@ def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
 def _links(model: IdentifiedModel, drawings: Drawings) -> Section:
     links = links_of(model)
     sure = sum(link.determined[0] for link in links)
+    view = inertia_view(drawings, model) if links else None
     return Section('What the links weigh', f'{len(links)} links, {sure} with a mass that the '
                    'data determine', tables=[tables.links_table(links)], opened=False,
-                   view=inertia_view(drawings, model) if links else None,
-                   note='Ellipsoids: solid bodies of uniform density with the mass, centre and '
-                   'moments of inertia of each link, orange as identified, dashed as described.')
+                   view=view, note='Ellipsoids: solid bodies of uniform density with the mass, '
+                   'centre and moments of inertia of each link, orange as identified, dashed as '
+                   'described.' if view else '')
 
 
 def _prediction(model: IdentifiedModel, drawings: Drawings,
@@ -168,12 +171,10 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
 
 
 def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
-    s, known = model.statistics, evaluate(model)
-    rank = (f"Rank {s['rank']}, decided by a gap of {ratio(s['rank_gap'])} in the singular values"
-            if s['rank_gap'] is not None else f"Rank {s['rank']}: every combination counts")
+    s = model.statistics
     return Section(
         'Parameters', f"{s['rank_in_data']} of {s['rank']} base parameters "
-        f"determined, condition number {ratio(s['condition_number'])}", [
-            *words, f'{rank}.'],
-        [tables.parameter_table(known, s.get('cov_type', '')), tables.names_table(model)],
+        f"determined, condition number {ratio(s['condition_number'])}", words,
+        [tables.parameter_table(evaluate(model), s.get('cov_type', '')),
+         tables.names_table(model)],
         opened=False)

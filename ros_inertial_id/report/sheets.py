@@ -31,37 +31,32 @@ SIGNALS = {'effort': 'effort [N m, N]', 'position': 'position [rad, m]'}
 
 def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
     """Return the page of a ``load``; ``model``, ``bare`` : of the arm alone, and its path."""
-    def vector(title: str, unit: str, rows: Sequence[tuple[str, float, float]]) -> Section:
-        heads = 'component', f'value [{unit}]', f'standard error [{unit}]'
-        return Section(title, tables=[Table(
-            heads, [(axis, *with_error(x, e)) for axis, x, e in rows],
-            flagged=[k for k, row in enumerate(rows) if row[0] in negative])])
-
     mass, error = with_error(load.mass, load.mass_error)
     negative = [f'I{AXES[k]}{AXES[k]}' for k in range(3) if load.inertia[k, k] < 0.0]
     missing = [symbol for symbol, determined in load.determined.items() if not determined]
-    sentences = [f'The mass carried by {load.link} is {mass} ± {error} kg.']
-    if load.mass < 0.0:
-        sentences.append('The mass is negative, which is physically impossible: the loaded and '
-                         'the bare recording differ by more than the load.')
+    sentences = []
     if negative:
         sentences.append(f'Negative, which is physically impossible: {", ".join(negative)}. Do '
                          'not use the moments of inertia; a faster motion determines them better.')
     if missing:
         sentences.append(f'Not determined by the data: {", ".join(missing)}.')
-    inertia = [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j])
-               for i in range(3) for j in range(i, 3)]
+    numbers = [(axis, x, e, 'm') for axis, x, e in zip(
+        AXES, load.center_of_mass, load.center_of_mass_error)]
+    numbers += [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j], 'kg m^2')
+                for i in range(3) for j in range(i, 3)]
     drawings = Drawings()
     return Sheet(
         f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
-            Card(f'{mass} ± {error} kg', 'mass with one standard error', load.mass < 0.0),
+            Card(f'{mass} ± {error} kg', 'mass with one standard error'),
             Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
                  'adds to the torque', load.relative_percent > 50.0)), sentences, (
             _holding(drawings, load, model),
-            vector(f'Centre of mass in {load.frame}', 'm',
-                   [*zip(AXES, load.center_of_mass, load.center_of_mass_error)]),
-            vector(f'Moments of inertia about the centre of mass, axes of {load.frame}',
-                   'kg m^2', inertia)), numbers=load.to_dict(), drawings=drawings)
+            Section('Centre of mass and inertia', tables=[Table(
+                ('component', 'value', 'standard error', 'unit'),
+                [(name, *with_error(x, error), unit) for name, x, error, unit in numbers],
+                flagged=[k for k, number in enumerate(numbers) if number[0] in negative],
+                note=f'In {load.frame}; moments of inertia about the centre of mass.')])),
+        numbers=load.to_dict(), drawings=drawings)
 
 
 def _holding(drawings: Drawings, load: 'Payload', model: IdentifiedModel) -> Section:
@@ -108,7 +103,7 @@ def checkup_sheet(checkup: Checkup, bags: Sequence[str], recordings: Sequence[Re
     return Sheet(
         'Checkup of recordings', ', '.join(bags), (
             Card(checkup.verdict.word, '; '.join(dict.fromkeys(checkup.verdict.reasons))
-                 or 'nothing was found', checkup.verdict.word != GOOD),
+                 or 'no finding is against it', checkup.verdict.word != GOOD),
             Card(str(len(checkup.checks)), 'findings', any(
                 f.severity in (WRONG, DOUBTFUL) for f in checkup.checks)),
             Card(f'{100.0 * share:.2g} %', 'of the samples masked as bad', share > 0.0)),

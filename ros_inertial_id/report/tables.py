@@ -23,9 +23,9 @@ COV_TYPES = {
 
 def uses_table(uses: Uses) -> Table:
     """Return one row per use: its grade, the numbers that decide it, what the grades mean."""
-    return Table(('use', 'grade', 'numbers', 'meaning of the grades'), [
-        (use.capitalize(), _graded(grade), numbers, Cell(meaning, None, 'dim'))
-        for use, grade, numbers, meaning in uses.rows()], range(1, 4))
+    return Table(('use', 'grade', 'numbers', 'graded by the ratio of', 'good up to', 'no above'), [
+        (use.capitalize(), _graded(grade), numbers, *(Cell(text, None, 'dim') for text in meaning))
+        for use, grade, numbers, *meaning in uses.rows()], range(1, 4))
 
 
 def _graded(grade: str, text: str = '') -> Cell:

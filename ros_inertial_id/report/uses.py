@@ -36,17 +36,13 @@ from ..methods.capabilities import JointTorques
 GRADES = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
-# Largest ratio that is good, largest that is not "no", and what is compared with what.
+# Largest ratio that is good, largest that is not "no", and what it is the ratio of.
 LIMITS = {
-    GRAVITY: (TENTH, HALF, 'twice the standard error of the holding torque',
-              'of it; good also below the dry friction'),
-    FEEDFORWARD: (TENTH, HALF, 'residual {where}', 'of the measured torque'),
-    CONTACT: (TENTH, HALF, 'torque that is detected at 1 false alarm per hour',
-              'of the largest measured torque'),
-    SIMULATION: (TENTH, HALF, 'residual of physically consistent links',
-                 'of the measured torque'),
-    PAYLOAD: (TENTH ** 2, TENTH, 'mass that one posture shows',
-              'of the mass of all links')}
+    GRAVITY: (TENTH, HALF, 'two standard errors to holding torque, or dry friction'),
+    FEEDFORWARD: (TENTH, HALF, 'residual {where} to measured torque'),
+    CONTACT: (TENTH, HALF, 'detected torque, 1 false alarm an hour, to largest torque'),
+    SIMULATION: (TENTH, HALF, 'residual of consistent links to torque'),
+    PAYLOAD: (TENTH ** 2, TENTH, 'mass detected in one posture to mass of all links')}
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
@@ -83,7 +79,7 @@ class JointUse:
         """Return the number that decides a ``use``, with its unit, '' where there is none."""
         if self.wrong:
             return 'data found wrong'
-        if not self.moved:
+        if not self.moved and use != GRAVITY:
             return 'stood still'
         value, unit = {GRAVITY: (self.holding_error, self.unit),
                        CONTACT: (self.contact, self.unit)}.get(use, (self.percent, '%'))
@@ -111,9 +107,10 @@ class Uses:
         """Return plain values for JSON."""
         return asdict(self)
 
-    def rows(self) -> list[tuple[str, str, str, str]]:
-        """Return (use, grade, numbers that decide it, what the grades mean) of every use."""
-        return [(use, grade, self._numbers(use), _meaning(use).format(where=self.where))
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return (use, grade, numbers, ratio that is graded, good up to, no above) of each."""
+        return [(use, grade, self._numbers(use), LIMITS[use][2].format(where=self.where),
+                 *(f'{100 * limit:g} %' for limit in LIMITS[use][:2]))
                 for use, grade in self.grades.items()]
 
     def sentences(self) -> list[str]:
@@ -121,8 +118,10 @@ class Uses:
         if self.stopped and self.grades:
             return [f'Uses: none, the verdict is "{DO_NOT_USE}"; correct what it names, then '
                     'identify again.']
-        return [f'{use.capitalize()}: {grade}, {numbers}; {meaning}.'
-                for use, grade, numbers, meaning in self.rows()]
+        return [f'{use.capitalize()}: '
+                + (numbers if numbers.startswith(grade) else f'{grade}, {numbers}')
+                + f' ({ratio}: good up to {good}, no above {most}).'
+                for use, grade, numbers, ratio, good, most in self.rows()]
 
     def _numbers(self, use: str) -> str:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
@@ -137,11 +136,6 @@ class Uses:
                  for grade in (WITH_CARE, NO) if any(j.uses[use] == grade for j in of)]
         return '; '.join(worse) or 'at most ' + max(
             (joint.number(use) for joint in of), key=lambda x: float(x.split()[0]))
-
-
-def _meaning(use: str) -> str:
-    good, most, what, of = LIMITS[use]
-    return f'{what}: good up to {100 * good:g} %, no above {100 * most:g} % {of}'
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,6 +11,9 @@ let far = 0.1, time = 0, playing = false, before = null, yaw = 0.7, pitch = 0.35
 for (let k = 0; k < points.length; k += 3)
   far = Math.max(far, Math.hypot(points[k], points[k + 1], points[k + 2] - middle));
 
+for (const [, center, axes] of view.ellipsoids || [])
+  far = Math.max(far, Math.hypot(center[0], center[1], center[2] - middle) + Math.hypot(...axes.flat()) / 2);
+
 function drawArm() {
   const w = arm.clientWidth, h = arm.clientHeight, scale = 0.46 * Math.min(w, h) / far;
   const cy = Math.cos(yaw), sy = Math.sin(yaw), origin = [0, 0, 0];

@@ -2,6 +2,7 @@
 
 import base64
 from dataclasses import replace
+import html
 import json
 
 import mujoco_arm
@@ -16,6 +17,7 @@ from ros_inertial_id.report import verdict, write_report
 from ros_inertial_id.report.comparison import compare_models
 from ros_inertial_id.report.curves import curves
 from ros_inertial_id.report.knowledge import evaluate
+from ros_inertial_id.report.tables import settings_table
 from ros_inertial_id.report.words import worst_joint
 
 
@@ -131,6 +133,29 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
     assert 'usable' in found.words and 'do not use' not in found.words
 
 
+def test_the_first_screen_says_what_next_and_what_is_outside_of_the_range(good, tmp_path):
+    alone = identify([record()], replace(OPTIONS, consistent=True))
+    path = write_report(alone, tmp_path / 'r.html')
+    text = html.unescape(path.read_text('utf-8'))
+    command = text.split('<code>')[2].split('</code>')[0]
+    assert f"rid.load_model('{tmp_path}/model.yaml').to_urdf('identified.urdf')" in command
+    assert f'inertial-id validate {tmp_path}/model.yaml OTHER_BAG' in text
+    assert 'of the validation lies outside the trained range' in write_report(
+        good, path).read_text('utf-8')
+
+
+def test_gravity_that_was_estimated_is_not_said_to_be_given(good):
+    tilted = [{'what': 'gravity direction', 'candidate': what, 'chosen': chosen, 'evidence': 82.0}
+              for what, chosen in (('as given', False), ('[0, 0.02, -1]', True))]
+    model = replace(good.model, options={**good.model.options, 'mounting': 'gravity 0 0.2 -9.8'},
+                    statistics={**good.model.statistics, 'choices': tilted})
+    told = ' '.join(verdict(model))
+    assert 'estimated from the torques' in told and '(upright, as none was given)' in told
+    rows = dict(settings_table(model).rows[1:])
+    assert rows['mounting'] == 'upright, as none was given' and 'option mounting' not in rows
+    assert rows['gravity in base_link'].endswith('estimated from the torques')
+
+
 def test_names_that_are_html_or_formulas_stay_text(tmp_path):
     result = identify([record()], OPTIONS)
     name = '</script><b>$\\frac$</b>'
@@ -150,6 +175,8 @@ def test_models_are_compared_with_the_significance_of_differences(good, tmp_path
              str(tmp_path / 'out')]
     assert main([*words, '--json']) == 0
     data = json.loads(capsys.readouterr().out)
+    assert {part: len(set(both)) for part, both in data['relative_percent'].items()} == {
+        'training': 1, 'cross-validation': 1, 'validation': 1}  # the same models otherwise
     assert data['schema'] == 'ros_inertial_id/compare/1' and len(data['base_parameters']) > 10
     assert data['significantly_different'] == ['fv1']
     text = (tmp_path / 'out' / 'comparison.html').read_text('utf-8')

@@ -8,10 +8,12 @@ import pytest
 from test_report import Page, record
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
+from ros_inertial_id.dynamics.inertial_parameters import about_origin
 from ros_inertial_id.identification.model.outcome import described_model
 from ros_inertial_id.procedures.payload import Payload
-from ros_inertial_id.report.sheet import write_sheet
+from ros_inertial_id.report.sheet import Table, write_sheet
 from ros_inertial_id.report.sheets import _drawn, checkup_sheet, payload_sheet
+from ros_inertial_id.report.viewer import _ellipsoid
 
 LOAD = Payload(
     link='link2', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
@@ -37,15 +39,13 @@ def shown(sheet, folder):
 
 
 def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
-    text, page = shown(payload_sheet(LOAD, ARM, 'bare.yaml'),
-                       tmp_path)
+    text, page = shown(payload_sheet(LOAD, ARM, 'bare.yaml'), tmp_path)
     for words in ('1.234 ± 0.012 kg', '3.21 %', 'bare.yaml', "inertial-id verb 'a bag'",
                   'impossible: Izz', 'Not determined by the data: Ixx', 'kg m²'):
         assert words.replace("'", '&#39;') in text
     rows = [row for row in page.rows if row and row[0] in ('x', 'Izz', 'Ixy')]
-    assert rows == [['x', '0.0100', '0.0010'], ['Ixy', '0.0000', '0.0020'],
-                    ['Izz', '-0.0030', '0.0020']]
-    assert 'The mass is negative' not in text
+    assert rows == [['x', '0.0100', '0.0010', 'm'], ['Ixy', '0.0000', '0.0020', 'kg m²'],
+                    ['Izz', '-0.0030', '0.0020', 'kg m²']]
     # The second axis lies: m g c of the link, and with a load 0.1 m along its first axis.
     link = 4.0 * np.array([0.0146, -0.1605])
     held = [9.81 * np.hypot(*x) for x in (link, link + [0.12345, 0.0])]
@@ -85,3 +85,21 @@ def test_what_is_drawn_has_the_extremes_and_breaks_in_gaps():
     gap = np.flatnonzero(np.isnan(values))
     assert len(gap) == 1 and (drawn[gap - 1], drawn[gap + 1]) == (t[8999], t[9000])
     assert np.all(np.diff(drawn) >= 0)
+
+
+def test_an_ellipsoid_is_the_solid_body_of_its_moments_of_inertia():
+    mass, centre, half = 3.0, np.array([0.1, -0.2, 0.3]), np.array([0.05, 0.1, 0.2])
+    about = np.diag(mass / 5.0 * ((half ** 2).sum() - half ** 2))  # of a solid ellipsoid
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    place, axes = _ellipsoid(about_origin(mass, centre, about), turn, np.ones(3))
+    np.testing.assert_allclose(place, [1.2, 1.1, 1.3])
+    np.testing.assert_allclose(np.sort(np.linalg.norm(axes, axis=0)), half)
+    np.testing.assert_allclose(np.abs(axes) @ np.ones(3), half[[1, 0, 2]], atol=1e-12)
+
+
+def test_columns_beyond_the_terminal_stand_below(monkeypatch):
+    monkeypatch.setenv('COLUMNS', '20')
+    table = Table(('joint', 'position [rad]', 'velocity', 'effort'), [('j1', '1', '2', '3')])
+    assert table.lines() == ['joint  position', '          [rad]', 'j1            1',
+                             'joint  velocity', '', 'j1            2',
+                             'joint  effort', '', 'j1          3']
