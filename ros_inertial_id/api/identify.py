@@ -70,8 +70,7 @@ class Result:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        reasons = f" ({'; '.join(self.verdict.reasons)})" if self.verdict.reasons else ''
-        return (f'<p>{html.escape(f"Verdict: {self.verdict.word}{reasons}")}</p>'
+        return (f'<p>{html.escape(f"Verdict: {self.verdict}")}</p>'
                 + self.residuals._repr_html_() + self.model.base_parameters._repr_html_())
 
     def summary(self) -> str:

@@ -92,6 +92,9 @@ class Verdict:
     word: str
     reasons: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.word + (f" ({'; '.join(self.reasons)})" if self.reasons else '')
+
 
 @dataclass(frozen=True, repr=False)
 class Checkup:
@@ -135,13 +138,11 @@ class Checkup:
 
     def text(self) -> str:
         """Return the verdict first, then one line per finding."""
-        lines = [f'verdict: {self.verdict.word}'
-                 + (f" ({'; '.join(self.verdict.reasons)})" if self.verdict.reasons else '')]
+        lines = [f'verdict: {self.verdict}']
         several = len(self.masked) > 1
         lines += [f'{f.severity}{f" in recording {f.recording + 1}" if several else ""}: '
                   f'{f.sentence()}' for f in self.checks] or ['nothing was found']
-        lines += [f'{joint}: {v.word}' + (f" ({'; '.join(v.reasons)})" if v.reasons else '')
-                  for joint, v in self.joints.items() if v.word != GOOD]
+        lines += [f'{joint}: {v}' for joint, v in self.joints.items() if v.word != GOOD]
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
             lines.append(f'left out: {shares} of the samples (--keep-all uses them)')

@@ -136,7 +136,7 @@ def validate(options: Any) -> int:
             model.statistics['validation_seen'] = seen
         model.provenance['validation'] = [dict(recording.provenance)]
         files['report'] = str(write_report(Identification(model, (), blocks),
-                                           Path(options.out) / 'report.html'))
+                                           Path(options.out) / 'report.html', options.model))
     show(options, {'model': options.model, 'validation': fit, **checkup.to_dict(),
                    'verdict': verdict, 'validation_seen': seen, **files},
          '\n'.join([*lines, *files.values()]))

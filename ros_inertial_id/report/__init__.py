@@ -16,17 +16,18 @@ from ..identification.identify import Identification
 __all__ = ['outline', 'summary', 'verdict', 'watch_page', 'write_report']
 
 
-def write_report(identification: Identification, path: str | Path) -> Path:
+def write_report(identification: Identification, path: str | Path, model: str = '') -> Path:
     """
     Write an Identification as one self-contained HTML file; return its path.
 
     identification : model and blocks for curves; path : of the file
+    model : path of its model.yaml, '' for the one beside the page
     ConfigError where jinja2 is not installed or the file cannot be written.
     """
     from .page import report_sheet
     from .sheet import write_sheet
-    return Path(write_sheet(report_sheet(identification, str(Path(path).with_name('model.yaml'))),
-                            path, ()))
+    model = model or str(Path(path).with_name('model.yaml'))
+    return Path(write_sheet(report_sheet(identification, model), path, ()))
 
 
 def watch_page(buttons: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from zstandard import frame_content_size, ZstdError
 
 from .cdr import Batch, RawMessages
-from .storage import check_unpacked
+from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.

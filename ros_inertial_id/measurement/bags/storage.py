@@ -19,6 +19,7 @@ from typing import Callable, Iterable, Iterator
 import yaml
 
 from .cdr import Batch, RawMessages
+from .unpacked_size import check_unpacked, FREE
 from ...errors import ConfigError, RecordingError
 
 if sys.version_info >= (3, 14):
@@ -30,7 +31,6 @@ _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
 _LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 _ROWS = 4096  # of a database, read at once
-FREE, RATIO = 1 << 28, 200  # bytes that anything may unpack to; times its size that it may
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
 
@@ -136,13 +136,6 @@ def _plain(path):
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
         yield plain, plain.suffix
-
-
-def check_unpacked(path: Path, packed: int, plain: int) -> None:
-    """Raise RecordingError where ``packed`` bytes of measurements cannot be ``plain`` ones."""
-    if plain > max(FREE, RATIO * packed):
-        raise RecordingError(f'{path} is no recording', found=f'{packed} bytes that unpack to '
-                             f'{plain} or more: nothing measured is so alike')
 
 
 def _decompress(message):
