@@ -113,8 +113,9 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
         with one_thread():
             data = read_dataset([without_bad(r, found)[0] for r, found in zip(recordings, each)],
                                 options, method, urdf, progress)
-    except InertialIdError:  # which says the same where it is identified
+    except InertialIdError as error:
         data = None
+        each[-1].append(_unprepared(error))
     doubts = [o.summary.get('doubts') for o in data.observations] if data else [None]
     strongest: dict[str, float] = {}  # what several recordings show is said once
     for doubt in (doubt for own in doubts for doubt in own or ()):
@@ -128,6 +129,11 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
         return whole, data
     reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
     return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
+
+
+def _unprepared(error: InertialIdError) -> Finding:
+    return Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
+                   'recordings', (), WRONG, 'see the reason')
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:
@@ -241,8 +247,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         elif not found or found[0].name == LATE_ALL:
             found = _late(arm) or found
     except (RecordingError, EstimationError) as error:
-        return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
-                        'recordings', (), WRONG, 'see the reason')], {}, None, None
+        return [_unprepared(error)], {}, None, None
     if data.observations[0].measured_velocity and any(
             f.name == 'velocity delayed' and not f.windows for f in signals):
         found = [f for f in found if f.name != LATE_ALL]  # of these velocities

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
-from .sensor import force_sign, refuse_other_axes, sensor_turn
+from .sensor import force_sign, refuse_other_force, sensor_turn
 from ..bodies.observation import (beyond_motion, BodiesObservation, BodiesState,
                                   clock_and_filter, doubt, marker_doubts)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
@@ -81,7 +81,7 @@ def _oriented(robot, options, observation):
     alone = len(robot.wrenches) == len(robot.link_names) == 1
     turns = not any(s and s.kind == 'imu' for s in robot.sources)  # an IMU shows no attitude
     if alone and turns:
-        refuse_other_axes(observation, wrench, series.topic)
+        refuse_other_force(observation, wrench, series.topic, np.asarray(robot.gravity_base))
     alone = alone and wrench.axes == 'body'
     turn = sensor_turn(observation, wrench) if alone and turns else None  # whatever its side is
     if turn is not None:

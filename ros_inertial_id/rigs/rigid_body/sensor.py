@@ -21,7 +21,8 @@ from ...estimation.least_squares import left_out, standard_errors
 SURE = 5.0  # standard errors beyond which a turn is taken for known
 STRETCHES = 16  # left out one by one
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
-OTHERWISE = 2.0  # times what is left along the other axes: the force is along those
+OTHERWISE = 2.0  # times what another force leaves: it is that one
+WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
@@ -66,15 +67,16 @@ def sensor_turn(observation: BodiesObservation,
                               'standard_error_deg': np.degrees(error).round(4).tolist()}
 
 
-def refuse_other_axes(observation: BodiesObservation, wrench: Wrench, topic: str) -> None:
-    """Raise RecordingError where the force of a ``topic`` is along other axes than described."""
-    left = {}
-    for axes in ('body', 'world'):
-        own = replace(wrench, axes=axes)
-        A, y = _with_bias(observation, lambda state, own=own: _force_columns(state, own))
-        A, y = A.reshape(y.size, -1), y.ravel()
-        A = A / (np.linalg.norm(A, axis=0) + 1e-300)
-        left[axes] = float(np.sqrt(np.mean((y - A @ np.linalg.lstsq(A, y, None)[0]) ** 2)))
+def refuse_other_force(observation: BodiesObservation, wrench: Wrench, topic: str,
+                       gravity: np.ndarray) -> None:
+    """
+    Raise RecordingError where the force of a ``topic`` is another one than described.
+
+    Along other axes, without the weight (``gravity`` (3,) [m/s^2]), or with a zero that changes.
+    """
+    rows = {axes: _with_bias(observation, lambda state, own=replace(wrench, axes=axes):
+                             _force_columns(state, own)) for axes in ('body', 'world')}
+    left = {axes: _fitted(*own)[0] for axes, own in rows.items()}
     other, = set(left) - {wrench.axes}
     if left[wrench.axes] > OTHERWISE * left[other]:
         said, found = (f'the axes of {"the base" if axes == "world" else "its frame"}'
@@ -83,6 +85,42 @@ def refuse_other_axes(observation: BodiesObservation, wrench: Wrench, topic: str
             f'the force of {topic} is along {found}', expected=f'{said}, as described',
             found=f'{left[wrench.axes]:.2g} N that no mass explains, {left[other]:.2g} N along '
             f'{found}', do='let the driver turn it, or describe it with axes:')
+    A, y = rows[wrench.axes]
+    weightless, (mass, *_) = _fitted(A, y)
+    bound, _ = _fitted(np.delete(A, WEIGHT, axis=2), y)
+    weight = _fitted(A, y)[1][WEIGHT] + mass * gravity
+    if bound > OTHERWISE * weightless and np.linalg.norm(weight) < LIGHT * np.linalg.norm(
+            mass * gravity):
+        raise RecordingError(
+            f'the force of {topic} has no weight in it', expected='the force as measured',
+            found=f'{bound:.2g} N that no mass explains, {weightless:.2g} N of a mass without '
+            'weight', do='let the driver compensate no gravity')
+    _refuse_other_zero(np.delete(A, WEIGHT, axis=2), y, bound, topic, np.concatenate(
+        [state.t for state in observation.states(training=True)]))
+
+
+def _refuse_other_zero(A, y, left, topic, t):
+    """Raise RecordingError where forces y (N, 3) [N] have another bias from some t (N,) [s] on."""
+    low, high = 0, len(t)
+    while high - low > STRETCHES:
+        step = (high - low) / STRETCHES
+        apart, at = min((_fitted(np.concatenate([A, np.eye(3) * (t >= t[k])[:, None, None]], 2),
+                                 y)[0], k) for k in np.arange(low + step, high, step).astype(int))
+        low, high = max(0, int(at - step)), min(len(t), int(at + step) + 1)
+        if left < OTHERWISE * apart:
+            return
+    raise RecordingError(
+        f'the zero of {topic} changes at {t[at]:.2f} s', expected='one zero', found=f'{left:.2g} '
+        f'N that no mass explains, {apart:.2g} N with another zero from then on',
+        do=f'take the parts apart: BAG@:{t[at]:.2f} and BAG@{t[at]:.2f}:')
+
+
+def _fitted(A, y):
+    """Return the RMS [N] that columns A (N, 3, k) leave of forces y (N, 3), and their factors."""
+    rows = A.reshape(y.size, -1)
+    size = np.linalg.norm(rows, axis=0) + 1e-300
+    x = np.linalg.lstsq(rows / size, y.ravel(), None)[0] / size
+    return float(np.sqrt(np.mean((y.ravel() - rows @ x) ** 2))), x
 
 
 def _least_turn(left, turn):

@@ -11,6 +11,7 @@ import simulated_rigs
 from three_bodies import CHAIN
 import yaml
 
+import ros_inertial_id as rid
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
@@ -345,6 +346,24 @@ def test_a_force_along_other_axes_than_described_is_refused(axes, along):
     robot = rigid_body.build(described, OPTIONS, np.array([0.0, 0.0, -9.81]))
     with pytest.raises(RecordingError, match=f'the force of /w is along the axes of {along}; exp'):
         rigid_body.observe(made, robot, OPTIONS)
+
+
+@pytest.mark.parametrize('what, words', [
+    ('zeroed anew', r'the zero of /w changes at 5\.0'), ('compensated', 'has no weight in it')])
+def test_a_force_that_is_zeroed_or_without_weight_is_refused(what, words):
+    made = _recorded_body(1, BODY, _about_all)
+    wrench = made.channels['/w']
+    t, force = 1e-9 * (wrench.stamp_ns - wrench.stamp_ns[0]), wrench.fields['force'].copy()
+    if what == 'compensated':  # the body's weight, in its axes
+        force -= _about_all(t).inv().apply(BODY[0] * np.array([0.0, 0.0, 9.81]))
+    else:
+        force[t >= 5.0] -= [3.0, -2.0, 5.0]
+    changed = replace(made, channels={**made.channels, '/w': replace(
+        wrench, fields={**wrench.fields, 'force': force})})
+    robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
+    with pytest.raises(RecordingError, match=words):
+        rigid_body.observe(changed, robot, OPTIONS)
+    assert rid.check(changed, method='rigid_body').verdict.word == 'do not use'
 
 
 def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named():
