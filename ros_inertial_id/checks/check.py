@@ -238,7 +238,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
         found = found or _in_degrees(arm)
-        order = exchanged(arm, errors)
+        order = exchanged(arm, errors, _noise(arm))
         left = [] if order else _large_residual(arm, found, arm.left(errors))
         if order:
             found = order

@@ -14,23 +14,24 @@ import numpy as np
 
 from .arm import Arm, LEFT_OUT
 from .finding import Finding, REMOVED, WRONG
-from .thresholds import HALF, SURE, SYSTEMATIC, TENTH
+from .thresholds import BEYOND_NOISE, HALF, SURE, SYSTEMATIC, TENTH
 from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
 FEW = 400  # samples that show which order is best
 
 
-def exchanged(arm: Arm, errors: np.ndarray) -> list[Finding]:
+def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
     """
     Return a Finding where joints in another order explain an arm far better.
 
-    errors : left out beside the causes that were found
+    errors : left out beside the causes that were found; noise : (n,) that the sensors leave
 
-    Asked where much is left, and the described bodies do not explain the efforts.
+    Asked where much is left that is no noise, and the described bodies do not explain the efforts.
     """
     left, (torque, _, nominal) = np.linalg.norm(arm.left(errors)), arm.rms()
-    if left < SYSTEMATIC * np.linalg.norm(torque) or (
+    least = max(SYSTEMATIC * np.linalg.norm(torque), BEYOND_NOISE * np.linalg.norm(noise))
+    if left < least or (
             arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)):
         return []
     every = -(-arm.data.samples(training=True) // FEW)
