@@ -5,6 +5,7 @@ from pathlib import Path
 import sys
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, one per core
+os.environ['COLUMNS'] = '118'  # as where no terminal says otherwise: workers say 80
 
 import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402

@@ -118,6 +118,7 @@ def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
 
 def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
+    constants = model.statistics.get('nonlinear_parameters', {})
     units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
     inside: dict[str, dict[str, None]] = {}
     by_joint: dict[str, dict[str, Knowledge]] = {}
@@ -139,7 +140,7 @@ def friction_table(model: IdentifiedModel) -> Table:
         return Cell(text + ' !' * item.negative, None, 'flag' * item.negative)
 
     rows = [(joint, *(cell(own.get(law)) for law in units),
-             *(significant(own[law].lead.nonlinear) if law in own else '' for law in inside))
+             *(_constant(own[law], constants) if law in own else '' for law in inside))
             for joint, own in by_joint.items()]
     return Table(('joint', *(f'{law} [{" or ".join(of)}]' for law, of in units.items()),
                   *(f'{law}, nonlinear [{" or ".join(of)}]' for law, of in inside.items())), rows)
@@ -247,6 +248,17 @@ def settings_table(model: IdentifiedModel) -> Table:
     rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()
              if name != 'mounting']
     return Table(('setting', 'value'), rows, (1,))
+
+
+def _constant(item: Knowledge, constants: dict[str, Any]) -> str:
+    """Return the constant in a law, or the end of those tried that it lies at: none is known."""
+    ends = constants.get(item.name, {})
+    if 'least' not in ends or None not in (ends['least'], ends['greatest']):
+        return significant(item.lead.nonlinear)
+    if ends['least'] == ends['greatest']:
+        return 'not determined'
+    return (f'at least {ends["least"]:.3g}' if ends['greatest'] is None
+            else f'at most {ends["greatest"]:.3g}')
 
 
 def changed_options(model: IdentifiedModel) -> dict[str, Any]:
