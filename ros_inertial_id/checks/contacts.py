@@ -6,7 +6,7 @@ part in, as a contact bends a fit of all.  Friction explains anything where a jo
 round, and the filter smears it into the samples beside: neither says anything of a contact.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,18 +46,18 @@ def contacts(data: Dataset, systems: Systems, places: np.ndarray,
     samples = thin_samples(data, systems, places, efforts)
     return contact_findings(
         samples.t, samples.residual, np.sqrt(np.mean(samples.torque ** 2, axis=0)),
-        samples.velocity, dict(zip(data.robot.joint_names, data.robot.parents)),
+        samples.velocity, data.robot.joint_names,
         1.0 / data.observations[0].summary['cutoff'])
 
 
 def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
-                     velocity: np.ndarray, parents: Mapping[str, int], smear: float
+                     velocity: np.ndarray, joints: Sequence[str], smear: float
                      ) -> list[Finding]:
     """
     Return the Finding of windows that are far beyond the others, if there are any.
 
     t : (N,) [s]; residual : (N, n), torque : (n,) rms of what was measured [N m, N]
-    velocity : (N, n); parents : {joint: number of the one before it, -1 of none}
+    velocity : (N, n); joints : their names
     smear : [s] over which the filter spreads a step
     """
     step = max(float(np.median(np.diff(t))), 1e-4)
@@ -67,7 +67,7 @@ def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
     nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
     rms = np.sqrt(np.maximum(moving_mean(residual ** 2, size, 'constant'), 0.0))
     hit = (nats > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
-    hit &= rms <= _before(rms * (far > CONTACT_FAR), [*parents.values()])
+    # What touches the arm loads it as a whole: a small joint alone has friction of its own.
     hit &= (np.linalg.norm(rms * hit, axis=1) > CONTACT_LOAD * np.linalg.norm(torque))[:, None]
     for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):
         hit[a:b + 1] = hit[a:b + 1].any(axis=0)
@@ -76,7 +76,7 @@ def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
     chosen = np.concatenate([np.arange(a, b + 1) for a, b in windows] or [np.zeros(0, int)])
     if not 0 < len(chosen) <= CONTACT_SHARE * len(t):
         return []
-    touched = tuple(n for n, own in zip(parents, hit[chosen].any(axis=0)) if own)
+    touched = tuple(n for n, own in zip(joints, hit[chosen].any(axis=0)) if own)
     return [Finding('contact', f'the efforts of {", ".join(touched)} are far from what the motion '
                     'explains: contact, a push or a collision', 'residuals of a joint in a window '
                     'against those in all others', float(nats[chosen].max()), 'nats', touched,
@@ -88,20 +88,6 @@ def slow(velocity: np.ndarray) -> np.ndarray:
     """Return (N, n) 1 where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
     usual = np.sqrt(np.mean(velocity ** 2, axis=0))
     return (np.abs(velocity) <= np.maximum(CONTACT_SLOW * usual, SLOW)).astype(float)
-
-
-def _before(rms: np.ndarray, parents: Sequence[int]) -> np.ndarray:
-    """
-    Return (N, n) the torque by which joints before each one are off together, inf where none is.
-
-    What touches a link loads the joints before it by longer levers: one joint alone has friction.
-    """
-    square = np.full_like(rms, np.inf)
-    for j, parent in enumerate(parents):
-        if parent >= 0:
-            further = square[:, parent] if parents[parent] >= 0 else 0.0
-            square[:, j] = rms[:, parent] ** 2 + further
-    return np.sqrt(square)
 
 
 def _windows(residual: np.ndarray, torque: np.ndarray, moving: np.ndarray, size: int

@@ -63,10 +63,10 @@ def test_another_clean_recording_of_the_kuka_is_usable(kuka, number):
     assert {f.severity for f in checkup.checks} == {NOTE}
 
 
-def test_a_push_of_a_standard_deviation_is_found_on_the_kuka(kuka, shared_data):
+def test_a_push_of_half_a_standard_deviation_is_found_on_the_kuka(kuka, shared_data):
     urdf = (shared_data / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
     first = mujoco_arm.real('kuka_lwr4/measurement_1.npz', KUKA)
-    pushed, _, (start, end) = FAULTS['contact'][0](first, DEFAULTS, 1, np.random.default_rng(0))
+    pushed, _, (start, end) = FAULTS['contact'][0](first, DEFAULTS, 0, np.random.default_rng(0))
     found, = (f for f in check([pushed], DEFAULTS, urdf=urdf).checks if f.name == 'contact')
     assert found.windows == (pytest.approx((start, end), abs=0.2),)
 
