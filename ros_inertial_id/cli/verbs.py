@@ -216,9 +216,8 @@ def contradiction(many: Many) -> list[str]:
 
 def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
-    from ..api.model import load_model
+    from ..api.tasks import payload as weighed
     from ..report.load_data import load_data, load_lines
-    from ..report.sheets import payload_sheet
     loaded = [*options.bags, *options.loaded]
     if not loaded or not (options.model or options.empty):
         raise ConfigError('payload', found=f'{options.model or "no model"}, {len(loaded)} '
@@ -226,12 +225,10 @@ def payload(options: Any) -> None:
                           do='give MODEL BAG, or --empty BAG BAG --loaded BAG BAG')
     urdf = read_description(options.urdf) if options.urdf else ''
     empty = recordings_in(options.empty, urdf)
-    bare = load_model(options.model) if options.model else api.identify(empty, urdf=urdf).model
-    result = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
-    files = page(options, options.report, lambda: payload_sheet(
-        result, bare.identified, options.model or ', '.join(options.empty)))
-    show(options, {**result.to_dict(), 'load_data': load_data(result), **files},
-         '\n'.join([result.to_text(), *load_lines(result), *files.values()]))
+    result = weighed(options.model or api.identify(empty, urdf=urdf), loaded, empty=empty,
+                     link=options.link, frame=options.frame)
+    show(options, {**result.to_dict(), 'load_data': load_data(result)},
+         '\n'.join([result.to_text(), *load_lines(result)]))
 
 
 def design_(options: Any) -> None:

@@ -42,7 +42,6 @@ from ..measurement.recording import nothing_left, Recording
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 1000.0  # kg/m^3, of the load before any data
 OTHER_MOTION = 0.2  # of the bare arm's torque: so much differs where motions are not the same
-SHARES = {'mass': slice(0, 1), 'center_of_mass': slice(1, 4), 'inertia': slice(4, 13)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +52,6 @@ class Payload:
     link : that carries it; frame : of the numbers
     mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2]
     mass_error, center_of_mass_error, inertia_error : standard errors of the same shapes
-    parameters (10,), cov_params (10, 10) : about the link's joint frame
     from_data : {mass, center_of_mass, inertia: share of the variance before any data that they
         took away}; what lacks to 1 is the ball's
     relative_percent : residual relative (RMS) to the torque that the load adds [%]
@@ -67,8 +65,6 @@ class Payload:
     mass_error: float
     center_of_mass_error: np.ndarray
     inertia_error: np.ndarray
-    parameters: np.ndarray
-    cov_params: np.ndarray
     from_data: dict[str, float]
     relative_percent: float
 
@@ -198,12 +194,12 @@ def _difference(loaded, empty):
     both = np.isfinite(mean - less).all((1, 2))
     mean, left = mean[both], (mean - less)[both, :, 10]
     return RegressorBlock(t[both], 0, tuple(
-        RowGroup(*name, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
-        for k, name in enumerate(names)))
+        RowGroup(name, unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
+        for k, (name, unit) in enumerate(names)))
 
 
 def _lag(t, x, s, z):
-    """Return what to add to times t (N,) of x (N, k) for those s (M,) of z (M, k) of one motion."""
+    """Return what to add to times t of series x for those s of z, (N, k) of one motion."""
     step = np.median(np.diff(t))
     x, z = (CubicSpline(own, y)(np.arange(own[0], own[-1], step)) for own, y in ((t, x), (s, z)))
     x, z = ((y - y.mean(0)) / np.maximum(y.std(0), 1e-12) for y in (x, z))
@@ -284,10 +280,10 @@ def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEs
     steps = 1e-6 * np.maximum(np.abs(pi), pi[0] * np.array(SCALES))
     J = np.array([(physical(pi + d) - physical(pi - d)) / (2 * s)
                   for d, s in zip(np.diag(steps), steps)]).T
-    variance, before = (np.diag(J @ covariance @ J.T) for covariance in (
+    error, before = (np.sqrt(np.diag(J @ covariance @ J.T)) for covariance in (
         load.cov_params, load.prior))
-    error = np.sqrt(variance)
+    shares = [float(1.0 - (error[part] @ error[part]) / (before[part] @ before[part]))
+              for part in (slice(0, 1), slice(1, 4), slice(4, 13))]
     return Payload(*names, float(value[0]), value[1:4], value[4:].reshape(3, 3),
-                   float(error[0]), error[1:4], error[4:].reshape(3, 3), pi, load.cov_params,
-                   {name: float(1.0 - variance[part].sum() / before[part].sum())
-                    for name, part in SHARES.items()}, relative)
+                   float(error[0]), error[1:4], error[4:].reshape(3, 3),
+                   dict(zip(('mass', 'center_of_mass', 'inertia'), shares)), relative)

@@ -11,11 +11,10 @@ All give the inertia about the centre of mass, along the axes of the controller'
 - URDF, for MoveIt, ros2_control and simulators
 """
 
-from itertools import permutations
 import json
 
 import numpy as np
-import pinocchio as pin
+from scipy.spatial.transform import Rotation
 
 from ..procedures.payload import Payload
 
@@ -24,23 +23,24 @@ def load_data(load: Payload) -> dict[str, str]:
     """Return {for what: text} of a ``load``, whose frame is taken for the flange."""
     mass, center = round(load.mass, 4), np.round(load.center_of_mass, 5)
     tensor = np.round(load.inertia, 7)
-    moments, axes = principal_axes(load.inertia)
+    moments, axes = np.linalg.eigh(load.inertia)  # principal ones
+    axes[:, 0] *= np.linalg.det(axes)  # a rotation
     m, c, nine = written(mass), listed(center), listed(tensor.ravel())
-    elements = {f'i{"xyz"[i]}{"xyz"[j]}': written(tensor[i, j]) for i, j in (
-        (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))}
-    tensor_words = ' '.join(f'{name}="{x}"' for name, x in elements.items())
-    place = (*np.round(1e3 * center, 2), *np.round(np.degrees(pin.rpy.matrixToRpy(axes))[::-1], 3))
+    six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    named = ' '.join(f'i{axes}="{x}"' for axes, x in zip(('xx', 'yy', 'zz', 'xy', 'xz', 'yz'), six))
+    angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
+    place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
     krl = [','.join(f'{name} {written(x)}' for name, x in zip(names, numbers)) for names, numbers
            in (('XYZABC', place), ('XYZ', np.round(moments, 7)))]
     desk = {'mass': mass, 'centerOfMass': center.tolist(), 'inertia': tensor.ravel().tolist(),
             'transformation': np.eye(4).ravel().tolist()}
     return {
-        'UR': f'set_target_payload({m}, [{c}], [{", ".join(elements.values())}])',
+        'UR': f'set_target_payload({m}, [{c}], [{", ".join(six)}])',
         'Franka': f'robot.setLoad({m}, {{{{{c}}}}}, {{{{{nine}}}}})',
         'Franka Desk': json.dumps(desk),
         'KUKA': f'LOAD_DATA[1]={{M {m},CM {{{krl[0]}}},J {{{krl[1]}}}}}',
         'URDF': f'<link name="load"><inertial><origin xyz="{c.replace(",", "")}"/><mass '
-                f'value="{m}"/><inertia {tensor_words}/></inertial></link><joint name="load_joint" '
+                f'value="{m}"/><inertia {named}/></inertial></link><joint name="load_joint" '
                 f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>'}
 
 
@@ -51,22 +51,8 @@ def load_lines(load: Payload) -> list[str]:
             *(f'{name}: {text}' for name, text in load_data(load).items())]
 
 
-def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return principal moments (3,) and axes (3, 3), the columns of a rotation near the identity.
-
-    inertia : (3, 3) [kg m^2]
-    """
-    moments, axes = np.linalg.eigh(inertia)
-    order = list(max(permutations(range(3)), key=lambda p: np.abs(axes[:, p]).trace()))
-    moments, axes = moments[order], axes[:, order]
-    axes = axes * np.where(axes.diagonal() < 0.0, -1.0, 1.0)
-    axes[:, np.abs(axes.diagonal()).argmin()] *= np.sign(np.linalg.det(axes))
-    return moments, axes
-
-
 def written(x: float) -> str:
-    """Return a number without an exponent, which not every controller reads."""
+    """Return a number ``x`` without an exponent, which not every controller reads."""
     return np.format_float_positional(x + 0.0, trim='-')
 
 
