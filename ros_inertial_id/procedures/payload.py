@@ -1,20 +1,20 @@
 """
-The payload: ten parameters of what the last link carries, the identified arm held fixed.
+The payload: ten parameters of what the last link carries, the arm as it was identified.
 
 A load fixed to a link adds its parameters to the link's own, so its columns are the link's
-columns and its torque is what the model of the bare arm leaves over.  The uncertainty of the arm
-is not forgotten: its rows B make errors (A'A)^-1 A'B that all rows of the load A share.
+columns and its torque is what the model of the bare arm leaves over.  The arm's parameters are
+free within their covariance, which is so in the errors of the load.
 
 Where the empty arm made the same motion, what the model leaves over of it is taken off: friction
 and whatever else the model lacks cancel, and with it the uncertainty of the arm.  Recorded loaded,
 empty, empty, loaded, a drift that is linear in time cancels as well.
 
-The load is physically consistent (estimation/consistency.py).  Before any data it is a ball of its
-mass and of the density of water about its centre of mass.
+The load is physically consistent (estimation/consistency.py).  Before any data it is a ball of
+its mass, as loose as a gripper, about its centre of mass.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,9 @@ from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RecordingError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.consistency import consistent, ConsistentEstimate, Known
-from ..estimation.estimators import effective_standard_deviation, Problem, weighted
-from ..estimation.least_squares import pseudo_inverse
-from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.consistency import consistent, ConsistentEstimate
+from ..estimation.estimators import finish, Problem, solve, weighted
+from ..estimation.r_factors import GroupFactor, one_thread, RFactors
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -40,7 +39,7 @@ from ..identification.settings import prediction_options
 from ..measurement.recording import nothing_left, Recording
 
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
-DENSITY = 1000.0  # kg/m^3, of the load before any data
+DENSITY = 300.0  # kg/m^3, of the load before any data
 OTHER_MOTION = 0.2  # of the bare arm's torque: so much differs where motions are not the same
 
 
@@ -80,8 +79,8 @@ class Payload:
         return (f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
                 f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
                 f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
-                f'{100.0 * self.from_data["inertia"]:.0f} % from the data, the rest as of a ball '
-                'of water')
+                f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
+                'of 0.3 kg/l')
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""
@@ -233,20 +232,18 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
         factors.accumulate(block, np.arange(factors.size))
     if not factors.groups:
         raise nothing_left()
-    problem = _problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST)
+    draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
     held = np.zeros(len(root))  # the arm as it was identified
-    values = np.append(weighted(problem).params, held)
-    correlation = residuals_of(rows(), values).correlation()
-    problem = replace(problem, correlation=correlation)
-    estimate = weighted(problem)
-    W = factors.system(effective_standard_deviation(problem, estimate.standard_deviation))[0]
-    inherited = -pseudo_inverse(W[:, :10], np.array(SCALES)) @ W[:, 10:] @ root
+    time = residuals_of(rows(), np.append(draft.params, held)).correlation()
+    problem = _problem(_apart(factors.system(
+        {name: d * np.sqrt(time[name]) for name, d in draft.standard_deviation.items()}), root),
+        link, np.zeros(10), HEAVIEST)
+    estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
+    mass, error = estimate.params[0], estimate.bse[0]
     if not estimate.determined[0]:
         raise EstimationError('the motion does not show the mass of what is carried',
                               found='torques that do not depend on it',
                               do='move joints that lift it, or give another link by --link')
-    estimate = estimate.widened(inherited @ inherited.T)
-    mass, error = estimate.params[0], estimate.bse[0]
     if mass < 2.0 * error:
         raise EstimationError('no payload is seen', found=f'{mass:.3f} +- {error:.3f} kg',
                               do='check that the model is of the bare arm, and the effort units')
@@ -254,11 +251,29 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
     radius = (mass / (4.0 / 3.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
     ball = about_origin(mass, estimate.params[1:4] / mass / (1.0 + unsure ** 2),
                         0.4 * mass * radius ** 2 * np.eye(3))
-    load = consistent(replace(_problem(problem.factors, link, ball, mass),
-                              correlation=correlation), estimate, Known(inherited=inherited))
+    load = consistent(_problem(problem.factors, link, ball, mass), estimate)
     values, groups = np.append(load.values, held), factors.groups.values()
     return load, float(100.0 * np.sqrt(sum(g.residual(values) ** 2 for g in groups)
                                        / max(sum(g.target() ** 2 for g in groups), 1e-300)))
+
+
+def _apart(system, root):
+    """
+    Return RFactors of what a ``system`` says of mass and first moments, and of inertia, apart.
+
+    The other ones are free, and the arm within its covariance, the square of ``root``.
+    What a model lacks looks like inertia: tied to that of a body, it would bend the mass.
+    """
+    W, b, _ = system
+    arm, R = len(root), np.zeros((12, 12))
+    rows = np.vstack([np.column_stack([W[:, 10:] @ root, W[:, :10], b]),
+                      np.eye(arm, arm + 11)])
+    for own in (np.arange(4), np.arange(4, 10)):
+        last = np.append(np.delete(np.arange(10), own), own) + arm
+        triangle = np.linalg.qr(rows[:, [*range(arm), *last, arm + 10]], mode='r')
+        part = triangle[arm + 10 - len(own):arm + 10, -len(own) - 1:]
+        R[own[0]:own[-1] + 1, [*own, 10]] = part
+    return RFactors(10, {'load': GroupFactor('', np.arange(10), R)})
 
 
 def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEstimate,
