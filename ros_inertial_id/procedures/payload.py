@@ -30,7 +30,7 @@ from ..errors import EstimationError, RecordingError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent, ConsistentEstimate
 from ..estimation.estimators import finish, Problem, solve, weighted
-from ..estimation.r_factors import GroupFactor, one_thread, RFactors
+from ..estimation.r_factors import GroupFactor, one_thread, RFactors, triangle
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -233,6 +233,10 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
     if not factors.groups:
         raise nothing_left()
     draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
+    if not draft.determined[0]:
+        raise EstimationError('the motion does not show the mass of what is carried',
+                              found='torques that do not depend on it',
+                              do='move joints that lift it, or give another link by --link')
     held = np.zeros(len(root))  # the arm as it was identified
     time = residuals_of(rows(), np.append(draft.params, held)).correlation()
     problem = _problem(_apart(factors.system(
@@ -240,10 +244,6 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
         link, np.zeros(10), HEAVIEST)
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
-    if not estimate.determined[0]:
-        raise EstimationError('the motion does not show the mass of what is carried',
-                              found='torques that do not depend on it',
-                              do='move joints that lift it, or give another link by --link')
     if mass < 2.0 * error:
         raise EstimationError('no payload is seen', found=f'{mass:.3f} +- {error:.3f} kg',
                               do='check that the model is of the bare arm, and the effort units')
@@ -270,9 +270,8 @@ def _apart(system, root):
                       np.eye(arm, arm + 11)])
     for own in (np.arange(4), np.arange(4, 10)):
         last = np.append(np.delete(np.arange(10), own), own) + arm
-        triangle = np.linalg.qr(rows[:, [*range(arm), *last, arm + 10]], mode='r')
-        part = triangle[arm + 10 - len(own):arm + 10, -len(own) - 1:]
-        R[own[0]:own[-1] + 1, [*own, 10]] = part
+        whole = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
+        R[np.ix_(own, [*own, 10])] = whole[-len(own) - 1:-1, -len(own) - 1:]
     return RFactors(10, {'load': GroupFactor('', np.arange(10), R)})
 
 
