@@ -6,7 +6,8 @@ Drive gains: what effort is worth in torque, found together with the robot's par
 Scaling all parameters and all gains alike leaves every effort as it was: without a known load or
 one known gain no torque, mass or gain can be known, only their ratios (Gautier and Briot 2014).
 With either, all are, where the motion couples the joints.  The noise is in the effort, so it is
-the target here; the problem is bilinear and solved by Gauss-Newton.
+the target here; the problem is bilinear and solved by Gauss-Newton.  With neither the gains are
+those that make the described bodies right, friction free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
@@ -24,12 +26,14 @@ from ..estimation.residuals import Residuals
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.structure import one_alternative
+from ..measurement.joints.drives import COMMAND
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
 STEPS = 60
 SETTLED = 1e-10
-SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts
+SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts, or of the described one
+DESCRIBED = 0.1  # of the described torques: standard deviation
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,12 @@ class DriveGains:
     Torque per unit of effort of every joint.
 
     gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
-        (a motor's own gain is this over its gear ratio); error 0 where it was given
+        (a motor's own gain is this over its gear ratio); error 0 where it was given; without
+        joints whose efforts do not show described bodies
     params, cov_params : (b,), (b, b) of the columns: base parameters, then loads' unknown ones
     standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
     relative_percent : of the effort that is not explained [%]
+    described : whether the scale is that of the described masses
     """
 
     gains: dict[str, float]
@@ -50,6 +56,7 @@ class DriveGains:
     cov_params: np.ndarray
     standard_deviation: dict[str, float]
     relative_percent: float
+    described: bool = False
 
 
 def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
@@ -73,7 +80,7 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     blocks = {name: _split(group, factors.size) for name, group in groups.items()}
     if not known and not any(np.any(load) for _, load, _ in blocks.values()):
         raise EstimationError(
-            'gains cannot be known without a known load or one known gain',
+            'gains cannot be known without a known load, one known gain or described masses',
             found='recordings without a load: they fix the ratios of parameters and gains only',
             do='record the same motion with a known load, or give a gain of the datasheet')
     inverse = _first_gains(blocks, nominal, scale, known)
@@ -95,6 +102,39 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
         {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
         covariance[:len(beta), :len(beta)], standard_deviation,
         float(100.0 * np.sqrt(square / whole)))
+
+
+def described_drive_gains(factors: RFactors, nominal: np.ndarray, bodies_of: np.ndarray,
+                          correlation: Mapping[str, float] | None = None) -> DriveGains:
+    """
+    Return the DriveGains that make the described bodies right, friction as it fits.
+
+    factors, nominal, correlation : as ``solve_drive_gains`` has them, no load among them
+    bodies_of : (b,) which columns are those of bodies
+    EstimationError where the efforts of no joint show the bodies.
+    """
+    gains, errors, sd, beta = {}, {}, {}, nominal * bodies_of
+    square = whole = 0.0
+    for name, group in factors.groups.items():
+        W, _, y = _split(group, factors.size)
+        own = np.flatnonzero(W.any(axis=0) & ~bodies_of)
+        A = np.column_stack([W @ (nominal * bodies_of), W[:, own]])
+        half = pseudo_inverse(A)
+        x = half @ y
+        left = np.linalg.norm(y - A @ x)
+        sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
+        error = sd[name] * np.linalg.norm(half[0]) * np.sqrt((correlation or {}).get(name, 1.0))
+        square, whole = square + left ** 2, whole + y @ y
+        if x[0] <= SIGNIFICANT * error:
+            continue
+        gains[name] = float(1.0 / x[0])
+        errors[name] = float(np.hypot(error / x[0], DESCRIBED) / x[0])
+        beta[own] = x[1:] / x[0]
+    if not gains:
+        raise EstimationError('the efforts do not show the described bodies', do='move faster and '
+                              'against gravity, look for a wrong sign, or give gains')
+    return DriveGains(gains, errors, beta, np.zeros((len(beta), len(beta))), sd,
+                      float(100.0 * np.sqrt(square / whole)), True)
 
 
 def _check_load(blocks, inverse, beta, effective, scale):
@@ -225,17 +265,22 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
 
     loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
         carries, in its joint frame; zeros: nothing, NaN: to be found
-    options : of the method, by its name; effort is taken as recorded, whatever they say of it
+    options : of the method, by its name; effort is taken as recorded, whatever they say of it, or
+        as the difference of commanded and measured positions, whose gain is the stiffness
     urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     RobotModelError where ``link`` does not move.
     """
-    options = replace(options, effort_kind='link', drive_gain=())
+    commanded = options.effort_kind == COMMAND
+    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=(),
+                      effort_kind=COMMAND if commanded else 'link')
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
     recordings = [recording for recording, _ in loaded]
     data = read_dataset(recordings, options, method, urdf)
-    parameters = one_alternative(data.method.parameters(data.robot, options))
+    parameters = one_alternative([  # a spring would carry what gravity does
+        p for p in data.method.parameters(data.robot, options)
+        if not (p.law and LAWS[p.law].optional)])
     links = bodies(parameters)
     link = link or list(links)[-1]
     if link not in links:
@@ -252,13 +297,19 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
         identity = np.arange(len(scale) + 1)
         for block in _blocks(data, loads, base):
             factors.accumulate(block, identity)
-        draft = solve_drive_gains(factors, nominal, scale, known)
+        def solve(correlation=None):
+            if known or loads.any() or not nominal.any():  # not-a-number counts
+                return solve_drive_gains(factors, nominal, scale, known, correlation)
+            return described_drive_gains(factors, nominal, np.array(
+                [not base.parameters[k].law for k in base.independent]), correlation)
+
+        draft = solve()
         residuals = Residuals()
         x = np.append(draft.params, 1.0)
         for block in _blocks(data, loads, base):
-            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
+            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
                                   for g in block.groups})
-        return solve_drive_gains(factors, nominal, scale, known, residuals.correlation())
+        return solve(residuals.correlation())
 
 
 def _blocks(data, loads, base):
