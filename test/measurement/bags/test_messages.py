@@ -10,8 +10,8 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags.definitions import fields, typestore, WRITTEN_OUT
-from ros_inertial_id.measurement.bags.messages import (decode, DECODERS, encode, encode_string,
-                                                       JOINT_STATE)
+from ros_inertial_id.measurement.bags.messages import (
+    CONTROLLER_STATE, decode, DECODERS, encode, encode_string, JOINT_STATE, JOINT_TRAJECTORY)
 from ros_inertial_id.measurement.recording import Channel
 
 STORE = get_typestore(Stores.ROS2_KILTED)  # a later distribution than the decoder's own
@@ -333,7 +333,7 @@ def test_dynamic_joint_states_are_joint_states_whatever_interfaces_a_joint_has()
     '', 'float64 speed_scaling_factor',  # control_msgs 5.0 to 5.2, and from 5.3 on
     'trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint actual'])
 def test_the_reference_of_a_controller_state_is_read_whatever_follows(behind):
-    store, kind = get_typestore(Stores.ROS2_KILTED), 'control_msgs/msg/JointTrajectoryControllerState'
+    store, kind = get_typestore(Stores.ROS2_KILTED), CONTROLLER_STATE
     words = ('reference', 'feedback', 'error', 'output')
     store.register(get_types_from_msg('\n'.join([
         'std_msgs/Header header\nstring[] joint_names',
@@ -367,11 +367,11 @@ def test_trajectories_of_one_point_are_commands_and_others_left_out(count):
         return serialize_message(interfaces.JointTrajectory(joint_names=['a', 'b'], points=[
             interfaces.JointTrajectoryPoint(positions=x, velocities=[]) for x in points]))
 
-    said, kind = [], 'trajectory_msgs/msg/JointTrajectory'
-    channel = decode(kind, [message([1.0, 2.0]), message(*[[5.0, 6.0]] * count),
-                            message([3.0, 4.0])], '/commands', [7, 8, 9], said.append)
-    assert channel.type == kind and channel.names == ('a', 'b') and set(channel.fields) == {
-        'position'}
+    said = []
+    messages = [message([1.0, 2.0]), message(*[[5.0, 6.0]] * count), message([3.0, 4.0])]
+    channel = decode(JOINT_TRAJECTORY, messages, '/commands', [7, 8, 9], said.append)
+    assert channel.type == JOINT_TRAJECTORY and channel.names == ('a', 'b')
+    assert set(channel.fields) == {'position'}
     np.testing.assert_array_equal(channel.fields['position'], [[1, 2], [3, 4]])
     assert channel.stamp_ns.tolist() == [7, 9]  # as received: 0 says "at once"
     assert len(said) == 1 and f'{count} points and not one; record the state' in said[0]
