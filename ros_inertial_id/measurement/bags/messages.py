@@ -31,6 +31,7 @@ from ...errors import RecordingError
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 JOINT_TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+COMMANDS = CONTROLLER_STATE, JOINT_TRAJECTORY  # what nobody measures
 STRING = 'std_msgs/msg/String'
 _ROWS = 4096  # messages encoded at once
 
