@@ -15,17 +15,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
+from ..estimation.base_parameters import BaseParameters
 from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
+from ..identification.choose.time_offset import aligned
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.structure import one_alternative
+from ..identification.reduce.systems import Systems
+from ..identification.reduce.wide_factor import wide_factor, wide_structure
 from ..measurement.joints.drives import COMMAND
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
@@ -33,7 +38,8 @@ from ..methods import DEFAULT_METHOD
 STEPS = 60
 SETTLED = 1e-10
 SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts, or of the described one
-DESCRIBED = 0.1  # of the described torques: standard deviation
+DESCRIBED = 0.1  # of a described body, and of all alike: standard deviation
+ROUNDED = 1e-9  # of the unit of a friction law: less is none
 
 
 @dataclass(frozen=True)
@@ -104,31 +110,37 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
         float(100.0 * np.sqrt(square / whole)))
 
 
-def described_drive_gains(factors: RFactors, nominal: np.ndarray, bodies_of: np.ndarray,
+def described_drive_gains(factors: RFactors, base: BaseParameters,
                           correlation: Mapping[str, float] | None = None) -> DriveGains:
     """
-    Return the DriveGains that make the described bodies right, friction as it fits.
+    Return the DriveGains that make the described bodies right, friction as it fits, not below 0.
 
-    factors, nominal, correlation : as ``solve_drive_gains`` has them, no load among them
-    bodies_of : (b,) which columns are those of bodies
+    factors, correlation : as ``solve_drive_gains`` has them, about ``base`` without a load
     EstimationError where the efforts of no joint show the bodies.
     """
-    gains, errors, sd, beta = {}, {}, {}, nominal * bodies_of
+    laws = np.array([bool(base.parameters[k].law) for k in base.independent])
+    brakes = laws & [never_negative(base.parameters[k]) for k in base.independent]
+    beta = np.where(laws, 0.0, base.nominal())
+    each = [base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
+            for link in bodies(base.parameters)]
+    spread = DESCRIBED * np.column_stack([*each, beta])  # of each body, and of all alike
+    gains, errors, sd = {}, {}, {}
     square = whole = 0.0
     for name, group in factors.groups.items():
         W, _, y = _split(group, factors.size)
-        own = np.flatnonzero(W.any(axis=0) & ~bodies_of)
-        A = np.column_stack([W @ (nominal * bodies_of), W[:, own]])
-        half = pseudo_inverse(A)
-        x = half @ y
+        own = np.flatnonzero(W.any(axis=0) & laws)
+        A = np.column_stack([W @ np.where(laws, 0.0, beta), W[:, own]])
+        x = lsq_linear(A, y, (np.r_[0.0, np.where(brakes[own], 0.0, -np.inf)], np.inf)).x
+        free = np.flatnonzero(np.r_[True, (np.abs(x[1:]) > ROUNDED) | ~brakes[own]])
+        row = pseudo_inverse(A[:, free])[0]
         left = np.linalg.norm(y - A @ x)
         sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
-        error = sd[name] * np.linalg.norm(half[0]) * np.sqrt((correlation or {}).get(name, 1.0))
         square, whole = square + left ** 2, whole + y @ y
+        error = np.hypot(np.linalg.norm(row) * sd[name] * np.sqrt(
+            (correlation or {}).get(name, 1.0)), x[0] * np.linalg.norm(row @ W @ spread))
         if x[0] <= SIGNIFICANT * error:
             continue
-        gains[name] = float(1.0 / x[0])
-        errors[name] = float(np.hypot(error / x[0], DESCRIBED) / x[0])
+        gains[name], errors[name] = float(1.0 / x[0]), float(error / x[0] ** 2)
         beta[own] = x[1:] / x[0]
     if not gains:
         raise EstimationError('the efforts do not show the described bodies', do='move faster and '
@@ -297,11 +309,11 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
         identity = np.arange(len(scale) + 1)
         for block in _blocks(data, loads, base):
             factors.accumulate(block, identity)
+
         def solve(correlation=None):
             if known or loads.any() or not nominal.any():  # not-a-number counts
                 return solve_drive_gains(factors, nominal, scale, known, correlation)
-            return described_drive_gains(factors, nominal, np.array(
-                [not base.parameters[k].law for k in base.independent]), correlation)
+            return described_drive_gains(factors, base, correlation)
 
         draft = solve()
         residuals = Residuals()
@@ -309,7 +321,27 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
         for block in _blocks(data, loads, base):
             residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
                                   for g in block.groups})
-        return solve(residuals.correlation())
+        found = solve(residuals.correlation())
+    if not (commanded and options.find_time_offset):
+        return found
+    # Damping of a command that comes late looks like inertia.
+    return identify_drive_gains(
+        loaded, replace(options, find_time_offset=False, time_offset=options.time_offset + _offset(
+            data, found)), method=method, urdf=urdf, link=link, known=known)
+
+
+def _offset(data, found):
+    """Return the time offset [s] of commands whose stiffness was ``found``."""
+    usual = float(np.median(list(found.gains.values())))
+    stiffness = tuple(found.gains.get(joint, usual) for joint in data.robot.joint_names)
+    options = replace(data.options, stiffness=stiffness)
+    data = replace(data, options=options, training=()).observed([
+        data.method.observe(recording, robot, options)
+        for recording, robot in zip(data.recordings, data.robots)])
+    with one_thread():
+        wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
+        data, _ = aligned(data, Systems(wide, data.robot.gravity_base), wide_factor)
+    return data.observations[0].summary.get('time_offset', 0.0) - options.time_offset
 
 
 def _blocks(data, loads, base):
