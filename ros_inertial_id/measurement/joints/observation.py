@@ -12,10 +12,11 @@ import numpy as np
 
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        SHORTEST, Unwrapper, whole)
+from .commands import commanded, position_control, PositionControl, separated
 from .drives import effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
-from ..recording import Recording
+from ..recording import Channel, Recording
 from ...errors import RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
@@ -25,11 +26,13 @@ STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites not
 
 def observe_joints(recording: Recording, joints: Sequence[str],
                    options: SignalOptions | None = None,
-                   actuated: Sequence[str] | None = None) -> JointSpaceObservation:
+                   actuated: Sequence[str] | None = None,
+                   limit: np.ndarray | None = None) -> JointSpaceObservation:
     """
     Return the JointSpaceObservation of n ``joints`` in a Recording.
 
     actuated : joints whose effort counts, where they are not ``joints`` themselves; empty: none
+    limit : (n,) of the efforts of joints that may be commanded, 0 where it is unknown
 
     Raises RecordingError: joints or efforts that are missing, NaN, efforts of zero, time running
     backwards, two clocks, a recording that is too short or at rest.
@@ -39,13 +42,12 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
-    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = motion
-    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
-        force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    control = None if limit is None else position_control(options, limit)
+    motion, force = sources(recording, joints, options, actuated, control)
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
-    force = motion if both else whole(force, actuated, BROKEN)
+    if not control:
+        force = motion if both else whole(force, actuated, BROKEN)
     left_out = messages - len(motion)
     motion = joint_side(unwrap(motion), joints, options)
     force = motion if both else force
@@ -55,12 +57,15 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                 if carries(motion, 'velocity', joints) else {})
     effort = (series_of(force, 'effort', actuated, origin, t if force is motion else None)
               if actuated else {})
-    check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
-    clock = common_clock(motion, force, joints, origin)
-    series = (*position.values(), *velocity.values(), *effort.values())
+    if not control:
+        check_effort(effort, force.topic,
+                     [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
+    clock = common_clock(motion, motion if control else force, joints, origin)
+    series = (*position.values(), *velocity.values(), *(() if control else effort.values()))
     clock = _together(clock, series, position)
-    probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
-                                  False, effort_map(options, len(actuated)))
+    probe = _commanded_from(JointSpaceObservation(
+        joints, position, velocity, effort, clock, np.ones(1), False,
+        effort_map(options, len(actuated)), control=control))
     check_moving(probe)
     measured, differ = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
@@ -137,11 +142,44 @@ def with_time_offset(observation: JointSpaceObservation, offset: float) -> Joint
     earlier = {id(t): t - offset for t, _ in observation.effort.values()}
     effort = {joint: (earlier[id(t)], x) for joint, (t, x) in observation.effort.items()}
     clock = observation.clock
-    for t in earlier.values():
+    for t in () if observation.control else earlier.values():
         clock = signals.covered(clock, t)
     summary = dict(observation.summary)
     summary['time_offset'] = summary.get('time_offset', 0.0) + offset
-    return replace(observation, effort=effort, clock=clock, summary=summary)
+    return _commanded_from(replace(observation, effort=effort, clock=clock, summary=summary))
+
+
+def sources(recording: Recording, joints: Sequence[str], options: SignalOptions,
+            actuated: Sequence[str], control: PositionControl | None) -> tuple[Channel, Channel]:
+    """
+    Return the Channels of the motion of ``joints`` and of the efforts of ``actuated`` ones.
+
+    control : of commanded drives, whose efforts are what is held from one command to the next
+    """
+    if control is not None:
+        commands, recording = separated(recording, actuated, options.effort_topic)
+    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    if control is not None:
+        return motion, commanded(commands, actuated, options, control)
+    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
+        return motion, find_channel(recording, actuated, options.effort_topic or motion.topic,
+                                    'effort')
+    return motion, motion
+
+
+def _commanded_from(observation):
+    """Return the ``observation`` from when on its joints are commanded, where they are."""
+    if observation.control is None:
+        return observation
+    first = next(iter(observation.effort.values()))[0][0]
+    last = max(start + count * observation.clock.period
+               for start, count in observation.clock.segments)
+    clock = signals.covered(observation.clock, np.array([first, max(first, last)]))
+    if not clock.segments:
+        raise RecordingError('the joints are commanded when no motion is recorded',
+                             found=f'the first command at {first:.3f} s of {last:.3f} s',
+                             do='stamp both by one clock')
+    return replace(observation, clock=clock)
 
 
 def _together(clock, series, position):
