@@ -102,7 +102,8 @@ def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, phys
             'effort_limit_sim': limits(tree.effort), 'velocity_limit_sim': limits(tree.velocity)},
         'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},
         'delay': delay, 'physics_dt': physics_dt,
-        'standard_errors': {field: column(errors, name) for field, name in friction.items()},
+        'standard_errors': {field: column(errors, name) for field, name in friction.items()
+                            if field != 'dynamic_friction'},
         'not_held': _beyond(model, tree, lambda p: LAWS[p.law].in_urdf in JOINT_TERMS)})
     return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
 
@@ -219,10 +220,10 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
     """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
     if model.options.get('effort_kind') != 'command':
         return {}
-    none = [0.0] * len(robot)
-    return {joint: {'stiffness': float(stiffness), 'damping': float(damping)}
-            for joint, stiffness, damping in zip(
-                robot.joint_names, model.options['stiffness'], model.options['damping'] or none)}
+    gains = [np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
+             for name in ('stiffness', 'damping')]
+    return {joint: dict(zip(('stiffness', 'damping'), own))
+            for joint, *own in zip(robot.joint_names, *gains)}
 
 
 def delay_of(model: IdentifiedModel) -> float:
