@@ -13,14 +13,15 @@ import numpy as np
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        SHORTEST, Unwrapper, whole)
 from .commands import commanded, position_control, PositionControl, separated
-from .drives import effort_map, joint_side
+from .drives import COMMAND, effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
 from ..recording import Channel, Recording
-from ...errors import RecordingError
+from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
+COMMANDED = 1.5  # times where the motion ends is the cutoff of joints that are commanded
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -42,6 +43,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
+    if options.effort_kind == COMMAND and actuated and limit is None:
+        raise ConfigError('effort_kind: command', found='a mechanism with loops',
+                          expected='an arm: measure the torques of its motors')
     control = None if limit is None else position_control(options, limit)
     motion, force = sources(recording, joints, options, actuated, control)
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
@@ -73,6 +77,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         cutoff, valley = signals.choose_cutoff(
             _velocities(probe, measured), clock.period,
             _velocities(probe, False) if measured else ())
+        if control:  # noise of accelerations would make a delay too large, by their jerk
+            cutoff = min(cutoff, COMMANDED * valley)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -100,8 +106,9 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
     clock = _usable(clock, half, observation.summary['topic'])
     kernel = signals.zero_phase_kernel(period, cutoff)
-    # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    trim = max(1.0 / cutoff, signals.STENCIL * period)
+    # Where the filter guessed most; the stencil reaches further than that near Nyquist.  The delay
+    # of commands hangs on the jerk, which is guessed worst.
+    trim = max((3.0 if observation.control else 1.0) / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
                'segments': len(clock.segments),
