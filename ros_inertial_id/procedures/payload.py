@@ -271,7 +271,7 @@ def _apart(system, root):
     for own in (np.arange(4), np.arange(4, 10)):
         last = np.append(np.delete(np.arange(10), own), own) + arm
         whole = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
-        R[np.ix_(own, [*own, 10])] = whole[-len(own) - 1:-1, -len(own) - 1:]
+        R[np.ix_(own, np.append(own, 10))] = whole[-len(own) - 1:-1, -len(own) - 1:]
     return RFactors(10, {'load': GroupFactor('', np.arange(10), R)})
 
 
