@@ -9,10 +9,11 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 - feedforward: the residual of a joint that moved, relative to its measured torque;
 - contact: the torque that errors of the model reach once an hour, with the band of the prediction
   at its widest within the training range (as the observer of contact decides; noise adds to it);
-- simulation: the residual of feedforward, where the links are physically consistent.
+- simulation: the residual of feedforward, where the links are physically consistent;
+- payload, of the whole arm: the mass whose torque is two standard errors in one posture.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from .curves import friction_columns, top_speed, trained_range
 from .knowledge import best_fit, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
 from ..checks.thresholds import HALF, TENTH
+from ..dynamics.description import HEAVIEST
+from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
@@ -31,14 +34,15 @@ from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 
 GRADES = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
-GRAVITY, FEEDFORWARD, CONTACT, SIMULATION = (
-    'gravity compensation', 'feedforward', 'contact', 'simulation')
+GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
+    'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
 # Largest ratio that is good, largest that is not "no", and what it is the ratio of.
 LIMITS = {
     GRAVITY: (TENTH, HALF, 'two standard errors to holding torque, or dry friction'),
     FEEDFORWARD: (TENTH, HALF, 'residual {where} to measured torque'),
     CONTACT: (TENTH, HALF, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (TENTH, HALF, 'residual of consistent links to torque')}
+    SIMULATION: (TENTH, HALF, 'residual of consistent links to torque'),
+    PAYLOAD: (TENTH ** 2, TENTH, 'mass detected in one posture to mass of all links')}
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
@@ -87,13 +91,14 @@ class Uses:
     """
     What a model is good for.
 
-    where : what the residuals are of; consistent : the links are
+    where : what the residuals are of; payload [kg]; consistent : the links are
     stopped : whether the verdict is "do not use"
     grades : {use: grade} of the whole: that of all joints, "with care" where they differ
     """
 
     joints: tuple[JointUse, ...]
     where: str
+    payload: float | None
     consistent: bool
     stopped: bool
     grades: dict[str, str]
@@ -109,7 +114,7 @@ class Uses:
                 for use, grade in self.grades.items()]
 
     def sentences(self) -> list[str]:
-        """Return one sentence per use that this kind of model can have, four at the most."""
+        """Return one sentence per use that this kind of model can have, five at the most."""
         if self.stopped and self.grades:
             return [f'Uses: none, the verdict is "{DO_NOT_USE}"; correct what it names, then '
                     'identify again.']
@@ -120,6 +125,8 @@ class Uses:
 
     def _numbers(self, use: str) -> str:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
+        if use == PAYLOAD:
+            return f'{significant(self.payload, 2)} kg'
         if use == SIMULATION:
             return 'as feedforward' if self.consistent else (
                 'identify with --consistent: the links may be physically impossible')
@@ -160,7 +167,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
     for name, residual in fit['rms'].items():
         torque = fit.get('measured_rms', {}).get(name) or None
         moved = bool(np.ptp(model.validity_range.get(name, {}).get('q', (0.0, np.inf))) >= AT_REST)
-        holding, error = at_rest.get(name, (None, None))
+        holding, error, _ = at_rest.get(name, (None, None, 0.0))
         dry, contact = _dry_friction(model, name), _contact(model, name, ratios[name])
         contact, measured = (contact, torque) if moved else (None, None)
         uses = {GRAVITY: _grade(GRAVITY, error, holding, dry)} if name in at_rest else {}
@@ -175,7 +182,11 @@ def uses_of(model: IdentifiedModel) -> Uses:
             uses, moved, name in wrong))
     grades = {use: _of_all([joint.uses[use] for joint in joints if use in joint.uses])
               for use in LIMITS if any(use in joint.uses for joint in joints)}
-    return Uses(tuple(joints), where, consistent, stopped, grades)
+    payload = _payload(at_rest, fit['rms'])
+    if payload is not None:
+        mass = sum(model.values[k] for k in bodies(model.parameters).values())
+        grades[PAYLOAD] = NO if stopped else _grade(PAYLOAD, payload, mass)
+    return Uses(tuple(joints), where, payload, consistent, stopped, grades)
 
 
 def _of_all(grades: Sequence[str]) -> str:
@@ -191,21 +202,33 @@ def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
 
 
 def _at_rest(model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
-             ) -> dict[str, tuple[float, float]]:
-    """Return {joint: torque at rest (RMS), its two standard errors (RMS)}."""
+             ) -> dict[str, tuple[float, float, np.ndarray]]:
+    """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
     low, high = trained_range(model)
     q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
     covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
     blocks = list(method.regress(state, robot, model.parameters))
+    mass = next((k for k, p in enumerate(model.parameters)
+                 if p.owner == robot.link_names[-1] and p.unit == 'kg'), None)
     out = {}
     for k, group in enumerate(blocks[0].groups):
         W = np.zeros((POSTURES, len(model.parameters)))
         W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
         variance = ((W @ covariance) * W).sum(1)
         out[group.name] = (float(np.sqrt(np.mean((W @ model.values) ** 2))),
-                           TWO * float(np.sqrt(max(np.mean(variance), 0.0))))
+                           TWO * float(np.sqrt(max(np.mean(variance), 0.0))),
+                           W[:, mass] if mass is not None else np.zeros(POSTURES))
     return out
+
+
+def _payload(at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: Mapping[str, float]
+             ) -> float | None:
+    """Return the mass [kg] on the last link of two standard errors of torque in one posture."""
+    information = sum(float(np.mean((per_kg / residual[name]) ** 2))
+                      for name, (_, _, per_kg) in at_rest.items() if residual.get(name))
+    # Less is rounding: no torque depends on it.
+    return TWO / information ** 0.5 if information > (TWO / HEAVIEST) ** 2 else None
 
 
 def _dry_friction(model: IdentifiedModel, joint: str) -> float:

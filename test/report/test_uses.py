@@ -6,6 +6,7 @@ import re
 
 import mujoco_arm
 import numpy as np
+import pinocchio
 import pytest
 from test_report import COULOMB, OPTIONS, record
 
@@ -51,6 +52,22 @@ def test_the_numbers_of_uses_are_those_of_the_validation(result):
         assert joint.uses == dict.fromkeys((GRAVITY, FEEDFORWARD, CONTACT, SIMULATION), GOOD)
         # A residual of free motion reaches it once an hour: a normal one five times its RMS.
         assert 2 * joint.residual < joint.contact < 20 * joint.residual
+
+
+def test_a_payload_of_the_mass_that_is_said_has_the_torque_of_two_standard_errors():
+    model = identify([record('franka')], OPTIONS).model
+    uses, arm = uses_of(model), pinocchio.buildModelFromXML(mujoco_arm.description('franka'))
+    data = arm.createData()
+    ranges = [model.validity_range[j]['q'] for j in model.robot['joints']]
+    resolution = []
+    for q in np.random.default_rng(5).uniform(*np.transpose(ranges), (300, len(ranges))):
+        pinocchio.computeJointJacobians(arm, data, q)
+        rise = pinocchio.getJointJacobian(arm, data, arm.njoints - 1,
+                                          pinocchio.LOCAL_WORLD_ALIGNED)[2]
+        resolution.append(sum((9.81 * own / joint.residual) ** 2
+                              for own, joint in zip(rise, uses.joints)))
+    # Other postures at random: a tenth.
+    assert uses.payload == pytest.approx(2 / np.sqrt(np.mean(resolution)), rel=0.1)
 
 
 @pytest.mark.parametrize('residual, grade', [(0.09, GOOD), (0.34, WITH_CARE), (0.51, NO)])
