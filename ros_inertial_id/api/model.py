@@ -29,6 +29,7 @@ from ..identification.model.outcome import described_model
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
+from ..procedures.payload import identify_payload, Payload
 from ..report.knowledge import evaluate, fits, posterior
 from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
@@ -229,6 +230,19 @@ class Model:
     def validate(self, recordings: Recordings) -> dict[str, Any]:
         """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
         return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
+
+    def payload(self, recordings: Recordings, *, empty: Recordings = None, link: str = '',
+                frame: str = '') -> Payload:
+        """
+        Return the Payload that the identified arm carries in other recordings.
+
+        recordings : with the load; link : that carries it, the last one by default
+        empty : of the same motion without it, best before and after: friction cancels
+        frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
+        """
+        loaded, bare = (several(each, self.identified.robot['urdf'])
+                        for each in (recordings, empty))
+        return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from ..excitation.design import Design, load_design, Progress
 from ..excitation.design import design as design_motion
 from ..identification.identify import validation
-from ..procedures.payload import identify_payload, Payload
+from ..procedures.payload import Payload
 from ..report.comparison import compare_models, Comparison
 from ..report.design_files import write_design
 
@@ -21,17 +21,8 @@ AnyModel = Model | Result | str | Path  # also the path of a model file
 
 def payload(model: AnyModel, recordings: Recordings, *, empty: Recordings = None,
             link: str = '', frame: str = '') -> Payload:
-    """
-    Return the Payload that an identified arm carries in recordings.
-
-    model : of the bare arm; recordings : with the load, see ``identify``
-    empty : of the same motion without it, best before and after: friction cancels
-    link : that carries it, the last one by default
-    frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
-    """
-    bare = model_in(model).identified
-    loaded, without = (several(each, bare.robot['urdf']) for each in (recordings, empty))
-    return identify_payload(bare, loaded, empty=without, link=link, frame=frame)
+    """Return the Payload that the arm of a ``model`` carries, see ``Model.payload``."""
+    return model_in(model).payload(recordings, empty=empty, link=link, frame=frame)
 
 
 def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Comparison:

@@ -58,6 +58,7 @@ LOCK = argument('--lock', 'joints that are locked or held still, with commas; pa
                 '"*finger*"', metavar='JOINTS')
 STRICT = argument('--strict', 'exit with status 3 when the verdict is "do not use"',
                   action='store_true')
+REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
 MANY = (
@@ -132,8 +133,7 @@ VERBS = {
         RECORD, 'say what is wrong with recordings, and what they are worth',
         'bag --urdf robot.urdf', '.verbs:check_',
         (bags('recording to examine'), URDF, config('named as the method'), METHOD, MOUNTING, LOCK,
-         STRICT, argument('--report', 'HTML page to write; default: none', default='',
-                          metavar='FILE'))),
+         STRICT, REPORT)),
     'identify': Verb(
         IDENTIFY, 'identify a model from bags', 'bag --validate other_bag --out result',
         '.verbs:identify_', (
@@ -185,7 +185,7 @@ VERBS = {
                      metavar='BAG', default=[]),
             argument('--loaded', 'recordings with the load, as BAG', nargs='+', metavar='BAG',
                      default=[]), URDF, LINK,
-            argument('--frame', 'link in whose frame the numbers are given', default=''))),
+            argument('--frame', 'link in whose frame the numbers are given', default=''), REPORT)),
     'drive-gains': Verb(
         DRIVES, 'find what effort is worth in torque, by a known load or gain',
         '--empty bag5 --loaded bag6 "2 0 0 0.1"', '.verbs_drives:drive_gains', (

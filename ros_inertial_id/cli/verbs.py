@@ -216,8 +216,9 @@ def contradiction(many: Many) -> list[str]:
 
 def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
-    from ..api.tasks import payload as weighed
+    from ..api.tasks import model_in
     from ..report.load_data import load_data, load_lines
+    from ..report.sheets import payload_sheet
     loaded = [*options.bags, *options.loaded]
     if not loaded or not (options.model or options.empty):
         raise ConfigError('payload', found=f'{options.model or "no model"}, {len(loaded)} '
@@ -225,10 +226,12 @@ def payload(options: Any) -> None:
                           do='give MODEL BAG, or --empty BAG BAG --loaded BAG BAG')
     urdf = read_description(options.urdf) if options.urdf else ''
     empty = recordings_in(options.empty, urdf)
-    result = weighed(options.model or api.identify(empty, urdf=urdf), loaded, empty=empty,
-                     link=options.link, frame=options.frame)
-    show(options, {**result.to_dict(), 'load_data': load_data(result)},
-         '\n'.join([result.to_text(), *load_lines(result)]))
+    bare = model_in(options.model or api.identify(empty, urdf=urdf))
+    result = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
+    files = page(options, options.report, lambda: payload_sheet(
+        result, bare.identified, options.model or ', '.join(options.empty)))
+    show(options, {**result.to_dict(), 'load_data': load_data(result), **files},
+         '\n'.join([result.to_text(), *load_lines(result), *files.values()]))
 
 
 def design_(options: Any) -> None:

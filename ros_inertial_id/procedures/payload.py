@@ -51,6 +51,7 @@ class Payload:
     link : that carries it; frame : of the numbers
     mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2]
     mass_error, center_of_mass_error, inertia_error : standard errors of the same shapes
+    parameters (10,) : about the link's joint frame
     from_data : {mass, center_of_mass, inertia: share of the variance before any data that they
         took away}; what lacks to 1 is the ball's
     relative_percent : residual relative (RMS) to the torque that the load adds [%]
@@ -64,6 +65,7 @@ class Payload:
     mass_error: float
     center_of_mass_error: np.ndarray
     inertia_error: np.ndarray
+    parameters: np.ndarray
     from_data: dict[str, float]
     relative_percent: float
 
@@ -299,5 +301,5 @@ def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEs
     shares = [float(1.0 - (error[part] @ error[part]) / (before[part] @ before[part]))
               for part in (slice(0, 1), slice(1, 4), slice(4, 13))]
     return Payload(*names, float(value[0]), value[1:4], value[4:].reshape(3, 3),
-                   float(error[0]), error[1:4], error[4:].reshape(3, 3),
+                   float(error[0]), error[1:4], error[4:].reshape(3, 3), pi,
                    dict(zip(('mass', 'center_of_mass', 'inertia'), shares)), relative)

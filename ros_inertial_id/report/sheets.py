@@ -1,24 +1,83 @@
-"""The Sheets of ``check`` and ``drift``."""
+"""The Sheets of ``payload``, ``check`` and ``drift``."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .curves import gaps
+from .curves import gaps, trained_range
 from .drawings import Drawings
-from .knowledge import significant
+from .knowledge import significant, with_error
+from .load_data import load_lines
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 from ..dynamics.friction import law_of
+from ..dynamics.inertial_parameters import bodies
+from ..identification.identified_model import IdentifiedModel
+from ..identification.model.inverse_dynamics import InverseDynamics
+from ..identification.settings import robot_of_model
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Recording
+from ..methods import METHODS
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
+    from ..procedures.payload import Payload
     from ..procedures.drift_result import Drift, RobotDrift
 
+AXES = ('x', 'y', 'z')
+POSTURES = 61  # of a joint over its range
 SPANS = 1000  # of a recording, each drawn with its extreme samples
 SIGNALS = {'effort': 'effort [N m, N]', 'position': 'position [rad, m]'}
+
+
+def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
+    """Return the page of a ``load``; ``model``, ``bare`` : of the arm alone, and its path."""
+    mass, error = with_error(load.mass, load.mass_error)
+    numbers = [(axis, x, e, 'm') for axis, x, e in zip(
+        AXES, load.center_of_mass, load.center_of_mass_error)]
+    numbers += [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j], 'kg m^2')
+                for i in range(3) for j in range(i, 3)]
+    drawings = Drawings()
+    return Sheet(
+        f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
+            Card(f'{mass} ± {error} kg', 'mass with one standard error'),
+            Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
+                 'adds to the torque', load.relative_percent > 50.0),
+            Card(f'{100.0 * load.from_data["inertia"]:.0f} %', 'of the inertia is from the data, '
+                 'else as of a ball of 0.3 kg/l', load.from_data['inertia'] < 0.5)), (), (
+            _holding(drawings, load, model),
+            Section('Centre of mass and inertia', tables=[Table(
+                ('component', 'value', 'standard error', 'unit'),
+                [(name, *with_error(x, error), unit) for name, x, error, unit in numbers],
+                note=f'In {load.frame}; moments of inertia about the centre of mass.')]),
+            Section('For controllers', code='\n'.join(load_lines(load)))),
+        numbers=load.to_dict(), drawings=drawings)
+
+
+def _holding(drawings: Drawings, load: 'Payload', model: IdentifiedModel) -> Section:
+    """Return the torques that hold the arm of a ``model`` at rest, with and without a load."""
+    robot, first = robot_of_model(model), bodies(model.parameters)[load.link]
+    values = model.values.copy()
+    values[first:first + 10] += load.parameters
+    bare, loaded = (InverseDynamics(METHODS[model.method], robot, model.parameters, pi)
+                    for pi in (model.values, values))
+    low, high = trained_range(model)
+    charts, rows = [], []
+    for j, (name, limit) in enumerate(zip(robot.joint_names, robot.effort)):
+        q = np.tile((low + high) / 2.0, (POSTURES, 1))
+        q[:, j] = np.linspace(low[j], high[j], POSTURES)
+        unit, turn = ('N', 'm') if robot.prismatic[j] else ('N m', 'rad')
+        held = {words: np.round(arm.gravity(q)[:, j], 9) for words, arm in (
+            ('without load', bare), ('with load', loaded))}
+        rows.append((name, *(significant(abs(torque).max()) for torque in held.values()),
+                     significant(limit), unit))
+        if any(map(np.any, held.values())):  # not of an axis along gravity
+            charts.append(drawings.lines(name, ('holding torque', unit), ('position', turn),
+                                         q[:, j], held))
+    return Section('Holding torque', charts=charts, tables=[Table(
+        ('joint', 'largest without load', 'largest with load', 'limit of the description', 'unit'),
+        rows)], note='The heavy line is without the load. Over the trained range of each joint, '
+        'the others in the middle of theirs; without friction.')
 
 
 def checkup_sheet(checkup: Checkup, bags: Sequence[str], recordings: Sequence[Recording] = ()

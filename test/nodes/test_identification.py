@@ -144,7 +144,7 @@ def test_a_load_that_the_motion_does_not_show_is_not_published(node, bag):
 def test_a_load_is_an_inertia_about_its_centre():
     inertia = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
     message = inertia_message(Payload('hand', 'flange', 2.0, np.array([0.1, 0.2, 0.3]), inertia,
-                                      0.1, np.zeros(3), inertia, {}, 1.0))
+                                      0.1, np.zeros(3), inertia, np.zeros(10), {}, 1.0))
     assert (message.header.frame_id, message.inertia.m) == ('flange', 2.0)
     com, tensor = message.inertia.com, message.inertia
     assert (com.x, com.y, com.z) == (0.1, 0.2, 0.3)

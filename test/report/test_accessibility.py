@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from test_report import OPTIONS, record
-from test_sheet import FOUND
+from test_sheet import ARM, FOUND, LOAD
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
@@ -19,7 +19,7 @@ from ros_inertial_id.report import watch_page, write_report
 from ros_inertial_id.report.comparison import compare_models, comparison_sheet
 from ros_inertial_id.report.design_files import motion_page
 from ros_inertial_id.report.sheet import write_sheet
-from ros_inertial_id.report.sheets import checkup_sheet
+from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -65,6 +65,7 @@ def pages(tmp_path_factory):
     write_report(result, folder / 'report.html')
     compared = compare_models(['a', 'b'], [result.model, result.model], {})
     for name, sheet in (('compare', comparison_sheet(compared)),
+                        ('payload', payload_sheet(LOAD, ARM, 'bare.yaml')),
                         ('check', checkup_sheet(FOUND, ['a bag'], [record()]))):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
     robot = load_robot_model((URDF / 'arm3.urdf').read_text())
@@ -74,7 +75,7 @@ def pages(tmp_path_factory):
     # Folded parts are looked at as well.
     texts = {path.stem: path.read_text('utf-8').replace('<details ', '<details open ')
              for path in folder.iterdir()}
-    faulty = texts['check'].replace(
+    faulty = texts['payload'].replace(
         '<h1>', '<img src="data:,"><h1 style="color:#888;background:#999">')
     return {**texts, 'faulty': faulty}
 
@@ -93,7 +94,7 @@ def test_axe_has_nothing_to_complain_of(pages, tmp_path):
     found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     seen = json.loads(html.unescape(found[1]))
-    assert len(seen) == 2 * len(pages) == 12
+    assert len(seen) == 2 * len(pages) == 14
     for scheme in ('light', 'dark'):  # a picture without a text, grey on grey
         mistakes = {impact for impact, _, _ in seen.pop(f'faulty, {scheme}')[1]}
         assert {'critical', 'serious'} <= mistakes

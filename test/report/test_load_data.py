@@ -12,7 +12,7 @@ from ros_inertial_id.report.load_data import load_data, load_lines
 MASS, CENTER = 1.5, [0.01, -0.02, 0.1]
 INERTIA = np.array([[0.011, 0.001, -0.002], [0.001, 0.012, 0.0], [-0.002, 0.0, 0.008]])
 LOAD = Payload('wrist', 'tool0', MASS, np.array(CENTER), INERTIA, 0.0, np.zeros(3),
-               np.zeros((3, 3)), {}, 1.0)
+               np.zeros((3, 3)), np.zeros(10), {}, 1.0)
 
 
 def numbers(text):

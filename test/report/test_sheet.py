@@ -1,16 +1,27 @@
-"""Sheets: the pages of check say what the results say, flags included."""
+"""Sheets: the pages of payload and check say what the results say, flags included."""
 
 from dataclasses import replace
 
+import mujoco_arm
 import numpy as np
+import pytest
 from test_report import Page, record
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
 from ros_inertial_id.dynamics.inertial_parameters import about_origin
+from ros_inertial_id.identification.model.outcome import described_model
+from ros_inertial_id.procedures.payload import Payload
 from ros_inertial_id.report.sheet import Table, write_sheet
-from ros_inertial_id.report.sheets import _drawn, checkup_sheet
+from ros_inertial_id.report.sheets import _drawn, checkup_sheet, payload_sheet
 from ros_inertial_id.report.viewer import _ellipsoid
 
+LOAD = Payload(
+    link='link2', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
+    inertia=np.diag([0.011, 0.012, 0.003]), mass_error=0.012,
+    center_of_mass_error=np.full(3, 1e-3), inertia_error=np.full((3, 3), 2e-3),
+    parameters=np.array([1.2345, 0.12345, *np.zeros(8)]), from_data={'inertia': 0.42},
+    relative_percent=3.21)
+ARM = described_model(mujoco_arm.description('arm2'), 'upright', {})
 FOUND = Checkup(
     (Finding('spikes', 'spikes in the efforts of a', '', 12.0, 'samples', ('a',), 'masked',
              'look at the cable', ((1.0, 1.5),)),
@@ -25,6 +36,18 @@ def shown(sheet, folder):
     text = (folder / 'page.html')
     write_sheet(sheet, text, ['inertial-id', 'verb', 'a bag'])
     return text.read_text('utf-8'), Page(text.read_text('utf-8'))
+
+
+def test_a_payload_shows_every_number_and_what_to_paste(tmp_path):
+    text, page = shown(payload_sheet(LOAD, ARM, 'bare.yaml'), tmp_path)
+    for words in ('1.234 ± 0.012 kg', '3.21 %', '42 %', 'bare.yaml', 'set_target_payload(1.2345'):
+        assert words in text
+    rows = [row for row in page.rows if row and row[0] in ('x', 'Izz')]
+    assert rows == [['x', '0.0100', '0.0010', 'm'], ['Izz', '0.0030', '0.0020', 'kg m²']]
+    # The second axis lies: m g c of the link, and with a load 0.1 m along its first axis.
+    link = 4.0 * np.array([0.0146, -0.1605])
+    held = [9.81 * np.hypot(*x) for x in (link, link + [0.12345, 0.0])]
+    assert [float(x) for x in page.row('joint2')[1:4]] == pytest.approx([*held, 80.0], rel=3e-3)
 
 
 def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
