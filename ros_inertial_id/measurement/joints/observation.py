@@ -13,11 +13,11 @@ import numpy as np
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        SHORTEST, Unwrapper, whole)
 from .commands import commanded, position_control, PositionControl, separated
-from .drives import effort_map, joint_side
+from .drives import COMMAND, effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
 from ..recording import Channel, Recording
-from ...errors import RecordingError
+from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
@@ -42,6 +42,9 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
+    if options.effort_kind == COMMAND and actuated and limit is None:
+        raise ConfigError('effort_kind: command', found='a mechanism with loops',
+                          expected='an arm: measure the torques of its motors')
     control = None if limit is None else position_control(options, limit)
     motion, force = sources(recording, joints, options, actuated, control)
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
