@@ -68,7 +68,7 @@ class LiveCommands:
         return self.control.commanded(q, np.where(self.control.damping, v, 0.0), np.zeros(1))
 
     def torques(self, commanded: np.ndarray, feedback: np.ndarray) -> np.ndarray:
-        """Return the torques (N, n) by both parts, not-a-number where the drive has no more."""
+        """Return torques (N, n), ``commanded`` less ``feedback``; unknown where the drive ends."""
         torques = commanded - feedback
         return np.where(np.abs(torques) < self.control.limit, torques, np.nan)
 
@@ -102,7 +102,7 @@ class CommandedMotion(LiveMotion):
             self.listen(topic, lambda channel: commands.add(channel, self.seconds))
 
     def move(self, t: np.ndarray, q: np.ndarray, v: np.ndarray | None = None) -> None:
-        """Add samples of the motion; RecordingError where a damped velocity is not measured."""
+        """Add q, v (N, n) at t (N,) [s]; RecordingError where a damped v is not measured."""
         feedback = self._commands.feedback(q, np.full_like(q, np.nan) if v is None else v)
         if not np.isfinite(feedback).all():
             raise RecordingError('joint states carry no velocity of all joints',
