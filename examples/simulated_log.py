@@ -92,8 +92,8 @@ def log(arm, seed, seconds=20.0, gains=None, servos=False):
     size, phase = rng.uniform(0.3, 1.0, (n, 4, 1)) / w, rng.uniform(0.0, 6.3, (n, 4, 1))
 
     def motion(t):
-        return ((size * np.sin(w * t + phase)).sum(1).T, (size * w * np.cos(w * t + phase)).sum(1).T,
-                (-size * w ** 2 * np.sin(w * t + phase)).sum(1).T)
+        s, c = size * np.sin(w * t + phase), size * np.cos(w * t + phase)
+        return [x.sum(1).T for x in (s, w * c, -w ** 2 * s)]
 
     q, v, a = motion(t)
     if servos:  # each command holds until the next: in the mean it acts half a sample later

@@ -10,6 +10,7 @@ judged by stretches that are left out.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -70,14 +71,15 @@ def _swapped(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
-    """Return a function of an order: what free bodies leave of few rows, relative to the torque."""
+    """Return a function of an order: what free bodies leave of few rows in relation to all."""
     data, structure = arm.data, arm.wide.structure
     places = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
     places[arm.places] = np.arange(len(arm.places))
     places, turn = places[structure.keep], data.observations[0].effort_map
     every = -(-data.samples(training=True) * arm.count // FEW)
+    whole: Any = data.states(training=True)
     states = [(robot, replace(state.rows(slice(None, None, every)), around=None))
-              for robot, state in data.states(training=True)]
+              for robot, state in whole]
     driven = [state.tau @ np.linalg.inv(turn).T for _, state in states]
     size = np.maximum(np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0)), 1e-300)
 

@@ -76,7 +76,7 @@ def aligned(data: Dataset, systems: Systems,
         if abs(found.value) < SETTLED * abs(total):
             break
         found = find_time_offset(data, systems)
-    notes = {'time_offset_found': total or first.value, 'time_offset_error': first.standard_error,
+    notes = {'time_offset_found': total or first.value, 'time_offset_error': found.standard_error,
              'time_offset_residual_ratio': first.ratio}
     return replace(data, observations=tuple(
         replace(o, summary={**o.summary, **notes}) for o in data.observations)), systems

@@ -21,6 +21,7 @@ from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
+COMMANDED = 1.5  # times where the motion ends is the cutoff of joints that are commanded
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -76,6 +77,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         cutoff, valley = signals.choose_cutoff(
             _velocities(probe, measured), clock.period,
             _velocities(probe, False) if measured else ())
+        if control:  # noise of accelerations would make a delay too large, by their jerk
+            cutoff = min(cutoff, COMMANDED * valley)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -103,8 +106,9 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
     clock = _usable(clock, half, observation.summary['topic'])
     kernel = signals.zero_phase_kernel(period, cutoff)
-    # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    trim = max(1.0 / cutoff, signals.STENCIL * period)
+    # Where the filter guessed most; the stencil reaches further than that near Nyquist.  The delay
+    # of commands hangs on the jerk, which is guessed worst.
+    trim = max((3.0 if observation.control else 1.0) / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
                'segments': len(clock.segments),
