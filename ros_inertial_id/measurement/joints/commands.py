@@ -8,7 +8,7 @@ is commanded is held until the next command.
 """
 
 from dataclasses import dataclass, replace
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -43,6 +43,12 @@ class PositionControl:
         """Return torques (N, n) by what is ``commanded`` and measured q, v (N, n)."""
         torques = commanded - self.stiffness * q - self.damping * v
         return np.asarray(np.clip(torques, -self.limit, self.limit))
+
+
+def command_topics(options: Any) -> tuple[str, ...]:
+    """Return the topics that ``options`` of a method name as those of commands."""
+    commanded = getattr(options, 'effort_kind', '') == COMMAND
+    return tuple(options.effort_topic.split()) if commanded else ()
 
 
 def position_control(options: DriveOptions, limit: np.ndarray) -> PositionControl | None:
