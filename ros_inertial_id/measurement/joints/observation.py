@@ -21,7 +21,6 @@ from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
-COMMANDED = 1.5  # times where the motion ends is the cutoff of joints that are commanded
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -77,8 +76,6 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         cutoff, valley = signals.choose_cutoff(
             _velocities(probe, measured), clock.period,
             _velocities(probe, False) if measured else ())
-        if control:  # noise of accelerations would make a delay too large, by their jerk
-            cutoff = min(cutoff, COMMANDED * valley)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
