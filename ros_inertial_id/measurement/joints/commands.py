@@ -77,7 +77,7 @@ def separated(recording: Recording, joints: Sequence[str], topics: str
     chosen = [named[t.lstrip('/')] for t in topics.split() if t not in missing]
     if not topics:
         chosen = [t for t, kind in types.items() if not t.endswith('joint_states')
-                  and 'position' in (own := _of_joints(recording.channels[t], joints)).fields
+                  and 'position' in (own := of_joints(recording.channels[t], joints)).fields
                   and carries(own, 'position', joints)]
     if missing or len(chosen) != 1 and not topics:
         raise RecordingError(
@@ -87,11 +87,11 @@ def separated(recording: Recording, joints: Sequence[str], topics: str
             found=chosen or None, exists=[f'{t} ({kind})' for t, kind in types.items()],
             do='record the topic of the commands, and name it in effort_topic:')
     rest = {t: kind for t, kind in recording.types().items() if t not in chosen}
-    return ([_of_joints(recording.channels[topic], joints) for topic in chosen],
+    return ([of_joints(recording.channels[topic], joints) for topic in chosen],
             replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__)))
 
 
-def _of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
+def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     """Return a ``channel`` as one of joint states: an array's columns are those of ``joints``."""
     if channel.type == ARRAY:
         fits = channel.fields['data'].shape[1:] == (len(joints),)
