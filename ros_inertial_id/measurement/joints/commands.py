@@ -36,7 +36,7 @@ class PositionControl:
     limit: np.ndarray
 
     def commanded(self, q: np.ndarray, v: np.ndarray, feedforward: np.ndarray) -> np.ndarray:
-        """Return the part (N, n) of the torques that is due to commands (N, n) of q, v, torque."""
+        """Return what commands q, v and a ``feedforward`` (N, n) add to the torques (N, n)."""
         return self.stiffness * q + self.damping * v + feedforward
 
     def torques(self, commanded: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
