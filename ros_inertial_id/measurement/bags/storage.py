@@ -19,7 +19,6 @@ from typing import Callable, Iterable, Iterator
 import yaml
 
 from .cdr import Batch, RawMessages
-from .unpacked_size import check_unpacked, FREE
 from ...errors import ConfigError, RecordingError
 
 if sys.version_info >= (3, 14):
@@ -129,9 +128,7 @@ def _plain(path):
         plain = Path(folder, path.stem)
         try:
             with zstd.open(path) as source, plain.open('wb') as target:
-                while block := source.read(1 << 20):
-                    target.write(block)
-                    check_unpacked(path, path.stat().st_size, target.tell())
+                shutil.copyfileobj(source, target, 1 << 20)
         except (zstd.ZstdError, EOFError) as error:
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
@@ -140,10 +137,8 @@ def _plain(path):
 
 def _decompress(message):
     """Return a message without compression; nothing, which is no message, if it is damaged."""
-    unpacker = zstd.ZstdDecompressor()
     try:
-        plain = unpacker.decompress(message, FREE)
-        return plain if unpacker.eof else b''
+        return bytes(zstd.decompress(message))
     except zstd.ZstdError:
         return b''
 
