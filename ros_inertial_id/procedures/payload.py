@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from scipy import fft
-from scipy.interpolate import CubicSpline
 
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import (
@@ -37,10 +36,11 @@ from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import check_robot, structural_base
 from ..identification.settings import prediction_options
 from ..measurement.recording import nothing_left, Recording
+from ..measurement.sampling import interpolate
 
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
-OTHER_MOTION = 0.2  # of the bare arm's torque: so much differs where motions are not the same
+OTHER_MOTION = 0.2  # of the bare arm's torque: more differs between motions that are not one
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,9 +126,9 @@ def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
                                   do='identify the bare arm again')
         columns = np.concatenate([links[link] + np.arange(10), base.independent])
         if empty:
-            series = [_series(_left_over(part, model, columns), base.reduce(model.values))
-                      for part in data.each()]
-            rows = _difference(series[:len(recordings)], series[len(recordings):])
+            parts = [list(_left_over(part, model, columns)) for part in data.each()]
+            rows = _difference(parts[:len(recordings)], parts[len(recordings):],
+                               base.reduce(model.values))
             load, relative = _solved(lambda: [rows], link, np.zeros((0, 0)))
         else:
             turn, variances, _ = np.linalg.svd(model.covariance, hermitian=True)
@@ -160,57 +160,54 @@ def _left_over(data: Dataset, model: IdentifiedModel, columns: np.ndarray
 
 
 def _series(blocks, beta):
-    """Return names, t (N,), rows (N, joints, 10 + 2): load, what is over, torque by ``beta``."""
-    blocks = list(blocks)
+    """Return times (N,) and rows (N, joints, 12): load, what is over, torque of ``beta``."""
     if not blocks:
         raise nothing_left()
-    rows = [np.stack([np.column_stack([g.W[:, :10], g.y, g.W[:, 10:] @ beta])
-                      for g in block.groups], axis=1) for block in blocks]
-    return ([(g.name, g.unit) for g in blocks[0].groups],
-            np.concatenate([block.t for block in blocks]), np.concatenate(rows))
+    return np.concatenate([block.t for block in blocks]), np.concatenate([np.stack(
+        [np.column_stack([g.W[:, :10], g.y, g.W[:, 10:] @ beta]) for g in block.groups], axis=1)
+        for block in blocks])
 
 
-def _difference(loaded, empty):
-    """Return one block of the mean of ``loaded`` less that of ``empty``, each of ``_series``."""
-    names, t, first = loaded[0]
-    torque = first[..., -1] - first[..., -1].mean(0)
-    means = []
-    for number, (_, s, rows) in enumerate([*loaded, *empty], 1):
-        at = t + _lag(t, first[..., -1], s, rows[..., -1])
-        moved = CubicSpline(s, rows)(at, extrapolate=False)
-        steps = np.diff(s)
-        moved[steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)] = np.nan
-        away = (moved - first)[..., -1]
-        there = np.isfinite(away[:, 0])
-        share = np.sqrt((away[there] ** 2).sum() / (torque[there] ** 2).sum()) if any(there) else 1
-        if share > OTHER_MOTION:
+def _difference(loaded, empty, beta):
+    """Return one block, ``loaded`` less ``empty`` ones in the mean; ``beta`` : see _series."""
+    series = [_series(blocks, beta) for blocks in (*loaded, *empty)]
+    t, first = series[0]
+    torque, means = first[..., -1] - first[..., -1].mean(0), []
+    for number, (s, rows) in enumerate(series, 1):
+        at, steps = t + _lag(t, first[..., -1], s, rows[..., -1]), np.diff(s)
+        moved = interpolate(s, rows.reshape(len(s), -1), np.clip(at, *s[[0, -1]])
+                            ).reshape(first.shape)
+        gap = steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)
+        there = (at >= s[0]) & (at <= s[-1]) & ~gap
+        moved[~there] = np.nan
+        away = (moved - first)[there, :, -1]
+        if not there.any() or np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(
+                torque[there]):
             raise RecordingError(
                 'recordings with and without the load are not of one motion',
-                found=f'recording {number} of {len(loaded) + len(empty)}, loaded ones first: '
-                f'torque of the bare arm that differs from that of the first by {share:.0%}',
+                found=f'other torques of the bare arm in recording {number} of {len(series)}',
                 do='play the same motion each time, or leave --empty out')
         means.append(moved)
-    count = len(loaded)
-    mean, less = np.mean(means[:count], axis=0), np.mean(means[count:], axis=0)
+    mean, less = (np.mean(own, axis=0) for own in (means[:len(loaded)], means[len(loaded):]))
     both = np.isfinite(mean - less).all((1, 2))
     mean, left = mean[both], (mean - less)[both, :, 10]
     return RegressorBlock(t[both], 0, tuple(
-        RowGroup(name, unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
-        for k, (name, unit) in enumerate(names)))
+        RowGroup(g.name, g.unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
+        for k, g in enumerate(loaded[0][0].groups)))
 
 
 def _lag(t, x, s, z):
     """Return what to add to times t of series x for those s of z, (N, k) of one motion."""
     step = np.median(np.diff(t))
-    x, z = (CubicSpline(own, y)(np.arange(own[0], own[-1], step)) for own, y in ((t, x), (s, z)))
+    x, z = (interpolate(own, y, np.arange(own[0], own[-1], step)) for own, y in ((t, x), (s, z)))
     x, z = ((y - y.mean(0)) / np.maximum(y.std(0), 1e-12) for y in (x, z))
-    size = fft.next_fast_len(len(x) + len(z), real=True)
-    spectra = fft.rfft(x, size, axis=0).conj() * fft.rfft(z, size, axis=0)
-    products = fft.irfft(spectra.sum(1), size)
+    size = len(x) + len(z)
+    products = fft.irfft((fft.rfft(x, size, axis=0).conj() * fft.rfft(z, size, axis=0)).sum(1),
+                         size)
     best = int(products.argmax())
     before, top, after = products[[best - 1, best, (best + 1) % size]]
     peak = best + 0.5 * (before - after) / (before - 2.0 * top + after)  # of a parabola
-    return s[0] - t[0] + step * (peak - size if best > len(z) else peak)
+    return s[0] - t[0] + step * (peak - size if best >= len(z) else peak)
 
 
 def _problem(factors, link, nominal, mass):
@@ -241,9 +238,9 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
                               do='move joints that lift it, or give another link by --link')
     held = np.zeros(len(root))  # the arm as it was identified
     time = residuals_of(rows(), np.append(draft.params, held)).correlation()
-    problem = _problem(_apart(factors.system(
-        {name: d * np.sqrt(time[name]) for name, d in draft.standard_deviation.items()}), root),
-        link, np.zeros(10), HEAVIEST)
+    system = factors.system({name: d * np.sqrt(time[name])
+                             for name, d in draft.standard_deviation.items()})
+    problem = _problem(_apart(system, root), link, np.zeros(10), HEAVIEST)
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
     if mass < 2.0 * error:
@@ -254,9 +251,8 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
     ball = about_origin(mass, estimate.params[1:4] / mass / (1.0 + unsure ** 2),
                         0.4 * mass * radius ** 2 * np.eye(3))
     load = consistent(_problem(problem.factors, link, ball, mass), estimate)
-    values, groups = np.append(load.values, held), factors.groups.values()
-    return load, float(100.0 * np.sqrt(sum(g.residual(values) ** 2 for g in groups)
-                                       / max(sum(g.target() ** 2 for g in groups), 1e-300)))
+    residuals = residuals_of(rows(), np.append(load.values, held))
+    return load, residuals.filtered.relative_percent or 0.0
 
 
 def _apart(system, root):
@@ -268,8 +264,7 @@ def _apart(system, root):
     """
     W, b, _ = system
     arm, R = len(root), np.zeros((12, 12))
-    rows = np.vstack([np.column_stack([W[:, 10:] @ root, W[:, :10], b]),
-                      np.eye(arm, arm + 11)])
+    rows = np.vstack([np.column_stack([W[:, 10:] @ root, W[:, :10], b]), np.eye(arm, arm + 11)])
     for own in (np.arange(4), np.arange(4, 10)):
         last = np.append(np.delete(np.arange(10), own), own) + arm
         whole = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
@@ -280,10 +275,10 @@ def _apart(system, root):
 def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEstimate,
                relative: float) -> Payload:
     """
-    Return the Payload of ten parameters about a link's joint frame.
+    Return the Payload of a ``load`` about a link's joint frame.
 
-    names : the link and the frame of the result; placement : (4, 4) of that frame in the joint
-        frame [m]; relative : residual [%]
+    names : of link and frame; placement : (4, 4) of the frame in the joint frame [m]
+    relative : residual [%]
     """
     pi = load.values
 
