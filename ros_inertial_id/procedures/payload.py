@@ -185,7 +185,7 @@ def _difference(loaded, empty, beta):
                 torque[there]):
             raise RecordingError(
                 'recordings with and without the load are not of one motion',
-                found=f'other torques of the bare arm in recording {number} of {len(series)}',
+                found=f'other torques in recording {number} of {len(series)}, loaded ones first',
                 do='play the same motion each time, or leave --empty out')
         means.append(moved)
     mean, less = (np.mean(own, axis=0) for own in (means[:len(loaded)], means[len(loaded):]))
