@@ -353,7 +353,8 @@ def test_a_force_along_other_axes_than_described_is_refused(axes, along):
 
 
 @pytest.mark.parametrize('what, words', [
-    ('zeroed anew', r'the zero of /w changes at (4\.9|5\.0)'), ('compensated', 'has no weight in it')])
+    ('zeroed anew', r'the zero of /w changes at (4\.9|5\.0)'),
+    ('compensated', 'has no weight in it')])
 def test_a_force_that_is_zeroed_or_without_weight_is_refused(made, what, words):
     wrench = made.channels['/w']
     t, force = 1e-9 * (wrench.stamp_ns - wrench.stamp_ns[0]), wrench.fields['force'].copy()
