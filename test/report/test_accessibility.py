@@ -9,7 +9,6 @@ import shutil
 import subprocess
 
 import pytest
-from test_browser import motion_text  # noqa: F401
 from test_report import OPTIONS, record
 from test_sheet import ARM, FOUND, LOAD
 

@@ -2,7 +2,6 @@
 
 import html
 import json
-from pathlib import Path
 import re
 import shutil
 import subprocess
@@ -10,12 +9,8 @@ import subprocess
 import pytest
 from test_report import OPTIONS, record
 
-from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation import search
-from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
-from ros_inertial_id.report.design_files import motion_page
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -127,15 +122,6 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
     assert found['after'][0] == found['after'][1]
     assert 1.5 < found['after'][0][0] and found['after'][0][1] < 4.5
     assert all('predicted' in words and 'residual' in words for words in found['words'])
-
-
-@pytest.fixture(scope='module')
-def motion_text():
-    """Return the HTML text of the page of a motion that was not searched for long."""
-    robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, 'RUNS', search.RUNS[:1])
-        return motion_page(design(robot, DesignOptions(restarts=1, sphere=0.1)))
 
 
 @pytest.mark.parametrize('width', [390, 1400])
