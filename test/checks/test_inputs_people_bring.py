@@ -14,7 +14,7 @@ from ros_inertial_id.identification.files import read_text
 from ros_inertial_id.identification.settings import load_options
 
 
-@pytest.mark.parametrize('order', [(1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+@pytest.mark.parametrize('order', [(2, 1, 0), (1, 2, 0)])
 def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
     """What the columns of a log without names are called in the order of the URDF."""
     _, channel, *_ = columns(arm3_recording)

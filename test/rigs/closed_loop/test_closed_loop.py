@@ -243,7 +243,7 @@ def test_recovers_four_bar():
         return mujoco_mechanism.encoder_recording(
             urdf, options.closures, start, {'crank': lambda t: 1.0 + speed * (
                 t - np.sin(2.0 * t) / 2.0) + np.sin(7.0 * t) - 7.0 * np.sin(t)},
-            (60.0, 1.5), 5.0, (1e-5, torque_noise), seed).window(0.5)  # after the start's jolt
+            (60.0, 1.5), 3.5, (1e-5, torque_noise), seed).window(0.5)  # after the start's jolt
 
     found = identify([run(5.0, 0.02, 0)], options, method='closed_loop',
                      validate=[run(4.0, 0.0, 1)])
@@ -269,7 +269,7 @@ def test_recovers_parallelogram_arm():
         reference = {joint: path(joint, row, size) for joint, row, size in zip(
             ('column', 'shoulder', 'lever'), rates, (0.8, 0.3, 0.4))}
         return mujoco_mechanism.encoder_recording(
-            urdf, options.closures, start, reference, (8000.0, 250.0), 5.0,
+            urdf, options.closures, start, reference, (8000.0, 250.0), 3.5,
             (1e-5, torque_noise), seed).window(0.5)
 
     found = identify([run(0, 0.5)], options, method='closed_loop', validate=[run(1, 0.0)])
