@@ -26,9 +26,9 @@ def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
     assert f'--joints {",".join(named)}' in found.text()
 
 
-@pytest.mark.parametrize('moves', [0.0, 3e-3])
-def test_a_joint_that_stands_costs_the_others_nothing(arm3, arm3_recording, moves):
-    """A parked axis: exact or nearly exact positions, velocities and efforts in coarse steps."""
+def test_a_joint_that_stands_costs_the_others_nothing(arm3, arm3_recording):
+    """A parked axis: nearly exact positions, velocities and efforts in coarse steps."""
+    moves = 3e-3  # [rad]
     _, channel, t, q, v, tau = columns(arm3_recording)
     q[:, 2], v[:, 2] = 0.3 + moves * np.sin(t), 0.05 * np.round(moves * np.cos(t) / 0.05)
     tau[:, 2] = 0.1 * (np.arange(len(t)) % 50 < 25)
