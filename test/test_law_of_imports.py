@@ -52,7 +52,7 @@ SUBROOMS = {
     'measurement': [('recording', 'sampling', 'signals', 'kalman',
                      'stream_clock', '__init__'),
                     ('bags',),
-                    ('joints',), ('live',)],
+                    ('joints',), ('live',), ('live_commands',)],
 }
 MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',
             'visualization_msgs', 'tf2_msgs', 'rosgraph_msgs', 'std_srvs', 'rcl_interfaces',

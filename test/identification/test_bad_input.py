@@ -165,7 +165,7 @@ def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recordin
 def test_a_recording_without_effort_is_refused(arm3_recording, urdf):
     refused(altered(arm3_recording, effort=None), urdf,
             '/joint_states has no effort; found none for joint1, joint2, joint3; let the driver '
-            'report efforts, or record a topic with them and name it in effort_topic:')
+            'report efforts, record a topic with them and name it in effort_topic:, or')
 
 
 def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
