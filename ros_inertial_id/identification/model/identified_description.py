@@ -159,7 +159,11 @@ def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
 
 
 def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.ndarray) -> str:
-    """Return the MJCF text of a tree robot with the standard parameters of a consistent model."""
+    """
+    Return the MJCF text of a tree robot with the standard parameters of a consistent model.
+
+    covariance : (p, p) of them
+    """
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
     root = xml.Element('mujoco', model=robot.name)
     xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')

@@ -72,13 +72,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         effort_map(options, len(actuated)), control=control))
     check_moving(probe)
     measured, differ = choose_velocity(probe, options.velocity)
-    cutoff, valley = options.cutoff, None
-    if not cutoff:
-        cutoff, valley = signals.choose_cutoff(
-            _velocities(probe, measured), clock.period,
-            _velocities(probe, False) if measured else ())
-        if control:  # noise of accelerations would make a delay too large, by their jerk
-            cutoff = min(cutoff, COMMANDED * valley)
+    cutoff, valley = (options.cutoff, None) if options.cutoff else _cutoff(probe, measured)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -187,6 +181,15 @@ def _commanded_from(observation):
                              found=f'the first command at {first:.3f} s of {last:.3f} s',
                              do='stamp both by one clock')
     return replace(observation, clock=clock)
+
+
+def _cutoff(probe, measured):
+    """Return (cutoff [Hz] that the velocities ask for, where the motion ends [Hz])."""
+    cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), probe.clock.period,
+                                           _velocities(probe, False) if measured else ())
+    if probe.control:  # noise of accelerations would make a delay too large, by their jerk
+        cutoff = min(cutoff, COMMANDED * valley)
+    return cutoff, valley
 
 
 def _together(clock, series, position):
