@@ -90,15 +90,15 @@ def log(arm, seed, seconds=20.0, gains=None, servos=False):
     t = np.arange(0.0, seconds, 1.0 / RATE)
     w = 2.0 * np.pi * np.array([0.1, 0.25, 0.45, 0.7])[:, None]
     size, phase = rng.uniform(0.3, 1.0, (n, 4, 1)) / w, rng.uniform(0.0, 6.3, (n, 4, 1))
-
-    def motion(t):
-        s, c = size * np.sin(w * t + phase), size * np.cos(w * t + phase)
-        return [x.sum(1).T for x in (s, w * c, -w ** 2 * s)]
-
-    q, v, a = motion(t)
+    q = (size * np.sin(w * t + phase)).sum(1).T
+    v = (size * w * np.cos(w * t + phase)).sum(1).T
+    a = (-size * w ** 2 * np.sin(w * t + phase)).sum(1).T
     if servos:  # each command holds until the next: in the mean it acts half a sample later
-        later = motion(t + DELAY + 0.5 / RATE)
-        command = later[0] + (arm.torque(*later) + DAMPING * later[1]) / STIFFNESS
+        share = np.clip(np.minimum(t, t[-1] - t) / 2.0, 0.0, 1.0)[:, None]  # from rest to rest
+        q = q * share ** 3 * (10.0 - 15.0 * share + 6.0 * share ** 2)
+        v = np.gradient(q, 1.0 / RATE, axis=0)
+        sent = q + (arm.torque(q, v, np.gradient(v, 1.0 / RATE, axis=0)) + DAMPING * v) / STIFFNESS
+        command = np.stack([np.interp(t + DELAY + 0.5 / RATE, t, x) for x in sent.T], axis=1)
         q = q + 1e-4 * rng.normal(size=q.shape)
         return {'time': t, **{f'{word}_{name}': x[:, k] for word, x in (('q', q), ('cmd', command))
                               for k, name in enumerate(arm.joint_names)}}

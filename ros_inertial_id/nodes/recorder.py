@@ -8,7 +8,7 @@ the finished bag.
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import datetime
 import faulthandler
 from pathlib import Path
@@ -29,6 +29,7 @@ from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter
+from ..measurement.joints.drives import COMMAND
 from ..options import option
 
 STRING = 'std_msgs/msg/String'
@@ -66,6 +67,8 @@ class Recorder(GuardedNode):
         self._inputs = Subscriptions(self, self._write)
         joint_states = driver_of(self, own.config).joint_states
         states = [joint_states, *configured(own.config, 'effort_topic').split()]
+        self._commands = self._inputs.resolved(
+            states[1:] if configured(own.config, 'effort_kind') == COMMAND else ())
         self._topics = self._inputs.resolved([name for topic in own.topics for name in (
             states if topic == JOINT_STATES else [topic])])
         self._description = self.resolve_topic_name('robot_description')  # where there is one
@@ -218,7 +221,9 @@ class Recorder(GuardedNode):
         if sum(self._last_counts.values()) > CHECKED:
             return f'{words}; too long to be looked at: inertial-id check'
         try:
-            found = channel_checks(read_bag(path))
+            bag = read_bag(path)
+            found = channel_checks(replace(bag, channels={
+                topic: c for topic, c in bag.channels.items() if topic not in self._commands}))
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
         shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]

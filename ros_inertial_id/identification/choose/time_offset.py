@@ -25,13 +25,14 @@ from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import never_negative
 from ...estimation.least_squares import standard_errors
 from ...estimation.r_factors import triangle
-from ...measurement.joints.observation import with_time_offset
+from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
 
 LIMIT = 0.05   # [s] searched on both sides
 SIGNIFICANT = 4.0  # standard errors
 ROUNDS = 3     # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
+SLOW = 1.5  # times where the motion ends: cutoff at which the delay of commands is sought
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ def aligned(data: Dataset, systems: Systems,
     if not (isinstance(data.method, JointTorques) and data.options.find_time_offset
             and systems.count > 1):
         return data, systems
+    asked = data
+    if data.observations[0].control and data.observations[0].summary['motion_ends_at']:
+        # Friction explains all of a delay but its jerk, which noise of the positions hides.
+        data = asked.observed([with_cutoff(o, SLOW * o.summary['motion_ends_at'])
+                               for o in asked.observations])
+        systems = Systems(reduced(data, systems.wide.structure), systems.given)
     first, total = find_time_offset(data, systems), 0.0
     found = first
     for _ in range(ROUNDS):
@@ -78,6 +85,9 @@ def aligned(data: Dataset, systems: Systems,
         found = find_time_offset(data, systems)
     notes = {'time_offset_found': total or first.value, 'time_offset_error': found.standard_error,
              'time_offset_residual_ratio': first.ratio}
+    if asked.observations[0].control:
+        data = asked.observed([with_time_offset(o, total) for o in asked.observations])
+        systems = Systems(reduced(data, systems.wide.structure), systems.given)
     return replace(data, observations=tuple(
         replace(o, summary={**o.summary, **notes}) for o in data.observations)), systems
 

@@ -36,7 +36,7 @@ def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
 
 def offset_errors(choice: Choice, base: BaseParameters, standard_error: float) -> np.ndarray:
     """
-    Return H (b, 1): errors of the base parameters by the ``standard_error`` [s] of the offset.
+    Return H (b, 1): errors of the base parameters by the ``standard_error`` [s] of the delay.
 
     Of a commanded joint an error of the delay is one of viscous friction, stiffness times as
     large, and of inertia, damping times as large.

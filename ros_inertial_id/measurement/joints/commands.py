@@ -8,7 +8,7 @@ is commanded is held until the next command.
 """
 
 from dataclasses import dataclass, replace
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -36,13 +36,19 @@ class PositionControl:
     limit: np.ndarray
 
     def commanded(self, q: np.ndarray, v: np.ndarray, feedforward: np.ndarray) -> np.ndarray:
-        """Return the part (N, n) of the torques that is due to commands (N, n) of q, v, torque."""
+        """Return what commands q, v and a ``feedforward`` (N, n) add to the torques (N, n)."""
         return self.stiffness * q + self.damping * v + feedforward
 
     def torques(self, commanded: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return torques (N, n) by what is ``commanded`` and measured q, v (N, n)."""
         torques = commanded - self.stiffness * q - self.damping * v
         return np.asarray(np.clip(torques, -self.limit, self.limit))
+
+
+def command_topics(options: Any) -> tuple[str, ...]:
+    """Return the topics that ``options`` of a method name as those of commands."""
+    commanded = getattr(options, 'effort_kind', '') == COMMAND
+    return tuple(options.effort_topic.split()) if commanded else ()
 
 
 def position_control(options: DriveOptions, limit: np.ndarray) -> PositionControl | None:
@@ -77,7 +83,7 @@ def separated(recording: Recording, joints: Sequence[str], topics: str
     chosen = [named[t.lstrip('/')] for t in topics.split() if t not in missing]
     if not topics:
         chosen = [t for t, kind in types.items() if not t.endswith('joint_states')
-                  and 'position' in (own := _of_joints(recording.channels[t], joints)).fields
+                  and 'position' in (own := of_joints(recording.channels[t], joints)).fields
                   and carries(own, 'position', joints)]
     if missing or len(chosen) != 1 and not topics:
         raise RecordingError(
@@ -87,11 +93,11 @@ def separated(recording: Recording, joints: Sequence[str], topics: str
             found=chosen or None, exists=[f'{t} ({kind})' for t, kind in types.items()],
             do='record the topic of the commands, and name it in effort_topic:')
     rest = {t: kind for t, kind in recording.types().items() if t not in chosen}
-    return ([_of_joints(recording.channels[topic], joints) for topic in chosen],
+    return ([of_joints(recording.channels[topic], joints) for topic in chosen],
             replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__)))
 
 
-def _of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
+def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     """Return a ``channel`` as one of joint states: an array's columns are those of ``joints``."""
     if channel.type == ARRAY:
         fits = channel.fields['data'].shape[1:] == (len(joints),)

@@ -21,7 +21,6 @@ from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
-COMMANDED = 1.5  # times where the motion ends is the cutoff of joints that are commanded
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -42,11 +41,36 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
-    origin = recording.origin_ns()
     if options.effort_kind == COMMAND and actuated and limit is None:
         raise ConfigError('effort_kind: command', found='a mechanism with loops',
                           expected='an arm: measure the torques of its motors')
     control = None if limit is None else position_control(options, limit)
+    probe = _probe(recording, joints, options, actuated, control)
+    clock = probe.clock
+    check_moving(probe)
+    measured, differ = choose_velocity(probe, options.velocity)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = signals.choose_cutoff(
+            _velocities(probe, measured), clock.period,
+            _velocities(probe, False) if measured else ())
+    summary = {
+        **probe.summary, 'rate': 1.0 / clock.period,
+        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
+        'velocity': 'measured' if measured else 'differentiated',
+        'velocity_disagreement': max(differ.values(), default=None),
+        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
+        'effort_kind': options.effort_kind, 'position_kind': options.position_kind}
+    return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
+                               cut=(recording.provenance.get('start_s') is not None,
+                                    recording.provenance.get('end_s') is not None)),
+                       cutoff, options.decimate)
+
+
+def _probe(recording, joints, options, actuated, control):
+    """Return the JointSpaceObservation of what was recorded, before any filter is chosen."""
+    origin = recording.origin_ns()
     motion, force = sources(recording, joints, options, actuated, control)
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
@@ -66,27 +90,12 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                      [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
     clock = common_clock(motion, motion if control else force, joints, origin)
     series = (*position.values(), *velocity.values(), *(() if control else effort.values()))
-    clock = _together(clock, series, position)
-    probe = _commanded_from(JointSpaceObservation(
-        joints, position, velocity, effort, clock, np.ones(1), False,
-        effort_map(options, len(actuated)), control=control))
-    check_moving(probe)
-    measured, differ = choose_velocity(probe, options.velocity)
-    cutoff, valley = (options.cutoff, None) if options.cutoff else _cutoff(probe, measured)
-    summary = {
-        'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
-        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
-        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
-        'velocity': 'measured' if measured else 'differentiated',
-        'velocity_disagreement': max(differ.values(), default=None),
-        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
-        'effort_kind': options.effort_kind, 'position_kind': options.position_kind,
-        **({'not_finite': left_out} if left_out else {}),
-        **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
-    return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
-                               cut=(recording.provenance.get('start_s') is not None,
-                                    recording.provenance.get('end_s') is not None)),
-                       cutoff, options.decimate)
+    summary = {'topic': motion.topic, 'effort_topic': force.topic,
+               **({'not_finite': left_out} if left_out else {}),
+               **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
+    return _commanded_from(JointSpaceObservation(
+        joints, position, velocity, effort, _together(clock, series, position), np.ones(1), False,
+        effort_map(options, len(actuated)), summary=summary, control=control))
 
 
 def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int = 0
@@ -181,15 +190,6 @@ def _commanded_from(observation):
                              found=f'the first command at {first:.3f} s of {last:.3f} s',
                              do='stamp both by one clock')
     return replace(observation, clock=clock)
-
-
-def _cutoff(probe, measured):
-    """Return (cutoff [Hz] that the velocities ask for, where the motion ends [Hz])."""
-    cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), probe.clock.period,
-                                           _velocities(probe, False) if measured else ())
-    if probe.control:  # noise of accelerations would make a delay too large, by their jerk
-        cutoff = min(cutoff, COMMANDED * valley)
-    return cutoff, valley
 
 
 def _together(clock, series, position):
