@@ -75,7 +75,7 @@ def reading(folder, count):
               for name in ('position', 'velocity', 'effort')}
     channel = Channel('/joint_states', JOINT_STATE, stamps, stamps, fields,
                       tuple(f'joint{k}' for k in range(1, 8)))
-    write_recording(folder / 'long', Recording({'/joint_states': channel}))
+    write_recording(folder / 'long', Recording({'/joint_states': channel}), compress=True)
     start = time.process_time()
     found = read_bag(folder / 'long').channels['/joint_states']
     used = time.process_time() - start

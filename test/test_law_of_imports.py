@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 import subprocess
 import sys
@@ -75,6 +76,7 @@ def top_of(path):
     return path.relative_to(ROOT).parts[0]
 
 
+@cache
 def imports(path):
     """Return the absolute dotted names that a file imports, wherever in it."""
     package = [PACKAGE, *path.relative_to(ROOT).parts[:-1]]

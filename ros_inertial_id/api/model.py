@@ -231,15 +231,18 @@ class Model:
         """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
         return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
 
-    def payload(self, recordings: Recordings, *, link: str = '', frame: str = '') -> Payload:
+    def payload(self, recordings: Recordings, *, empty: Recordings = None, link: str = '',
+                frame: str = '') -> Payload:
         """
         Return the Payload that the identified arm carries in other recordings.
 
         recordings : with the load; link : that carries it, the last one by default
+        empty : of the same motion without it, best before and after: friction cancels
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
         """
-        return identify_payload(self.identified, several(
-            recordings, self.identified.robot['urdf']), link=link, frame=frame)
+        loaded, bare = (several(each, self.identified.robot['urdf'])
+                        for each in (recordings, empty))
+        return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """

@@ -98,7 +98,8 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
     tilts = [] if data.options.mounting else [count, count + 1]
     places = np.array([k for k, p in enumerate(systems.parameters)
                        if p.name not in resting] + tilts)
-    brakes = np.array([data.observations[0].control is not None and place < count
+    control = data.observations[0].control  # unknown damping passes for friction, and is large
+    brakes = np.array([control is not None and not control.damping.any() and place < count
                        and bool(systems.parameters[place].law)
                        and never_negative(systems.parameters[place]) for place in places])
     value = _offset(systems, systems.whole, places, brakes)[0]

@@ -18,9 +18,10 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, McapRecord, Message, Schema
 from mcap.stream_reader import get_chunk_data_stream, MAGIC_SIZE, StreamReader
 import numpy as np
-from zstandard import ZstdError
+from zstandard import frame_content_size, ZstdError
 
 from .cdr import Batch, RawMessages
+from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
@@ -48,6 +49,10 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                 if not isinstance(record, Message) or topics.waiting > _TOGETHER:
                     yield from topics.taken()
                 if isinstance(record, Chunk):
+                    plain = record.uncompressed_size
+                    if record.compression == 'zstd':  # what its frame says, unpacking believes
+                        plain = max(plain, frame_content_size(record.data))
+                    check_unpacked(path, len(record.data), plain)
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)

@@ -19,6 +19,7 @@ from typing import Callable, Iterable, Iterator
 import yaml
 
 from .cdr import Batch, RawMessages
+from .unpacked_size import check_unpacked, FREE
 from ...errors import ConfigError, RecordingError
 
 if sys.version_info >= (3, 14):
@@ -128,7 +129,9 @@ def _plain(path):
         plain = Path(folder, path.stem)
         try:
             with zstd.open(path) as source, plain.open('wb') as target:
-                shutil.copyfileobj(source, target, 1 << 20)
+                while block := source.read(1 << 20):
+                    target.write(block)
+                    check_unpacked(path, path.stat().st_size, target.tell())
         except (zstd.ZstdError, EOFError) as error:
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
@@ -137,8 +140,10 @@ def _plain(path):
 
 def _decompress(message):
     """Return a message without compression; nothing, which is no message, if it is damaged."""
+    unpacker = zstd.ZstdDecompressor()
     try:
-        return bytes(zstd.decompress(message))
+        plain = unpacker.decompress(message, FREE)
+        return plain if unpacker.eof else b''
     except zstd.ZstdError:
         return b''
 

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from rosbags.interfaces import (Connection, Qos, QosDurability, QosHistory, QosLiveliness,
                                 QosReliability, QosTime)
-from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer, WriterError
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
 
@@ -54,7 +54,9 @@ class _CheckedMcap(McapWriter):
 class _FlushedSqlite3(Sqlite3Writer):
     """A sqlite3 file."""
 
-    def __init__(self, path: Path, _: CompressionMode) -> None:
+    def __init__(self, path: Path, compression: CompressionMode) -> None:
+        if compression == CompressionMode.STORAGE:
+            raise WriterError('a sqlite3 file has no compression of its own')
         self.path = path / f'{path.name}.db3'
         self.conn = sqlite3.connect(self.path)  # rosbags takes # ? % in a path for marks of a URI
         self.conn.executescript(self.SQLITE_SCHEMA)
@@ -72,18 +74,28 @@ class _FlushedWriter(Writer):
     STORAGE_PLUGINS = {StoragePlugin.MCAP: _CheckedMcap, StoragePlugin.SQLITE3: _FlushedSqlite3}
 
 
+def _open_writer(path, storage, compress):
+    writer = _FlushedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
+    if compress:
+        mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    writer.open()
+    return writer
+
+
 class BagWriter:
     """
     A bag being written; also a context manager.
 
     path : the new folder; refused if it exists
     storage : 'mcap' or 'sqlite3'
+    compress : zstd, of the chunks of an mcap, of the whole file of sqlite3
 
     Written messages reach the file every half second of reception time, so that a killed process
     loses no more.  ``counts`` holds the number of messages by topic.
     """
 
-    def __init__(self, path: str | Path, storage: str = 'mcap') -> None:
+    def __init__(self, path: str | Path, storage: str = 'mcap', compress: bool = False) -> None:
         self.path = Path(path)
         self.counts: dict[str, int] = {}
         self._connections: dict[str, Connection] = {}
@@ -92,9 +104,7 @@ class BagWriter:
         if storage not in STORAGES:
             raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
         try:
-            self._writer: Any = _FlushedWriter(self.path, version=9,
-                                               storage_plugin=StoragePlugin[storage.upper()])
-            self._writer.open()
+            self._writer: Any = _open_writer(self.path, storage, compress)
         except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
 
@@ -170,7 +180,8 @@ class BagWriter:
         self.close()
 
 
-def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap') -> None:
+def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
+                    compress: bool = False) -> None:
     """
     Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
 
@@ -182,7 +193,7 @@ def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap
                              exists=sorted(filter(encodable, DECODERS)))
     start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
     texts = {name: getattr(recording, name) for name in TEXTS}
-    with BagWriter(path, storage) as bag:
+    with BagWriter(path, storage, compress) as bag:
         for name, text in texts.items():
             if text:
                 bag.add_topic(f'/{name}', STRING, latched=True)

@@ -85,11 +85,13 @@ def test_reads_every_storage_and_compression_of_rosbag2(tmp_path, storage, mode)
     assert seen == sorted(seen) and seen[-1] == 1.0
 
 
+@pytest.mark.parametrize('compress', [False, True])
 @pytest.mark.parametrize('storage', STORAGES)
-def test_rosbags_reads_what_is_written(tmp_path, storage):
+def test_rosbags_reads_what_is_written(tmp_path, storage, compress):
     channel = joint_states(2500)
     write_recording(tmp_path / 'bag', Recording(
-        {'/joint_states': channel}, '<robot/>', 'upright: true', periods='period_s: 5.0'), storage)
+        {'/joint_states': channel}, '<robot/>', 'upright: true', periods='period_s: 5.0'), storage,
+        compress)
     with AnyReader([tmp_path / 'bag']) as reader:  # also compares the type hashes
         topics = {c.topic: c for c in reader.connections}
         assert {t: c.msgcount for t, c in topics.items()} == {

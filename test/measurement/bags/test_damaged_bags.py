@@ -10,6 +10,7 @@ from pathlib import Path
 import shutil
 import sqlite3
 import subprocess
+import tracemalloc
 
 import mcap.reader
 import numpy as np
@@ -28,10 +29,11 @@ from ros_inertial_id.measurement.recording import Recording
 PAGE = 4096
 
 
-def written(folder, storage='mcap', n=5000):
+def written(folder, storage='mcap', n=5000, compress=False):
     """Write joint states of n ms; return them and the storage file."""
     channel = joint_states(n)
-    write_recording(folder / 'bag', Recording({'/joint_states': channel}, '<robot/>'), storage)
+    write_recording(folder / 'bag', Recording({'/joint_states': channel}, '<robot/>'), storage,
+                    compress)
     return channel, next(f for f in (folder / 'bag').iterdir() if f.suffix != '.yaml')
 
 
@@ -66,9 +68,10 @@ def assert_read_until(file, channel, end_ns):
     assert 'bag.mcap is' in said and RECOVER in said
 
 
+@pytest.mark.parametrize('compress', [False, True])
 @pytest.mark.parametrize('number', [2, 4])  # in the first two are the definitions
-def test_a_flipped_bit_ends_the_reading_before_its_chunk(tmp_path, number):
-    channel, file = written(tmp_path)
+def test_a_flipped_bit_ends_the_reading_before_its_chunk(tmp_path, number, compress):
+    channel, file = written(tmp_path, compress=compress)
     chunk = chunks_of(file)[number]
     flip(file, chunk.chunk_start_offset + chunk.chunk_length - 100)
     assert_read_until(file, channel, chunk.message_start_time)
@@ -123,6 +126,39 @@ def test_a_damaged_message_of_an_mcap_without_chunks_ends_the_reading(tmp_path, 
     assert 100 <= len(got) <= 101
     assert_same(got.rows(slice(0, 100)), channel.rows(slice(0, 100)))
     assert RECOVER in ' '.join(said['damage'])
+
+
+def bomb(plain):
+    """Return a zstd frame of zeros, without its size, that unpacks to so many MB."""
+    from backports import zstd
+    packer, block = zstd.ZstdCompressor(), bytes(1 << 20)
+    return b''.join(packer.compress(block) for _ in range(plain)) + packer.flush()
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_by_its_own_name(tmp_path):
+    (tmp_path / 'a.mcap.zstd').write_bytes(bomb(300))
+    with pytest.raises(RecordingError, match='a.mcap.zstd is no recording.*unpack to'):
+        read_bag(tmp_path / 'a.mcap.zstd')
+
+
+@pytest.mark.parametrize('honest', [True, False])  # whether the chunk says how large it is
+def test_a_chunk_that_unpacks_to_gigabytes_takes_no_memory(tmp_path, honest):
+    from mcap.data_stream import RecordBuilder
+    channel, file = written(tmp_path, n=1200)
+    packed, record, chunk = bomb(300), RecordBuilder(), chunks_of(file)[2]
+    mcap.records.Chunk('zstd', packed, 0, 0, 0, 300 << 20 if honest else 5000).write(record)
+    data, at = file.read_bytes(), chunk.chunk_start_offset
+    file.write_bytes(data[:at] + record.end() + data[at:])
+    tracemalloc.start()
+    try:
+        if honest:
+            with pytest.raises(RecordingError, match='bag.mcap is no recording.*unpack to'):
+                read_bag(file)
+        else:
+            assert_read_until(file, channel, chunk.message_start_time)
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def recovery(file):
