@@ -130,7 +130,7 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         none = np.zeros(0)
         return CollisionShapes(None, (), none.reshape(0, 2), none, none, (
             'the URDF has no shapes: neither collisions nor the floor are checked',))
-    geometry, notices = known.model, list(known.notices)
+    geometry, rods, notices = known
     own = len(geometry.geometryObjects)
     floor, words = _floor(robot, options)
     notices.append(words)
@@ -138,7 +138,7 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         geometry.addGeometryObject(item)
     _add_pairs(robot, geometry, own)
     margins, tight, words = _sort_pairs(robot, geometry, _random_postures(robot, rng), options,
-                                        known.rods)
+                                        rods)
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
     shapes = list(geometry.geometryObjects)
     bodies = [[shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]

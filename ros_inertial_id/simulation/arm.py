@@ -75,11 +75,6 @@ class ArmState:
     measured_v: np.ndarray
     measured_tau: np.ndarray
 
-    def __post_init__(self):
-        for array in (self.q, self.v, self.a, self.tau,
-                      self.measured_q, self.measured_v, self.measured_tau):
-            array.setflags(write=False)
-
 
 class SimulatedArm:
     """

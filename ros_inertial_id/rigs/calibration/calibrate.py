@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..estimation.instrumental import score_covariance, tapered_autocovariances
+from ..estimation.instrumental import (moments_of, score_covariance, tapered_autocovariances,
+                                       weighted)
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
@@ -143,12 +144,7 @@ def _instrumental(states, rest, value):
     count = sum(len(block.t) for block, _ in pairs)
     rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
     sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    ZW, Zy = np.zeros((43, 43)), np.zeros(43)
-    for block, other in pairs:
-        for group, instrument in zip(block.groups, other.groups):
-            Z = instrument.W / sd[group.name] ** 2
-            ZW += Z.T @ group.W
-            Zy += Z.T @ group.y
+    ZW, Zy = weighted(moments_of(pairs, np.arange(43)), sd)
     size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
     try:
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
