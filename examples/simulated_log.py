@@ -3,10 +3,12 @@ Logs of a simulated arm, to learn commands and API without a robot.
 
     python examples/simulated_log.py --arm arm3 --out logs
     python examples/simulated_log.py --arm six_axes --currents --load "2 0 0 0.1" --out logs
+    python examples/simulated_log.py --servos --out logs
 
 Writes robot.urdf (what the maker says), first.csv and second.csv of two motions; with --currents
 efforts in ampere and robot.yaml, which says what an ampere is worth; with --load loaded.csv, the
-first motion with a load of that mass [kg] and centre [m] on the last link.  Links of the arm that
+first motion with a load of that mass [kg] and centre [m] on the last link; with --servos what
+position servos were commanded instead of efforts (arm2, arm3).  Links of the arm that
 moves weigh 0.9 to 1.2 times what its description says, and its joints have friction.
 """
 
@@ -30,6 +32,7 @@ SIX_AXES = (((0, 0, 0.18), 'z', 7.4, (0.06, 0.06, 0.09), 330, 2.1),
             ((0.57, 0, 0), 'y', 2.1, (0.05, 0.06, 0.05), 56, 3.1),
             ((0, 0.12, 0), 'z', 2.0, (0.05, 0.05, 0.06), 56, 3.1),
             ((0, 0, 0.12), 'y', 0.7, (0.04, 0.04, 0.04), 56, 3.1))
+STIFFNESS, DAMPING, DELAY = 800.0, 40.0, 0.012  # of servos [N m/rad], [N m s/rad], [s]
 GAINS = (13.0, 13.0, 10.0, 8.0, 8.0, 8.0)  # of the six axes [N m/A]
 
 
@@ -81,7 +84,7 @@ def robot(payload=(0.0, 0.0, 0.0, 0.0), friction=1.0, urdf=URDF):
     return rid.Model.from_description(ElementTree.tostring(root, encoding='unicode'))
 
 
-def log(arm, seed, seconds=20.0, gains=None):
+def log(arm, seed, seconds=20.0, gains=None, servos=False):
     """Return what an arm measures on a random motion: {time, q_, v_, tau_}; gains [N m/A]."""
     rng, n = np.random.default_rng(seed), len(arm.joint_names)
     t = np.arange(0.0, seconds, 1.0 / RATE)
@@ -90,6 +93,15 @@ def log(arm, seed, seconds=20.0, gains=None):
     q = (size * np.sin(w * t + phase)).sum(1).T
     v = (size * w * np.cos(w * t + phase)).sum(1).T
     a = (-size * w ** 2 * np.sin(w * t + phase)).sum(1).T
+    if servos:  # each command holds until the next: in the mean it acts half a sample later
+        share = np.clip(np.minimum(t, t[-1] - t) / 2.0, 0.0, 1.0)[:, None]  # from rest to rest
+        q = q * share ** 3 * (10.0 - 15.0 * share + 6.0 * share ** 2)
+        v = np.gradient(q, 1.0 / RATE, axis=0)
+        sent = q + (arm.torque(q, v, np.gradient(v, 1.0 / RATE, axis=0)) + DAMPING * v) / STIFFNESS
+        command = np.stack([np.interp(t + DELAY + 0.5 / RATE, t, x) for x in sent.T], axis=1)
+        q = q + 1e-4 * rng.normal(size=q.shape)
+        return {'time': t, **{f'{word}_{name}': x[:, k] for word, x in (('q', q), ('cmd', command))
+                              for k, name in enumerate(arm.joint_names)}}
     effort = arm.torque(q, v, a) + NOISE * rng.normal(size=q.shape)
     word = 'tau' if gains is None else 'current'
     columns = {f'{word}_{name}': x[:, k]
@@ -103,13 +115,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
     parser.add_argument('--arm', default='arm3', help='franka, arm2, arm3 or six_axes')
     parser.add_argument('--currents', action='store_true', help='efforts in ampere (six_axes)')
+    parser.add_argument('--servos', action='store_true', help='commands in place of efforts')
     parser.add_argument('--load', metavar='"M X Y Z"', help='write loaded.csv with it as well')
     parser.add_argument('--out', default='logs', type=Path)
     options = parser.parse_args()
     urdf = six_axes() if options.arm == 'six_axes' else (
         FOLDER / f'{options.arm}.urdf').read_text(encoding='utf-8')
     gains = GAINS if options.currents else None
-    logs = {name: log(robot(urdf=urdf), seed, gains=gains)
+    logs = {name: log(robot(urdf=urdf), seed, gains=gains, servos=options.servos)
             for seed, name in enumerate(('first', 'second'))}
     if options.load:
         load = tuple(map(float, options.load.split()))
@@ -123,6 +136,10 @@ def main():
         (options.out / 'robot.yaml').write_text(
             'serial_arm:\n  effort_kind: current\n'
             f"  drive_gain: [{', '.join(map(str, GAINS))}]  # N m of the joint per ampere\n")
+    if options.servos:
+        (options.out / 'robot.yaml').write_text(
+            f'serial_arm:\n  effort_kind: command\n  stiffness: [{STIFFNESS}]  # N m/rad, of all '
+            f'joints\n  damping: [{DAMPING}]  # N m s/rad\n')
     print(f'{options.out}:', ', '.join(sorted(path.name for path in options.out.iterdir())))
 
 

@@ -13,19 +13,21 @@ import pytest  # noqa: E402
 
 # Files that take long, the longest first.  They begin first: at the end no worker is alone with
 # one.
-LONGEST = ('test_rig_demonstrations', 'test_excitation', 'test_excitation_faults', 'test_rigs',
-           'test_excitation_design', 'test_many_recordings', 'test_endings',
-           'test_simulated_time', 'test_recorder',
-           'test_suspended_platform', 'test_identify', 'test_live_mechanism',
-           'test_checkup',
-           'test_closed_loop_camera', 'test_api', 'test_closed_loop_markers',
-           'test_suspended_platform_imu', 'test_rigid_body', 'test_closed_loop',
-           'test_any_mechanism', 'test_one_model')
+LONGEST = ('test_rig_demonstrations', 'test_excitation_faults', 'test_excitation',
+           'test_simulated_time', 'test_recorder', 'test_endings', 'test_online_topic',
+           'test_many_recordings', 'test_excitation_design', 'test_documentation',
+           'test_rigid_body', 'test_online', 'test_closed_loop', 'test_torque_prediction',
+           'test_subscriptions', 'test_suspended_platform', 'test_checkup',
+           'test_suspended_platform_imu', 'test_checkup_causes', 'test_api',
+           'test_causes_on_real_arms', 'test_any_mechanism', 'test_motion_design',
+           'test_inputs_people_bring', 'test_gravity', 'test_one_model')
 
 
 def pytest_configure(config):
     """Let xdist give files out in our order; its own puts those with few tests last."""
     config.option.loadscopereorder = False
+    config.addinivalue_line('markers', 'one_distribution: what it needs of rclpy is tested by '
+                            'others on every distribution of ROS, so it runs on one')
 
 
 def pytest_collection_modifyitems(items):

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 import subprocess
 import sys
@@ -51,7 +52,7 @@ SUBROOMS = {
     'measurement': [('recording', 'sampling', 'signals', 'kalman',
                      'stream_clock', '__init__'),
                     ('bags',),
-                    ('joints',), ('live',)],
+                    ('joints',), ('live',), ('live_commands',)],
 }
 MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',
             'visualization_msgs', 'tf2_msgs', 'rosgraph_msgs', 'std_srvs', 'rcl_interfaces',
@@ -75,6 +76,7 @@ def top_of(path):
     return path.relative_to(ROOT).parts[0]
 
 
+@cache
 def imports(path):
     """Return the absolute dotted names that a file imports, wherever in it."""
     package = [PACKAGE, *path.relative_to(ROOT).parts[:-1]]

@@ -22,15 +22,15 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
                                                Prediction)
-from ..identification.model.identified_description import (description_of, joint_terms,
-                                                           largest_speeds, mjcf_of, tree_of)
+from ..identification.model.identified_description import (description_of, isaaclab_of,
+                                                           joint_terms, mjcf_of, tree_of)
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 from ..procedures.payload import identify_payload, Payload
-from ..report.knowledge import evaluate, fits
+from ..report.knowledge import evaluate, fits, posterior
 from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
@@ -231,15 +231,18 @@ class Model:
         """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
         return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
 
-    def payload(self, recordings: Recordings, *, link: str = '', frame: str = '') -> Payload:
+    def payload(self, recordings: Recordings, *, empty: Recordings = None, link: str = '',
+                frame: str = '') -> Payload:
         """
         Return the Payload that the identified arm carries in other recordings.
 
         recordings : with the load; link : that carries it, the last one by default
+        empty : of the same motion without it, best before and after: friction cancels
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
         """
-        return identify_payload(self.identified, several(
-            recordings, self.identified.robot['urdf']), link=link, frame=frame)
+        loaded, bare = (several(each, self.identified.robot['urdf'])
+                        for each in (recordings, empty))
+        return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """
@@ -254,10 +257,27 @@ class Model:
         """
         Write the robot as MJCF (MuJoCo) to ``path``: no shapes, gravity as mounted.
 
+        A robot identified from its commands has position actuators with their gains and delay.
         Return in words what MJCF cannot hold; the same stands in the file as a comment.
         EstimationError where the model is not physically consistent, or not of a tree.
         """
-        return _write(path, *mjcf_of(self.identified, self._robot))
+        return _write(path, *mjcf_of(self.identified, self._robot, self._errors))
+
+    def to_isaaclab(self, path: str | Path = '', *, physics_dt: float = 0.005) -> dict[str, Any]:
+        """
+        Return the joints in the fields of Isaac Lab's actuators; with a ``path`` written as YAML.
+
+        ``ImplicitActuatorCfg(**out['ImplicitActuatorCfg'])``, or with the delay of the commands
+        ``DelayedPDActuatorCfg(**out['ImplicitActuatorCfg'], **out['DelayedPDActuatorCfg'])``.
+        Friction as Isaac Sim 5 has it [N m], gains of a robot identified from its commands.
+        ``not_held`` says what has no field there.  EstimationError where it is not a tree.
+
+        physics_dt : step of the simulation [s], in which Isaac Lab counts the delay
+        """
+        out, text = isaaclab_of(self.identified, self._robot, self._errors, physics_dt)
+        if path:
+            _write(path, text, out['not_held'])
+        return out
 
     def to_pinocchio(self) -> Any:
         """
@@ -266,13 +286,12 @@ class Model:
         EstimationError where the model is not physically consistent, or not of a tree.
         """
         robot, model = tree_of(self._robot), self.identified
-        first, speeds = bodies(model.parameters), largest_speeds(model)
-        own = [joint_terms(model.parameters, model.values, joint, speeds.get(joint, 1.0))
-               for joint in robot.joint_names]
+        first, terms = bodies(model.parameters), joint_terms(model)
         return pinocchio_model(
             robot, np.array([model.values[first[link]:first[link] + 10]
                              for link in robot.link_names]),
-            **{name: np.array([terms[name] for terms in own]) for name in JOINT_TERMS})
+            **{name: np.array([terms[joint][name] for joint in robot.joint_names])
+               for name in JOINT_TERMS})
 
     def save(self, path: str | Path) -> None:
         """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""
@@ -284,6 +303,10 @@ class Model:
     @property
     def _judged(self) -> bool:
         return 'training' in self.statistics
+
+    @cached_property
+    def _errors(self) -> np.ndarray:
+        return posterior(self.identified, alone=True)
 
     @cached_property
     def _robot(self) -> Any:

@@ -19,16 +19,10 @@ from ..report.design_files import write_design
 AnyModel = Model | Result | str | Path  # also the path of a model file
 
 
-def payload(model: AnyModel, recordings: Recordings, *, link: str = '', frame: str = ''
-            ) -> Payload:
-    """
-    Return the Payload that an identified arm carries in recordings.
-
-    model : of the bare arm; recordings : with the load, see ``identify``
-    link : that carries it, the last one by default
-    frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
-    """
-    return model_in(model).payload(recordings, link=link, frame=frame)
+def payload(model: AnyModel, recordings: Recordings, *, empty: Recordings = None,
+            link: str = '', frame: str = '') -> Payload:
+    """Return the Payload that the arm of a ``model`` carries, see ``Model.payload``."""
+    return model_in(model).payload(recordings, empty=empty, link=link, frame=frame)
 
 
 def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Comparison:

@@ -159,8 +159,8 @@ def _late(arm: Arm, joints: Sequence[int], delay: float, words: tuple[str, str],
     """Return a ``delay`` [s] of the efforts of ``joints``, small below ``least`` [s]."""
     way = 'behind' if delay > 0 else 'ahead of'
     # Friction that grows with the load may take most of it: both change efforts by what is odd
-    # in the speed (Bittencourt and Gunnarsson 2012).
-    small = abs(delay) < least or (
+    # in the speed (Bittencourt and Gunnarsson 2012).  What is commanded acts late, always.
+    small = abs(delay) < least or arm.data.observations[0].control is not None or (
         abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
     return Alternative(
         f'{words[0]} {1e3 * abs(delay):.0f} ms {way} {words[1]}', joints,

@@ -16,6 +16,7 @@ from .finding import DOUBTFUL, Finding, MASKED, NOTE
 from .signals import not_finite, Quantity, RawSignals, runs
 from ..dynamics.robot_model import load_robot_model
 from ..errors import InertialIdError
+from ..measurement.bags.messages import COMMANDS
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Channel, Recording
 
@@ -40,7 +41,8 @@ def channel_checks(recording: Recording) -> list[Finding]:
     No model is fitted; nothing is raised for bad data.
     """
     limits = _limits(recording.robot_description)
-    streams = {topic: c for topic, c in recording.channels.items() if len(c) >= FEWEST}
+    streams = {topic: c for topic, c in recording.channels.items()
+               if len(c) >= FEWEST and c.type not in COMMANDS}  # which may stand still and jump
     origin = recording.origin_ns() if streams else 0
     found: list[Finding] = []
     for channel in streams.values():

@@ -302,6 +302,8 @@ def _resting(arm: Arm, severity: str) -> list[Finding]:
 
 def _late(arm: Arm) -> list[Finding]:
     """Return a Finding where the identification reads the efforts at other times than stamped."""
+    if arm.data.observations[0].control:  # commands act late
+        return []
     data, _ = aligned(arm.data, Systems(arm.wide, arm.gravity), wide_factor)
     summary = data.observations[0].summary
     delay = summary.get('time_offset', 0.0) - arm.data.observations[0].summary.get(

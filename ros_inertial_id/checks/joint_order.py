@@ -3,22 +3,25 @@ Order of the joints: whether motion and efforts stand in the columns of other jo
 
 Efforts alone in another order are a cause like others, by algebra; where joints are exchanged
 whole, rows are other ones.  Few of them are written anew, for every pair of joints that could be
-exchanged, for other orders that people use, and again from the best order on.
+exchanged, for other orders that people use, and again from the best order on; the best alone is
+judged by stretches that are left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from .arm import Arm, LEFT_OUT
 from .finding import Finding, REMOVED, WRONG
 from .thresholds import BEYOND_NOISE, HALF, SURE, SYSTEMATIC, TENTH
+from ..estimation.r_factors import triangle
 from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
-FEW = 400  # samples that show which order is best
+FEW = 3000  # rows that show which order is best
 
 
 def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
@@ -34,20 +37,18 @@ def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
     if left < least or (
             arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)):
         return []
-    every = -(-arm.data.samples(training=True) // FEW)
-    plain = tuple(range(arm.count))
-    few, tried = _left_out(_ordered(arm, plain, every)), {plain: 0.0}
+    plain, residual = tuple(range(arm.count)), _few_rows(arm)
     by_name = np.argsort(np.argsort(arm.names)).tolist()
-    best, orders = plain, {plain[::-1], tuple(by_name), *_swapped(plain),
-                           *(plain[k:] + plain[:k] for k in plain[1:])}
+    best, tried = plain, {plain: residual(plain)}
+    orders = {plain[::-1], tuple(by_name), *_swapped(plain),
+              *(plain[k:] + plain[:k] for k in plain[1:])}
     while orders:
-        tried |= {order: log_ratio(_left_out(_ordered(arm, order, every)), few)[0]
-                  for order in orders}
+        tried |= {order: residual(order) for order in orders - set(tried)}
         before, best = best, min(tried, key=lambda order: tried[order])
-        orders = set(_swapped(best)) - set(tried) if best != before else set()
+        orders = set(_swapped(best)) if tried[best] < (1.0 - TENTH) * tried[before] else set()
     if best == plain:
         return []
-    other = _ordered(arm, best, 1)
+    other = _ordered(arm, best)
     gap, error = log_ratio(_left_out(other), _left_out(arm))
     _, free, described = map(np.linalg.norm, other.rms())
     if (gap > -SURE * error or free > HALF * left or arm.described and described > min(
@@ -69,14 +70,44 @@ def _swapped(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
                     for j in range(len(order)))
 
 
-def _ordered(arm: Arm, order: Sequence[int], every: int) -> Arm:
+def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
+    """Return a function of an order: what free bodies leave of few rows in relation to all."""
+    data, structure = arm.data, arm.wide.structure
+    places = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
+    places[arm.places] = np.arange(len(arm.places))
+    places, turn = places[structure.keep], data.observations[0].effort_map
+    every = -(-data.samples(training=True) * arm.count // FEW)
+    whole: Any = data.states(training=True)
+    states = [(robot, replace(state.rows(slice(None, None, every)), around=None))
+              for robot, state in whole]
+    driven = [state.tau @ np.linalg.inv(turn).T for _, state in states]
+    size = np.maximum(np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0)), 1e-300)
+
+    def residual(order: Sequence[int]) -> float:
+        rows = []
+        for (robot, state), efforts in zip(states, driven):
+            q, v, a = (x[:, order] for x in (state.q, state.v, state.a))
+            tau = efforts[:, order] @ turn.T
+            moved = replace(state, q=q, v=v, a=a, tau=tau, tau_raw=tau)
+            for block in data.method.regress(moved, robot, structure.columns, places >= 0):
+                for g, joint in zip(block.groups, order):
+                    at = places[g.columns]
+                    W = np.zeros((len(g.y), len(arm.places) + 1))
+                    W[:, at[at >= 0]], W[:, -1] = g.W[:, at >= 0], g.y
+                    rows.append(W / size[joint])
+        return abs(float(triangle(np.asfortranarray(np.concatenate(rows)))[-1, -1]))
+
+    return residual
+
+
+def _ordered(arm: Arm, order: Sequence[int]) -> Arm:
     """Return the Arm whose joint j moved, and was driven, as that of number ``order[j]`` was."""
     def taken(series):
         return {name: series[arm.names[k]] for name, k in zip(arm.names, order)} if series else {}
 
     data = arm.data.observed([replace(o, position=taken(o.position), velocity=taken(o.velocity),
                                       effort=taken(o.effort)) for o in arm.data.observations])
-    return Arm(data, wide_factor(data, arm.wide.structure, every), arm.nominal)
+    return Arm(data, wide_factor(data, arm.wide.structure), arm.nominal)
 
 
 def _left_out(arm: Arm) -> np.ndarray:

@@ -13,9 +13,11 @@ import numpy as np
 from .finding import Finding, MASKED, WRONG
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError
-from ..measurement.joints.channels import BROKEN, carries, find_channel, groups, whole
+from ..measurement.joints.channels import BROKEN, carries, groups, whole
+from ..measurement.joints.commands import efforts_at, position_control
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
+from ..measurement.joints.observation import sources
 from ..measurement.recording import Channel, page_out, Recording
 
 PIECE = 500_000  # messages of one stretch
@@ -97,13 +99,14 @@ def raw_signals(recording: Recording, robot: RobotModel,
     RecordingError where no topic carries the positions.
     """
     joints, origin = robot.joint_names, recording.origin_ns()
-    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force: Channel | None = motion
+    control = position_control(options, robot.effort)
+    force: Channel | None
     try:
-        if options.effort_topic or not carries(motion, 'effort', joints):
-            force = find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
+        motion, force = sources(recording, joints, options, joints, control)
     except InertialIdError:
-        force = None
+        motion, force = sources(recording, joints, options, (), None)[0], None
+    if control and force is not None:
+        force = efforts_at(joint_side(motion, joints, options), force, control)
     place = {joint: k for k, joint in enumerate(joints)}
     for own in groups(motion, joints):
         at = [place[joint] for joint in own]

@@ -177,7 +177,14 @@ VERBS = {
     'payload': Verb(
         IDENTIFY, 'weigh what an identified arm carries', 'result/model.yaml loaded_bag',
         '.verbs:payload', (
-            argument('model', 'model.yaml of the bare arm'), bags('recording with the load'), LINK,
+            argument('model', 'model.yaml of the bare arm; default: identified from --empty',
+                     nargs='?', default=''),
+            argument('bags', 'recording with the load', nargs='*', metavar='BAG'),
+            argument('--empty', 'recordings of the same motion without the load: friction cancels;'
+                     ' best recorded in the order loaded, empty, empty, loaded', nargs='+',
+                     metavar='BAG', default=[]),
+            argument('--loaded', 'recordings with the load, as BAG', nargs='+', metavar='BAG',
+                     default=[]), URDF, LINK,
             argument('--frame', 'link in whose frame the numbers are given', default=''), REPORT)),
     'drive-gains': Verb(
         DRIVES, 'find what effort is worth in torque, by a known load or gain',

@@ -216,14 +216,22 @@ def contradiction(many: Many) -> list[str]:
 
 def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
-    from ..api.model import load_model
+    from ..api.tasks import model_in
+    from ..report.load_data import load_data, load_lines
     from ..report.sheets import payload_sheet
-    bare = load_model(options.model)
-    result = bare.payload(options.bags, link=options.link, frame=options.frame)
-    files = page(options, options.report,
-                 lambda: payload_sheet(result, bare.identified, options.model))
-    show(options, {**result.to_dict(), **files},
-         '\n'.join([result.to_text(), *files.values()]))
+    loaded = [*options.bags, *options.loaded]
+    if not loaded or not (options.model or options.empty):
+        raise ConfigError('payload', found=f'{options.model or "no model"}, {len(loaded)} '
+                          f'recordings with the load, {len(options.empty)} without it',
+                          do='give MODEL BAG, or --empty BAG BAG --loaded BAG BAG')
+    urdf = read_description(options.urdf) if options.urdf else ''
+    empty = recordings_in(options.empty, urdf)
+    bare = model_in(options.model or api.identify(empty, urdf=urdf))
+    result = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
+    files = page(options, options.report, lambda: payload_sheet(
+        result, bare.identified, options.model or ', '.join(options.empty)))
+    show(options, {**result.to_dict(), 'load_data': load_data(result), **files},
+         '\n'.join([result.to_text(), *load_lines(result), *files.values()]))
 
 
 def design_(options: Any) -> None:

@@ -10,6 +10,7 @@ from ..api.recordings import recording_of
 from ..errors import ConfigError
 from ..identification.files import read_description
 from ..identification.settings import load_options
+from ..measurement.joints.drives import COMMAND
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.knowledge import with_error
@@ -17,21 +18,27 @@ from ..report.sheet import Table
 
 
 def drive_gains(options: Any) -> None:
-    """Find what effort is worth in torque, by a known load or a known gain."""
+    """Find what effort is worth in torque: by a known load or gain, or the described masses."""
     urdf = read_description(options.urdf) if options.urdf else ''
     method, settings = load_options(options.config, options.method, changed(options, 'mounting'),
                                     urdf)
     result = identify_drive_gains(
         loaded_recordings(options, True, urdf), settings, method=method, link=options.link,
         urdf=urdf, known=dict(_gain(words) for words in options.gain))
-    rows = [number_row(joint, gain, result.gain_errors[joint], 'torque per effort')
-            for joint, gain in result.gains.items()]
-    listed = ', '.join(f'{gain:.6g}' for gain in result.gains.values())
+    commanded = settings.effort_kind == COMMAND
+    rows = [number_row(joint, result.gains.get(joint), result.gain_errors.get(joint),
+                       'N m/rad' if commanded else 'torque per effort')
+            for joint in result.standard_deviation]
+    leans = ['The described masses fix the scale, taken to be right within 10 %: weigh a load '
+             '(--loaded) for a better one.'] if result.described else []
+    listed = ', '.join(f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
+                       for joint in result.standard_deviation)
     show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
                    'relative_percent': result.relative_percent}, '\n'.join([
                        *aligned(rows),
                        f'{result.relative_percent:.2f} % relative residual of the effort',
-                       f'effort_kind: current, drive_gain: [{listed}]']))
+                       *leans, f'effort_kind: {COMMAND}, stiffness: [{listed}]' if commanded
+                       else f'effort_kind: current, drive_gain: [{listed}]']))
 
 
 def loaded_recordings(options: Any, mass_alone: bool = False, urdf: str = ''

@@ -39,7 +39,7 @@ class Window:
         Return False when time ran backwards or stood for longer than the ``longest`` pause [s]:
         the window was begun anew.
         """
-        last = self.t[-1] if len(self.t) else t[0] - 1e-9
+        last = self.t[-1] if len(self.t) else np.nextafter(t[0], -np.inf)
         steps = np.diff(np.concatenate([[last], t]))
         if not steps.all():
             new = steps != 0.0
@@ -174,15 +174,19 @@ class LiveMotion:
             return None
         first, last = clock.ticks(stamps[0]) - 1, clock.ticks(stamps[-1] + self._period) - 1
         ticks = clock.times(clock.loaded, last + clock.half + 1)
-        loads = [window.at(ticks + self._shift) for _, window in sorted(self._loads.items())]
-        clock.load(np.hstack(loads or [
-            np.full((len(ticks), self._turn.shape[1]), np.nan)]) @ self._turn.T)
+        clock.load(self._torques(ticks))
         self._done = stamps[-1]
         before = self._done - CUBIC * self._period
         self._motion.forget(before)
         for window in self._loads.values():
             window.forget(before + self._shift - LONGEST_GAP)
         return stamps, clock.state(first, last)
+
+    def _torques(self, t):
+        """Return the loads on the rows (M, n) at ticks t (M,) [s]."""
+        loads = [window.at(t + self._shift) for _, window in sorted(self._loads.items())]
+        none = np.full((len(t), self._turn.shape[1]), np.nan)
+        return np.hstack(loads or [none]) @ self._turn.T
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""

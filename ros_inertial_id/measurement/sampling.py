@@ -57,6 +57,22 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     return make_interp_spline(at, x, k=min(3, len(at) - 1))(t)
 
 
+def held(stamps: np.ndarray, values: np.ndarray, t: np.ndarray, period: float) -> np.ndarray:
+    """
+    Return means (N, k), over a ``period`` [s] about uniform times, of values held until the next.
+
+    stamps : (n,) [s] of values (n, k), the last of which holds on; t : (N,) [s], a period apart
+    """
+    edges = np.append(t - 0.5 * period, t[-1:] + 0.5 * period)
+    low = max(0, int(np.searchsorted(stamps, edges[0], side='right')) - 1)
+    high = int(np.searchsorted(stamps, edges[-1])) + 1
+    at, x = stamps[low:high], values[low:high]
+    areas = np.cumsum(x[:-1] * np.diff(at)[:, None], axis=0)
+    areas = np.concatenate([np.zeros((1, x.shape[1])), areas])
+    k = (np.searchsorted(at, edges, side='right') - 1).clip(0)
+    return np.asarray(np.diff(areas[k] + (edges - at[k])[:, None] * x[k], axis=0) / period)
+
+
 def _apart(t, x):
     """Return stamps (m,) and values (m, k), those too near to each other as one, their mean."""
     steps = np.diff(t)

@@ -24,6 +24,7 @@ from ..measurement.joints.kinematic_state import (History, JointSpaceObservation
                                                   SignalOptions, Surroundings)
 from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
+from ..measurement.live_commands import CommandedMotion, live_commands
 from ..measurement.recording import Recording
 from ..options import option
 
@@ -95,8 +96,8 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""
-        return with_time_offset(observe_joints(recording, robot.joint_names, options),
-                                options.time_offset)
+        return with_time_offset(observe_joints(recording, robot.joint_names, options,
+                                               limit=robot.effort), options.time_offset)
 
     def regress(self, state: JointSpaceState, robot: RobotModel, parameters: Sequence[Parameter],
                 wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
@@ -167,15 +168,20 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
     def source(self, robot: RobotModel, options: SerialArmOptions, lag: float,
                metadata: Mapping[str, Any]) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see Live."""
-        out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
-                         effort_map(options, len(robot)), metadata.get('time_offset', 0.0))
+        commands = live_commands(robot, options, metadata)
+        signals = options.cutoff, options.velocity == 'measured', lag
+        shift = metadata.get('time_offset', 0.0)
         motion = options.joint_states_topic or 'joint_states'
         if ' ' in motion:
             raise ConfigError('option joint_states_topic', found=motion, expected='one topic with '
                               'all joints while the robot runs',
                               do='merge them: joint_state_publisher with source_list')
+        if commands is None:
+            out: LiveMotion = LiveMotion(*signals, effort_map(options, len(robot)), shift)
+            listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
+        else:
+            out = CommandedMotion(*signals, shift, commands)
         listen_to_joints(out, motion, robot.joint_names, options)
-        listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
         return out
 
     def predictor(self, robot: RobotModel, parameters: Sequence[Parameter],

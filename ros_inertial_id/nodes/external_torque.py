@@ -15,6 +15,7 @@ from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.joints.drives import effort_map, joint_side
 from ..measurement.live import carried
+from ..measurement.live_commands import live_commands, LiveCommands
 from ..measurement.recording import Channel
 from ..options import option
 from ..procedures.external_wrench import WrenchObserver
@@ -39,12 +40,17 @@ class ExternalTorqueOptions:
                                           at_most=1000.0)
 
 
+def _seconds(stamp_ns: np.ndarray) -> np.ndarray:
+    return stamp_ns * 1e-9
+
+
 class ExternalTorque:
     """Publishers of a ``node``, and the observer behind them; ``options``: how it observes."""
 
     def __init__(self, node: Node, options: ExternalTorqueOptions):
         self._node, self._options = node, options
         self._observer: MomentumObserver | None = None
+        self._commands: LiveCommands | None = None
         # Of what is observed, and of its standard deviation.
         self._torque, self._wrench = (
             [advertise(node, kind, f'~/{name}{what}', DEPTH)
@@ -59,11 +65,13 @@ class ExternalTorque:
         Observe with a ``model`` from now on.
 
         robot : mounted as it is; options : SerialArmOptions of the prediction
-        Raises ConfigError for efforts on a topic of their own, RobotModelError for a link of the
-        wrench that does not exist.
+        Raises ConfigError for efforts measured on a topic of their own, RobotModelError for a link
+        of the wrench that does not exist.
         """
         self._observer, self._said = None, []
-        if options.effort_topic:
+        self._commands = live_commands(robot, options, model.preprocessing[0])
+        self._shift = model.preprocessing[0].get('time_offset', 0.0)
+        if options.effort_topic and self._commands is None:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
         self._observer = observer_of(model, robot, self._options.external_bandwidth,
@@ -73,19 +81,25 @@ class ExternalTorque:
         self._to_joints = effort_map(options, len(robot))
 
     def add(self, channel: Channel) -> None:
-        """Publish what the joint states of a ``channel`` show."""
+        """Publish what the joint states of a ``channel`` show, or take the commands in it."""
+        if self._commands is not None and channel.topic in self._commands.topics:
+            self._commands.add(channel, _seconds)
         if self._observer is None or channel.topic != self._topic:
             return
         names = self._robot.joint_names
         rows, values = carried(joint_side(channel, names, self._drives), names,
                                ('position', 'velocity', 'effort'))
         q, v, tau = values.values()
+        if self._commands is None:
+            tau = tau @ self._to_joints.T
+        else:
+            late = _seconds(channel.stamp_ns[rows]) + self._shift
+            tau = self._commands.torques(self._commands.at(late), self._commands.feedback(q, v))
         good = np.isfinite(q).all(1) & np.isfinite(v).all(1) & np.isfinite(tau).all(1)
         stamps = channel.stamp_ns[rows][good]
         if not len(stamps):
             return
-        found = self._observer.add(stamps * 1e-9, q[good], v[good],
-                                   tau[good] @ self._to_joints.T)
+        found = self._observer.add(_seconds(stamps), q[good], v[good], tau[good])
         for publisher, torques in zip(self._torque, (found.torque, found.standard_deviation)):
             publish_joint_states(publisher, stamps, names, effort=torques)
         self._publish_wrenches(stamps, q[good], found)

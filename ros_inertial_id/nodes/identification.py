@@ -87,7 +87,7 @@ class Identification(GuardedNode):
         joint_states = driver_of(self, own.config).joint_states
         if own.online:
             self._online = Online(
-                self, own.topics or topics_of(options) or (joint_states,), self._description,
+                self, own.topics or topics_of(options, joint_states), self._description,
                 lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "

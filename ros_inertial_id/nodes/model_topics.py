@@ -64,16 +64,13 @@ def band_rows(model: IdentifiedModel) -> list[DiagnosticStatus]:
 
 
 def inertia_message(load: Payload) -> InertiaStamped:
-    """Return a ``load`` as a message, not a number where the data do not determine it."""
+    """Return a ``load`` as a message: centre and axes of its frame, inertia about the centre."""
     message = InertiaStamped()
     message.header.frame_id, message.inertia.m = load.frame, load.mass
-    known = {symbol for symbol in ('mc', 'I') if all(
-        sure for name, sure in load.determined.items() if name.startswith(symbol))}
-    center = load.center_of_mass if 'mc' in known else np.full(3, np.nan)
-    inertia = load.inertia if 'I' in known else np.full((3, 3), np.nan)
-    message.inertia.com.x, message.inertia.com.y, message.inertia.com.z = center.tolist()
+    com = message.inertia.com
+    com.x, com.y, com.z = load.center_of_mass.tolist()
     for i, j in zip(*np.triu_indices(3)):
-        setattr(message.inertia, f"i{'xyz'[i]}{'xyz'[j]}", float(inertia[i, j]))
+        setattr(message.inertia, f"i{'xyz'[i]}{'xyz'[j]}", float(load.inertia[i, j]))
     return message
 
 

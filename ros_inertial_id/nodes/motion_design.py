@@ -8,8 +8,7 @@ import numpy as np
 from rclpy.node import Node
 
 from .long_work import LongWork
-from .parameters import (configured_mounting, ConfiguredOptions, declare_options,
-                         read_options)
+from .parameters import configured, ConfiguredOptions, declare_options, read_options
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..excitation.collision import CollisionShapes, wanted_shapes
@@ -59,7 +58,7 @@ def declare_design(node: Node, config: str) -> None:
         for text in options.obstacles:
             obstacle_shape(text, 'obstacle')
 
-    defaults, mounting = load_design(config), configured_mounting(config)
+    defaults, mounting = load_design(config), configured(config)
     if not defaults.mounting and mounting != 'imu':
         defaults = replace(defaults, mounting=mounting)
     declare_options(node, DesignOptions, defaults, prefix=PREFIX, check=check)

@@ -50,7 +50,7 @@ class Online:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
         learning = self._learn(self._urdf)
-        self._watch = StreamWatch(self._urdf)
+        self._watch = StreamWatch(self._urdf, besides=learning.commands)
         self._waiting: list[Channel] = []  # not yet learnt
         self._learning = learning if self._urdf else None
 
@@ -130,9 +130,9 @@ class Online:
             'online gaps': self._learning.gaps, **values}
 
 
-def topics_of(options: Any) -> tuple[str, ...]:
+def topics_of(options: Any, joint_states: str) -> tuple[str, ...]:
     """
-    Return the topics that ``options`` of a method name.
+    Return the topics that ``options`` of a method name; that of ``joint_states`` beside efforts.
 
     Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
     """
@@ -140,8 +140,10 @@ def topics_of(options: Any) -> tuple[str, ...]:
     for spec in fields(options):
         value = getattr(options, spec.name)
         if spec.name.endswith('_topic') and value:
-            out.append(value)
+            out += value.split()
         elif isinstance(value, tuple):
             out += [word for text in value if isinstance(text, str)
                     for word in text.split() if word.startswith('/')]
+    if not out or getattr(options, 'effort_topic', None) and not options.joint_states_topic:
+        out.append(joint_states)
     return tuple(dict.fromkeys(out))

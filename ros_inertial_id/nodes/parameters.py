@@ -88,10 +88,10 @@ def check_mounting(words: str) -> None:
         gravity_from_mounting(words)
 
 
-def configured_mounting(path: str) -> str:
-    """Return the mounting that a configuration file gives, of method or design; '' for none."""
+def configured(path: str, name: str = 'mounting') -> str:
+    """Return the option ``name`` of a configuration file, of method or design; '' for none."""
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
-    given = [(blocks.get(name) or {}).get('mounting') for name in (*METHODS, DESIGN)]
+    given = [(blocks.get(block) or {}).get(name) for block in (*METHODS, DESIGN)]
     return next((str(words) for words in given if words), '')
 
 

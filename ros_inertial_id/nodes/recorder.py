@@ -8,7 +8,7 @@ the finished bag.
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import datetime
 import faulthandler
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from std_msgs.msg import String
 
 from .conversions import deliver, every, latched, message_class, simulated_time
-from .parameters import (check_mounting, configured_mounting, ConfiguredOptions, declare_options,
+from .parameters import (check_mounting, configured, ConfiguredOptions, declare_options,
                          driver_of, JOINT_STATES)
 from .running import GuardedNode, LEAVE, run
 from .streams import TopicClocks
@@ -29,6 +29,7 @@ from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter
+from ..measurement.joints.drives import COMMAND
 from ..options import option
 
 STRING = 'std_msgs/msg/String'
@@ -45,7 +46,8 @@ class RecorderOptions(ConfiguredOptions):
     """What is recorded and where to."""
 
     topics: tuple[str, ...] = option(
-        (JOINT_STATES,), 'topics to record, of any type that the package can decode')
+        (JOINT_STATES,), 'topics to record, of any type that the package can decode; the '
+        'effort_topic of the configuration comes with the joint states')
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
@@ -64,8 +66,11 @@ class Recorder(GuardedNode):
             self, RecorderOptions, settable=('name', 'mounting'), check=_check)  # of the next bag
         self._inputs = Subscriptions(self, self._write)
         joint_states = driver_of(self, own.config).joint_states
-        self._topics = self._inputs.resolved(
-            [joint_states if topic == JOINT_STATES else topic for topic in own.topics])
+        states = [joint_states, *configured(own.config, 'effort_topic').split()]
+        self._commands = self._inputs.resolved(
+            states[1:] if configured(own.config, 'effort_kind') == COMMAND else ())
+        self._topics = self._inputs.resolved([name for topic in own.topics for name in (
+            states if topic == JOINT_STATES else [topic])])
         self._description = self.resolve_topic_name('robot_description')  # where there is one
         self._lost_before = 0
         self._problem: str | None = None
@@ -87,7 +92,7 @@ class Recorder(GuardedNode):
 
     def _mounting(self):
         return (self.get_parameter('mounting').value
-                or configured_mounting(self._options.config) or 'upright')
+                or configured(self._options.config) or 'upright')
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
@@ -216,7 +221,9 @@ class Recorder(GuardedNode):
         if sum(self._last_counts.values()) > CHECKED:
             return f'{words}; too long to be looked at: inertial-id check'
         try:
-            found = channel_checks(read_bag(path))
+            bag = read_bag(path)
+            found = channel_checks(replace(bag, channels={
+                topic: c for topic, c in bag.channels.items() if topic not in self._commands}))
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
         shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]
@@ -278,7 +285,7 @@ class Recorder(GuardedNode):
 
 def _check(options):
     """Raise ConfigError for words that are no mounting."""
-    check_mounting(options.mounting or configured_mounting(options.config))
+    check_mounting(options.mounting or configured(options.config))
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
 from ..identification.prepare.mounting import check_robot, imu_gravity
 from ..identification.settings import prediction_options
+from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS, methods_of
 from ..methods.capabilities import Live
@@ -149,7 +150,8 @@ class TorquePrediction(GuardedNode):
         self._model, self._live = model, None  # another description may fit it
         self._live, self._band = self._source(model), cache(partial(band_for, model))
         self._refusal, self._health = '', PredictionHealth(model)
-        self._watch = StreamWatch(self._robot.urdf, aside=True)
+        self._watch = StreamWatch(self._robot.urdf, True,
+                                  command_topics(prediction_options(model)))
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "

@@ -6,7 +6,8 @@ Drive gains: what effort is worth in torque, found together with the robot's par
 Scaling all parameters and all gains alike leaves every effort as it was: without a known load or
 one known gain no torque, mass or gain can be known, only their ratios (Gautier and Briot 2014).
 With either, all are, where the motion couples the joints.  The noise is in the effort, so it is
-the target here; the problem is bilinear and solved by Gauss-Newton.
+the target here; the problem is bilinear and solved by Gauss-Newton.  With neither the gains are
+those that make the described bodies right, friction free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,22 +15,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
+from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
+from ..estimation.base_parameters import BaseParameters
 from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
+from ..identification.choose.time_offset import aligned
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.structure import one_alternative
+from ..identification.reduce.systems import Systems
+from ..identification.reduce.wide_factor import wide_factor, wide_structure
+from ..measurement.joints.drives import COMMAND
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
 STEPS = 60
 SETTLED = 1e-10
-SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts
+SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts, or of the described one
+DESCRIBED = 0.1  # of a described body, and of all alike: standard deviation
+ROUNDED = 1e-9  # of the unit of a friction law: less is none
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,12 @@ class DriveGains:
     Torque per unit of effort of every joint.
 
     gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
-        (a motor's own gain is this over its gear ratio); error 0 where it was given
+        (a motor's own gain is this over its gear ratio); error 0 where it was given; without
+        joints whose efforts do not show described bodies
     params, cov_params : (b,), (b, b) of the columns: base parameters, then loads' unknown ones
     standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
     relative_percent : of the effort that is not explained [%]
+    described : whether the scale is that of the described masses
     """
 
     gains: dict[str, float]
@@ -50,6 +62,7 @@ class DriveGains:
     cov_params: np.ndarray
     standard_deviation: dict[str, float]
     relative_percent: float
+    described: bool = False
 
 
 def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
@@ -73,7 +86,7 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     blocks = {name: _split(group, factors.size) for name, group in groups.items()}
     if not known and not any(np.any(load) for _, load, _ in blocks.values()):
         raise EstimationError(
-            'gains cannot be known without a known load or one known gain',
+            'gains cannot be known without a known load, one known gain or described masses',
             found='recordings without a load: they fix the ratios of parameters and gains only',
             do='record the same motion with a known load, or give a gain of the datasheet')
     inverse = _first_gains(blocks, nominal, scale, known)
@@ -95,6 +108,45 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
         {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
         covariance[:len(beta), :len(beta)], standard_deviation,
         float(100.0 * np.sqrt(square / whole)))
+
+
+def described_drive_gains(factors: RFactors, base: BaseParameters,
+                          correlation: Mapping[str, float] | None = None) -> DriveGains:
+    """
+    Return the DriveGains that make the described bodies right, friction as it fits, not below 0.
+
+    factors, correlation : as ``solve_drive_gains`` has them, about ``base`` without a load
+    EstimationError where the efforts of no joint show the bodies.
+    """
+    laws = np.array([bool(base.parameters[k].law) for k in base.independent])
+    brakes = laws & [never_negative(base.parameters[k]) for k in base.independent]
+    beta = np.where(laws, 0.0, base.nominal())
+    each = [base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
+            for link in bodies(base.parameters)]
+    spread = DESCRIBED * np.column_stack([*each, beta])  # of each body, and of all alike
+    gains, errors, sd = {}, {}, {}
+    square = whole = 0.0
+    for name, group in factors.groups.items():
+        W, _, y = _split(group, factors.size)
+        own = np.flatnonzero(W.any(axis=0) & laws)
+        A = np.column_stack([W @ np.where(laws, 0.0, beta), W[:, own]])
+        x = lsq_linear(A, y, (np.r_[0.0, np.where(brakes[own], 0.0, -np.inf)], np.inf)).x
+        free = np.flatnonzero(np.r_[True, (np.abs(x[1:]) > ROUNDED) | ~brakes[own]])
+        row = pseudo_inverse(A[:, free])[0]
+        left = np.linalg.norm(y - A @ x)
+        sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
+        square, whole = square + left ** 2, whole + y @ y
+        error = np.hypot(np.linalg.norm(row) * sd[name] * np.sqrt(
+            (correlation or {}).get(name, 1.0)), x[0] * np.linalg.norm(row @ W @ spread))
+        if x[0] <= SIGNIFICANT * error:
+            continue
+        gains[name], errors[name] = float(1.0 / x[0]), float(error / x[0] ** 2)
+        beta[own] = x[1:] / x[0]
+    if not gains:
+        raise EstimationError('the efforts do not show the described bodies', do='move faster and '
+                              'against gravity, look for a wrong sign, or give gains')
+    return DriveGains(gains, errors, beta, np.zeros((len(beta), len(beta))), sd,
+                      float(100.0 * np.sqrt(square / whole)), True)
 
 
 def _check_load(blocks, inverse, beta, effective, scale):
@@ -225,17 +277,22 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
 
     loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
         carries, in its joint frame; zeros: nothing, NaN: to be found
-    options : of the method, by its name; effort is taken as recorded, whatever they say of it
+    options : of the method, by its name; effort is taken as recorded, whatever they say of it, or
+        as the difference of commanded and measured positions, whose gain is the stiffness
     urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     RobotModelError where ``link`` does not move.
     """
-    options = replace(options, effort_kind='link', drive_gain=())
+    commanded = options.effort_kind == COMMAND
+    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=(),
+                      effort_kind=COMMAND if commanded else 'link')
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
     recordings = [recording for recording, _ in loaded]
     data = read_dataset(recordings, options, method, urdf)
-    parameters = one_alternative(data.method.parameters(data.robot, options))
+    parameters = one_alternative([  # a spring would carry what gravity does
+        p for p in data.method.parameters(data.robot, options)
+        if not (p.law and LAWS[p.law].optional)])
     links = bodies(parameters)
     link = link or list(links)[-1]
     if link not in links:
@@ -252,13 +309,39 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
         identity = np.arange(len(scale) + 1)
         for block in _blocks(data, loads, base):
             factors.accumulate(block, identity)
-        draft = solve_drive_gains(factors, nominal, scale, known)
+
+        def solve(correlation=None):
+            if known or loads.any() or not nominal.any():  # not-a-number counts
+                return solve_drive_gains(factors, nominal, scale, known, correlation)
+            return described_drive_gains(factors, base, correlation)
+
+        draft = solve()
         residuals = Residuals()
         x = np.append(draft.params, 1.0)
         for block in _blocks(data, loads, base):
-            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
+            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
                                   for g in block.groups})
-        return solve_drive_gains(factors, nominal, scale, known, residuals.correlation())
+        found = solve(residuals.correlation())
+    if not (commanded and options.find_time_offset):
+        return found
+    # Damping of a command that comes late looks like inertia.
+    return identify_drive_gains(
+        loaded, replace(options, find_time_offset=False, time_offset=options.time_offset + _offset(
+            data, found)), method=method, urdf=urdf, link=link, known=known)
+
+
+def _offset(data, found):
+    """Return the time offset [s] of commands whose stiffness was ``found``."""
+    usual = float(np.median(list(found.gains.values())))
+    stiffness = tuple(found.gains.get(joint, usual) for joint in data.robot.joint_names)
+    options = replace(data.options, stiffness=stiffness)
+    data = replace(data, options=options, training=()).observed([
+        data.method.observe(recording, robot, options)
+        for recording, robot in zip(data.recordings, data.robots)])
+    with one_thread():
+        wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
+        data, _ = aligned(data, Systems(wide, data.robot.gravity_base), wide_factor)
+    return data.observations[0].summary.get('time_offset', 0.0) - options.time_offset
 
 
 def _blocks(data, loads, base):

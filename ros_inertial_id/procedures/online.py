@@ -35,6 +35,7 @@ from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_structure
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
+from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Channel, joined, Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Live
@@ -78,6 +79,7 @@ class OnlineIdentification:
 
     urdf : text; options : of the method, by its name, with EstimationOptions
     forget : time constant with which old samples count less [s]; 0: they never do
+    commands : topics of commands, where the drives have no torques
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
     ConfigError for a method or estimator that cannot learn sample by sample.
@@ -93,6 +95,7 @@ class OnlineIdentification:
             raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
                               found=options.estimator, do='identify from a recording for this one')
         self._urdf, self._method, self._options = urdf, kind, options
+        self.commands = command_topics(options)
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget = -np.inf, forget
         self._live: Any = None

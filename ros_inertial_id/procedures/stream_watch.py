@@ -6,6 +6,7 @@ Two stretches in a row overlap by half, so what lasts for a second lies wholly i
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Sequence
 
 import numpy as np
 
@@ -27,10 +28,11 @@ class StreamWatch:
 
     urdf : text of the description with the limits of the joints; '' where there is none
     aside : look in a thread, so that ``add`` never waits for the some 20 ms that a look takes
+    besides : topics that are not looked at: of commands, which may stand still and jump
     """
 
-    def __init__(self, urdf: str = '', aside: bool = False) -> None:
-        self._urdf = urdf
+    def __init__(self, urdf: str = '', aside: bool = False, besides: Sequence[str] = ()) -> None:
+        self._urdf, self._besides = urdf, besides
         self._thread = ThreadPoolExecutor(1) if aside else None
         self._kept: dict[str, list[Channel]] = {}
         self._looked: dict[str, float] = {}
@@ -42,7 +44,7 @@ class StreamWatch:
         """Take a ``channel`` of new samples and look when it is time to."""
         while self._looks and self._looks[0].done():
             self._found.update(self._looks.pop(0).result())
-        if not len(channel):
+        if not len(channel) or channel.topic in self._besides:
             return
         now = float(channel.stamp_ns.max()) * 1e-9
         parts = self._kept.setdefault(channel.topic, [])

@@ -8,6 +8,7 @@ import numpy as np
 from .curves import gaps, trained_range
 from .drawings import Drawings
 from .knowledge import significant, with_error
+from .load_data import load_lines
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 from ..dynamics.friction import law_of
@@ -32,14 +33,6 @@ SIGNALS = {'effort': 'effort [N m, N]', 'position': 'position [rad, m]'}
 def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
     """Return the page of a ``load``; ``model``, ``bare`` : of the arm alone, and its path."""
     mass, error = with_error(load.mass, load.mass_error)
-    negative = [f'I{AXES[k]}{AXES[k]}' for k in range(3) if load.inertia[k, k] < 0.0]
-    missing = [symbol for symbol, determined in load.determined.items() if not determined]
-    sentences = []
-    if negative:
-        sentences.append(f'Negative, which is physically impossible: {", ".join(negative)}. Do '
-                         'not use the moments of inertia; a faster motion determines them better.')
-    if missing:
-        sentences.append(f'Not determined by the data: {", ".join(missing)}.')
     numbers = [(axis, x, e, 'm') for axis, x, e in zip(
         AXES, load.center_of_mass, load.center_of_mass_error)]
     numbers += [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j], 'kg m^2')
@@ -49,13 +42,15 @@ def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
         f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
             Card(f'{mass} ± {error} kg', 'mass with one standard error'),
             Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
-                 'adds to the torque', load.relative_percent > 50.0)), sentences, (
+                 'adds to the torque', load.relative_percent > 50.0),
+            Card(f'{100.0 * load.from_data["inertia"]:.0f} %', 'of the inertia is from the data, '
+                 'else as of a ball of 0.3 kg/l', load.from_data['inertia'] < 0.5)), (), (
             _holding(drawings, load, model),
             Section('Centre of mass and inertia', tables=[Table(
                 ('component', 'value', 'standard error', 'unit'),
                 [(name, *with_error(x, error), unit) for name, x, error, unit in numbers],
-                flagged=[k for k, number in enumerate(numbers) if number[0] in negative],
-                note=f'In {load.frame}; moments of inertia about the centre of mass.')])),
+                note=f'In {load.frame}; moments of inertia about the centre of mass.')]),
+            Section('For controllers', code='\n'.join(load_lines(load)))),
         numbers=load.to_dict(), drawings=drawings)
 
 

@@ -14,6 +14,7 @@ from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
+from ..measurement.joints.drives import COMMAND
 
 COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
@@ -185,11 +186,13 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
                      if 'duration' in seen else ''))
     if 'time_offset_found' in seen:
         delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
-        applied = bool(seen.get('time_offset'))
-        rows.append(('effort delay', 'applied' if applied else 'not applied',
-                     f"estimated {delay:.0f} ± {error:.0f} ms: {'' if applied else 'not '}"
-                     f"significant; residual {seen['time_offset_residual_ratio']:.3f} times that "
-                     'without'))
+        applied, commanded = bool(seen.get('time_offset')), seen.get('effort_kind') == COMMAND
+        rows.append((
+            'command delay' if commanded else 'effort delay',
+            'applied' if applied else 'not applied',
+            f'estimated {-delay if commanded else delay:.1f} ± {error:.1f} ms: '
+            f'{"" if applied else "not "}significant; residual '
+            f'{seen["time_offset_residual_ratio"]:.3f} times that without'))
     why = f"the motion ends at {seen['motion_ends_at']:.3g} Hz" if seen.get(
         'motion_ends_at') else ''
     chosen = 'chosen from the data' if seen.get('cutoff_chosen') else 'given'

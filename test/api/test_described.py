@@ -48,7 +48,7 @@ def test_a_description_without_inertias_is_refused(arm3):
 def test_a_spring_that_pushes_is_said_and_not_written(result, tmp_path):
     identified = result.model.identified
     k = next(k for k, p in enumerate(identified.parameters) if p.law == 'viscous')
-    stiff = replace(identified.parameters[k], law='spring', unit='N m/rad', name='ks1')
+    stiff = replace(identified.parameters[k], law='spring', unit='N m/rad')
     for value, written in ((0.5, True), (-0.5, False)):
         values = identified.values.copy()
         values[k] = value
@@ -57,7 +57,7 @@ def test_a_spring_that_pushes_is_said_and_not_written(result, tmp_path):
             result.model.gravity_base)
         lines = model.to_mjcf(tmp_path / 'arm.xml')
         assert ('stiffness=' in (tmp_path / 'arm.xml').read_text()) is written
-        assert any(line.startswith('ks1 = -0.5 N m/rad (spring') for line in lines) is not written
+        assert any(line.startswith('fv1 = -0.5 N m/rad (spring') for line in lines) is not written
 
 
 def test_a_result_is_pickled_after_it_was_used(result):

@@ -22,7 +22,6 @@ result.residuals
 result.residuals.to_dataframe()
 result.residuals['joint1'].validation
 result.residuals.cross_validation_percent
-result.summary()
 result.checkup
 result.model
 result._repr_html_()
@@ -45,21 +44,9 @@ model.link_names
 model.joint_names
 model.gravity_base
 model.covariance
-model.regressor(q, v, a) @ model.base_parameters.value
-model.torque(q, v, a)
-model.gravity(q)
-model.coriolis(q, v)
-model.mass_matrix(q)
 model.friction(v)
 model.friction_parameters
-model.forward_dynamics(q, v, tau)
-model.predict(other)
 model.predict((t, q, v, a)).torque
-model.validate(other)
-model.to_urdf(tmp_path / 'arm.urdf')
-model.to_mjcf(tmp_path / 'arm.xml')
-model.to_pinocchio()
-model.save(tmp_path / 'model.yaml')
 prediction
 prediction.to_dataframe()
 prediction.to_dataframe()['residual'].plot

@@ -58,13 +58,11 @@ def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
 
 
 def test_only_the_columns_that_were_exchanged_are_named():
-    franka = mujoco_arm.recorded('franka', 1)
-    for exchanged in ((0, 1), (1, 2, 3)):
-        order = np.arange(7)
-        order[list(exchanged)] = np.roll(exchanged, 1)
-        found = check([_efforts(franka, lambda tau: tau[:, order])], OPTIONS).checks[0]
-        assert found.name == 'efforts permuted'
-        assert found.joints == tuple(f'fr3_joint{k + 1}' for k in exchanged)
+    order = [0, 3, 1, 2, 4, 5, 6]
+    found = check([_efforts(mujoco_arm.recorded('franka', 1), lambda tau: tau[:, order])],
+                  OPTIONS).checks[0]
+    assert found.name == 'efforts permuted'
+    assert found.joints == ('fr3_joint2', 'fr3_joint3', 'fr3_joint4')
 
 
 def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):
@@ -75,7 +73,7 @@ def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):
 
     broken = [arm, _efforts(arm, lambda tau: -tau), *(
         FAULTS[name][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
-        for name in ('one gain', 'effort delayed', 'payload not declared'))]
+        for name in ('effort delayed', 'payload not declared'))]
     before = [check([recording], OPTIONS) for recording in broken]
     monkeypatch.setattr(causes, 'CHECKS', (*causes.CHECKS, causes.Check('toy', noisy, 0, 'play')))
     assert [check([recording], OPTIONS) for recording in broken] == before

@@ -57,7 +57,7 @@ def play(course, options, lag, messages, seconds=2.0):
         while messages and messages[0][0] <= now:
             _, times, points = messages.pop(0)
             controller.receive(now, times, points)
-        assert controller.update(now, q, v) == ''
+        controller.update(now, q, v)
         wanted, speed, _ = (x[0] for x in controller.command([now]))
         commands.append(wanted)
         efforts.append(STIFFNESS * (wanted - q) + DAMPING * (speed - v))
@@ -88,9 +88,8 @@ def rate_of_nominal_torque(q):
     return np.abs(np.diff(tau[3:-3], axis=0)).max()
 
 
-@pytest.mark.parametrize('speed', [0.1, 1.0])
-@pytest.mark.parametrize('anchor, lag', [
-    (MEASURED, 0.0), (MEASURED, 0.01), (MEASURED, 0.05), (DESIRED, 0.05)])
+@pytest.mark.parametrize('anchor, lag, speed', [
+    (MEASURED, 0.0, 0.1), (MEASURED, 0.01, 1.0), (MEASURED, 0.05, 1.0), (DESIRED, 0.05, 1.0)])
 def test_pieces_are_followed_as_the_whole_trajectory_is(anchor, lag, speed):
     planned, options = course(speed), ControllerOptions(anchor=anchor)
     one, effort = play(planned, options, lag, whole(planned))
@@ -114,8 +113,8 @@ def test_a_controller_whose_clock_is_behind_follows_all_the_same():
     assert np.abs(many - one)[50:].max() < 1e-5  # [rad] interpolation between other knots
 
 
-@pytest.mark.parametrize('lost', [{20}, {20, 21, 22}, set(range(1, 40, 2))],
-                         ids=['one', 'three in a row', 'every second'])
+@pytest.mark.parametrize('lost', [{20, 21, 22}, set(range(1, 40, 2))],
+                         ids=['three in a row', 'every second'])
 def test_lost_messages_are_made_up_for_by_the_next(lost):
     """Each piece covers four times the player's 50 ms."""
     planned, options = course(1.0), ControllerOptions()
@@ -126,15 +125,14 @@ def test_lost_messages_are_made_up_for_by_the_next(lost):
     assert np.abs(many - fewer)[50:].max() < 3e-5
 
 
-@pytest.mark.parametrize('lag, least', [(0.01, 0.01), (0.05, 0.05)])
-def test_pieces_without_a_past_would_jump_at_the_measured_state(lag, least):
+def test_pieces_without_a_past_would_jump_at_the_measured_state():
     """What the past of a piece is for, and that the simulated controller shows it."""
     planned = course(1.0)
-    commands, efforts = play(planned, ControllerOptions(anchor=MEASURED), lag,
+    commands, efforts = play(planned, ControllerOptions(anchor=MEASURED), 0.05,
                              pieces(planned, past=False))
     steps = np.diff(commands, axis=0) - np.diff(planned.at(np.arange(len(commands)) * TICK)[0],
                                                 axis=0)
-    assert np.abs(steps).max() > least  # [rad]
+    assert np.abs(steps).max() > 0.05  # [rad]
     assert np.abs(np.diff(efforts, axis=0)).max() > 5.0  # [N m] in a millisecond
 
 

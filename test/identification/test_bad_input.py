@@ -122,13 +122,6 @@ def test_recordings_that_are_too_short_are_refused(arm3_recording, urdf, count, 
     refused(Recording({TOPIC: channel}), urdf, words, InertialIdError)
 
 
-def test_a_recording_without_samples_is_refused(urdf):
-    empty = Channel(TOPIC, mujoco_arm.JOINT_STATE, np.zeros(0, np.int64), np.zeros(0, np.int64),
-                    {'position': np.zeros((0, 3))}, ('joint1', 'joint2', 'joint3'))
-    recording = Recording({TOPIC: empty}, provenance={'path': 'bag'})
-    refused(recording, urdf, 'bag holds no samples; there is: /joint_states')
-
-
 @pytest.mark.parametrize('velocity', [True, False])
 def test_a_motion_that_excites_nothing_is_refused(arm3_recording, urdf, velocity):
     still = arm3_recording.channels[TOPIC].fields['position'].copy()
@@ -165,7 +158,7 @@ def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recordin
 def test_a_recording_without_effort_is_refused(arm3_recording, urdf):
     refused(altered(arm3_recording, effort=None), urdf,
             '/joint_states has no effort; found none for joint1, joint2, joint3; let the driver '
-            'report efforts, or record a topic with them and name it in effort_topic:')
+            'report efforts, record a topic with them and name it in effort_topic:, or')
 
 
 def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
@@ -175,13 +168,16 @@ def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
             'look at the unit of its times')
 
 
-@pytest.mark.parametrize('nothing', [0.0, 4e-310])  # memory that nobody wrote to
-def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, nothing):
+@pytest.mark.parametrize('nothing, joints, do', [
+    (0.0, [2], 'lock what is no part of the arm, --lock "joint3"'),
+    (4e-310, [2], '--lock "joint3"'),  # memory that nobody wrote to
+    (1e-12, [0, 1, 2], 'let the driver report efforts')])
+def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, nothing, joints, do):
     effort = arm3_recording.channels[TOPIC].fields['effort'].copy()
-    effort[:, 2] = nothing
-    refused(altered(arm3_recording, effort=effort), urdf,
-            'the effort in /joint_states is zero in every message; found for joint3 '
-            r'\(less than 1e-09 is none\); lock what is no part of the arm, --lock "joint3"')
+    effort[:, joints] = nothing
+    names = ', '.join(f'joint{k + 1}' for k in joints)
+    refused(altered(arm3_recording, effort=effort), urdf, 'the effort in /joint_states is zero in '
+            rf'every message; found for {names} \(less than 1e-09 is none\);.* {do}')
 
 
 def test_a_recording_of_something_else_says_what_it_is(arm3_recording, urdf):

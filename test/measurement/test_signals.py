@@ -121,7 +121,7 @@ def _cutoff(v, rate, noise=1e-3):
 
 @pytest.mark.parametrize('rate', [250.0, 1000.0])
 @pytest.mark.parametrize('duration', [3.0, 40.0])
-@pytest.mark.parametrize('top', [0.5, 1.0, 2.0, 5.0, 10.0])
+@pytest.mark.parametrize('top', [0.5, 2.0, 10.0])
 def test_the_cutoff_is_never_below_a_sine(top, duration, rate):
     t = np.arange(int(duration * rate)) / rate
     sine = np.sin(2 * np.pi * top * t)[:, None]  # 1 rad/s
@@ -135,7 +135,7 @@ def test_the_cutoff_is_never_below_a_sine(top, duration, rate):
 
 @pytest.mark.parametrize('rate', [250.0, 1000.0])
 @pytest.mark.parametrize('noise', [1e-3, 1e-2])
-@pytest.mark.parametrize('length', [1.0, 2.0, 3.0, 5.0, 10.0, 20.0])
+@pytest.mark.parametrize('length', [1.0, 3.0, 20.0])
 def test_the_cutoff_is_never_below_a_periodic_motion(length, noise, rate):
     v = mujoco_arm.motion(3, 40.0, rate, seed=int(length), period=length)[2]
     top = 5.0 / length
@@ -188,7 +188,7 @@ GLITCHES = {  # velocities of one joint [rad/s] at t, every so many seconds
     'velocity is wrong for 12 ms': lambda t, every: 0.1 * (t % every < 0.012)}
 
 
-@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('rate', [30.0, 1000.0])
 @pytest.mark.parametrize('speed', [0.1, 1.0])
 @pytest.mark.parametrize('glitch', GLITCHES)
 @pytest.mark.parametrize('measured', [False, True])
@@ -236,7 +236,7 @@ def test_jumps_that_a_controller_smooths_are_no_motion_up_to_its_bandwidth(every
     assert _cutoff(v + np.outer(wrong, np.eye(7)[3]), 250.0) == pytest.approx(clean, rel=0.3)
 
 
-@pytest.mark.parametrize('rate', [100.0, 250.0, 1000.0])
+@pytest.mark.parametrize('rate', [100.0, 1000.0])
 @pytest.mark.parametrize('before', [0.0, 1.0])
 @pytest.mark.parametrize('share', [0.25, 0.5])
 def test_a_joint_that_is_fast_for_a_while_is_not_cut(rate, before, share):
@@ -247,8 +247,8 @@ def test_a_joint_that_is_fast_for_a_while_is_not_cut(rate, before, share):
     assert _cutoff(np.column_stack([slow, fast]), rate) >= min(2.0 * 8.0, rate / 4)
 
 
-@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
-@pytest.mark.parametrize('noise', [1e-5, 1e-4, 3e-4])
+@pytest.mark.parametrize('rate', [30.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-5, 3e-4])
 def test_joints_that_move_in_turn_and_rest_are_not_cut(rate, noise):
     """Quintic moves of one second: most of their acceleration is below 2 Hz."""
     t = np.arange(int(60.0 * rate)) / rate
@@ -259,8 +259,8 @@ def test_joints_that_move_in_turn_and_rest_are_not_cut(rate, noise):
     assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 2.0, rate / 4)
 
 
-@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
-@pytest.mark.parametrize('noise', [1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize('rate', [30.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-5, 1e-3])
 @pytest.mark.parametrize('order', [0, 1, 2, 3])
 def test_the_quiet_below_a_motion_is_no_valley(rate, noise, order):
     """Lines from 2 to 5 Hz, or chance that fades beyond 5 Hz with (5 Hz / f)^order."""
@@ -277,8 +277,8 @@ def test_the_quiet_below_a_motion_is_no_valley(rate, noise, order):
     assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 5.0, rate / 4)
 
 
-@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
-@pytest.mark.parametrize('step', [1e-4, 1e-3, 3e-3])
+@pytest.mark.parametrize('rate', [30.0, 1000.0])
+@pytest.mark.parametrize('step', [1e-4, 3e-3])
 def test_a_coarse_encoder_of_a_slow_motion_sets_no_high_cutoff(rate, step):
     t = np.arange(int(60.0 * rate)) / rate
     q = np.outer(np.sin(2 * np.pi * 0.2 * t), [1.0, 0.5, 0.2])
@@ -286,8 +286,8 @@ def test_a_coarse_encoder_of_a_slow_motion_sets_no_high_cutoff(rate, step):
     assert 3.0 * 0.2 < _cutoff(v, rate, 0.0) < 12.0
 
 
-@pytest.mark.parametrize('rate', [30.0, 100.0, 250.0, 1000.0])
-@pytest.mark.parametrize('size', [1.0, 0.1, 0.03])
+@pytest.mark.parametrize('rate', [30.0, 1000.0])
+@pytest.mark.parametrize('size', [1.0, 0.03])
 def test_a_fast_wrist_among_slow_joints_is_not_cut(rate, size):
     t = np.arange(int(60.0 * rate)) / rate
     q, _ = _lines(t, 0.1, 1.0, 6)

@@ -59,12 +59,6 @@ class ControlledRobot(SimulatedRobot):
     def _make_arm(self, urdf, own):
         return ControlledArm(urdf, options=self._options)
 
-    def _tick(self):
-        super()._tick()
-        if self._arm.aborted:
-            self.get_logger().error(f'trajectory: {self._arm.aborted}')
-            self._arm.aborted = ''
-
     def _publish(self, samples, stamps):
         if self._fault != 'joint_states_stop':
             super()._publish(samples, stamps)

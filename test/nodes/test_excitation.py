@@ -21,8 +21,8 @@ from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 
 
-@pytest.mark.parametrize('speed', [0.2, 1.0])
-def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
+def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):
+    speed = 0.5
     words = stage.graph.call('excitation/check').message
     bag = stage.play(speed=speed, periods=1)
     later = stage.finishes(bag)
@@ -46,18 +46,17 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     stage.rests()
 
 
-@pytest.mark.parametrize('verb', ['stop', 'cancel'])
-def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage, verb):
+def test_cancel_brakes_and_only_one_motion_is_played_at_a_time(stage):
     bag = stage.move(speed=0.25, periods=20)
     again = stage.graph.call('excitation/play')
     assert not again.success
     assert again.message == 'play is under way; wait for its end, or call ~/cancel'
-    assert stage.graph.call(f'excitation/{verb}').success
+    assert stage.graph.call('excitation/cancel').success
     stage.ends(bag, 'stopped: asked to; ')
     stage.rests()
     stage.channels(bag)
     count = len(stage.commands)
-    idle = stage.graph.call(f'excitation/{verb}')
+    idle = stage.graph.call('excitation/cancel')
     assert not idle.success and idle.message == 'nothing to cancel'
     assert len(stage.commands) == count
 

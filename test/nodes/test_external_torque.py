@@ -35,18 +35,29 @@ def states(message):
     return [(row.name, row.level, row.message) for row in message.status]
 
 
-def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_recording, setting):
-    node = shared_graph.node
+@pytest.mark.parametrize('stiffness', [0.0, 300.0])  # of commanded drives; 0: torques are measured
+def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_recording, setting,
+                                                          stiffness):
+    node, (model, robot, options) = shared_graph.node, setting
+    if stiffness:
+        model = replace(model, preprocessing=[{**model.preprocessing[0], 'time_offset': -0.004}])
+        options = replace(options, effort_kind='command', stiffness=(stiffness,) * 2,
+                          effort_topic='joint_commands')
     external = ExternalTorque(node, ExternalTorqueOptions())
     torque, deviation = (shared_graph.listen(JointState, f'{node.get_name()}/{name}') for name in
                          ('external_torque', 'external_torque_standard_deviation'))
     contact = shared_graph.listen(DiagnosticArray, f'{node.get_name()}/contact', LATCHED)
-    external.start(*setting)
+    external.start(model, robot, options)
     whole = arm_recording.channels['/joint_states'].rows(slice(0, 1000))
     effort = whole.fields['effort'].copy()
     effort[500:, 1] -= PUSH  # the surroundings carry a part of what the motor would need
     whole = replace(whole, topic='joint_states', fields={**whole.fields, 'effort': effort})
     external.add(replace(whole, topic='another'))  # not of this robot
+    if stiffness:
+        external.add(replace(
+            whole, topic='joint_commands', stamp_ns=whole.stamp_ns - 5_000_000,
+            fields={'position': whole.fields['position'] + effort / stiffness}))
+        whole = replace(whole, fields={**whole.fields, 'effort': np.full_like(effort, np.nan)})
     for k in range(0, 1000, 50):
         external.add(whole.rows(slice(k, k + 50)))
         if k == 450:

@@ -81,26 +81,6 @@ def test_arguments_that_the_documentation_gives_exist():
             assert (ROOT / 'config' / f'{robot}.yaml').exists()
 
 
-def row(name):
-    """Return the line of an argument in doc/nodes.md: where, defaults, meaning."""
-    given = {plan: arguments(PLANS[plan]) for plan in PLANS}
-    defaults = {plan: a[name].default for plan, a in given.items() if name in a}
-    where = 'all' if len(defaults) == len(PLANS) else ', '.join(defaults)
-    usual = ARGUMENTS[name].default if ARGUMENTS[name].default in defaults.values() else None
-    kinds = [usual] if usual is not None else []
-    kinds += [f'{plan}: {value}' for plan, value in defaults.items() if value != usual]
-    choices = ARGUMENTS[name].choices
-    meaning = ARGUMENTS[name].description + (f": {', '.join(choices)}" if choices else '')
-    return f"| `{name}` | {where} | {'; '.join(kinds)} | {meaning} |"
-
-
-def test_the_table_of_launch_arguments_is_that_of_the_launch_files():
-    text = (ROOT / 'doc' / 'nodes.md').read_text()
-    table = text.split('| argument |')[1].split('\n\n')[0].splitlines()[2:]
-    expected = [row(name) for name in ARGUMENTS]
-    assert table == expected, '\n'.join(expected)
-
-
 @pytest.mark.parametrize('path', sorted((ROOT / 'config').glob('*.yaml')), ids=lambda p: p.stem)
 def test_every_configuration_can_be_read_by_nodes_and_launch_files(path):
     load_driver(path)

@@ -35,9 +35,6 @@ def test_a_parameter_changes_the_mounting_and_what_is_unknown_is_refused(node):
     health(node, 'error', 'mcx1')  # gravity across the first axis shows what upright hides
     node.set(NODE, mounting='rpy 0 0 1.0')  # turned about the vertical: nothing is new
     health(node, 'warn', 'nothing received')
-
-
-def test_words_that_are_no_mounting_are_refused_and_nothing_changes(node):
     assert 'sideways' in node.set(NODE, mounting='sideways')
     health(node, 'warn', 'nothing received')
 

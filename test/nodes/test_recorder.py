@@ -1,6 +1,5 @@
 """The recorder in its own process: what was published is in the bag, whatever happens."""
 
-import os
 from pathlib import Path
 import resource
 import shutil
@@ -18,12 +17,11 @@ from rclpy.parameter import Parameter  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
 
-LONG = os.environ.get('INERTIAL_ID_LONG')
-COUNT = 60_000 if LONG else 4_000
 FULL = {resource.RLIMIT_FSIZE: (1 << 20, 1 << 20)}  # [B], at a megabyte
 URDF = ROOT / 'urdf' / 'franka.urdf'
 
@@ -54,7 +52,8 @@ def sequence(bag):
 
 
 def test_every_joint_state_of_another_process_is_in_the_bag(graph, tmp_path):
-    process, count = driver(graph, COUNT, 1000), COUNT
+    count = 2000
+    process = driver(graph, count, 1000)
     graph.start('recorder', out=tmp_path)
     path = begin(graph)
     process.say('go')
@@ -107,16 +106,25 @@ def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joi
     assert finished[0].data == str(tmp_path / 'first')
 
 
-def test_the_mounting_of_the_configuration_is_in_the_bag(graph, tmp_path):
+def test_mounting_and_commands_of_the_configuration_are_in_the_bag(graph, tmp_path):
     config = tmp_path / 'wall.yaml'
-    config.write_text('serial_arm: {mounting: rpy 0 1.5708 0}\n')
+    config.write_text('serial_arm: {mounting: rpy 0 1.5708 0, effort_topic: commands}\n')
     process = driver(graph, 100, 1000)
+    commands = graph.node.create_publisher(JointTrajectory, 'commands', 100)
     graph.start('recorder', out=tmp_path, name='first', config=config)
+    graph.until(commands.get_subscription_count, 'the recorder')
     begin(graph)
     process.say('go')
-    graph.until(lambda: counted(graph) == 100, '100 counted')
+    for k in range(50):
+        commands.publish(JointTrajectory(
+            joint_names=['a'], points=[JointTrajectoryPoint(positions=[float(k)])]))
+    graph.until(lambda: (counted(graph), counted(graph, '/commands')) == (100, 50), 'both counts')
     assert graph.call('recorder/stop').success
-    assert read_bag(tmp_path / 'first').mounting == 'rpy 0 1.5708 0'
+    bag = read_bag(tmp_path / 'first')
+    assert bag.mounting == 'rpy 0 1.5708 0'
+    commands = bag.channels['/commands']
+    assert commands.fields['position'].ravel().tolist() == [*range(50)]
+    assert commands.stamp_ns.all()  # nobody stamps them: as received
 
 
 def test_a_publisher_that_was_restarted_in_the_past_is_said_at_the_stop(graph, tmp_path):

@@ -42,14 +42,10 @@ def simulate(arm, reference, duration):
 
 
 class ControlledArm(SimulatedArm):
-    """
-    A SimulatedArm whose ``controller`` is a JointTrajectoryController.
-
-    aborted : why it gave up its last trajectory, or ''
-    """
+    """A SimulatedArm whose ``controller`` is a JointTrajectoryController."""
 
     def __init__(self, urdf, options=None, **more):
-        self.aborted, self._effort = '', 0.0  # commanded last, by a controller of efforts
+        self._effort = 0.0  # commanded last, by a controller of efforts
         super().__init__(urdf, options=options or ControlledArmOptions(), **more)
         self.controller = JointTrajectoryController(
             self._state[0], self.options, 1 / self.options.rate, memory=self.options.servo_lag)
@@ -65,7 +61,7 @@ class ControlledArm(SimulatedArm):
         return gains, self._decay(home, np.diag(gains[1]))
 
     def _update_controller(self, measured):
-        self.aborted = self.controller.update(self.time, *measured, self._effort) or self.aborted
+        self.controller.update(self.time, *measured, self._effort)
 
     def step(self):
         """Return the ArmState of this instant and move on to the next."""

@@ -14,8 +14,6 @@ What matters to somebody who sends trajectories piece by piece:
 - Speed scaling, as UR's driver asks for it, slows the clock of the running trajectory.  A new
   trajectory sets that clock to the present: what was slowed down is skipped.  Each update commands
   where the trajectory is one period later, at full speed.
-- A joint farther from the trajectory than its tolerance aborts it: the last command stays for one
-  update, then the position that was measured is held.
 """
 
 from collections.abc import Sequence
@@ -36,16 +34,10 @@ class ControllerOptions:
 
     anchor : from where the way to a first point ahead begins: MEASURED, or DESIRED
         (interpolate_from_desired_state: true)
-    path_tolerance : distance from the trajectory that aborts it [rad]; 0: none
-    goal_tolerance : distance from the last point that aborts it after goal_time [rad]; 0: none
-    goal_time : after the last point until goal_tolerance counts [s]; 0: it never does
     speed_scaling : share of its speed at which a trajectory runs, as by UR's speed slider
     """
 
     anchor: str = MEASURED
-    path_tolerance: float = 0.0
-    goal_tolerance: float = 0.0
-    goal_time: float = 0.0
     speed_scaling: float = 1.0
 
 
@@ -92,38 +84,30 @@ class JointTrajectoryController:
         self.speed_scaling = options.speed_scaling
         self._options, self._memory = options, memory
         self._stretches = [_Stretch(-np.inf, rest_at(q), 0.0, 0.0)]
-        self._hold: np.ndarray | None = None  # where the next update holds the arm
         self._holding = True
 
     def receive(self, now: float, times: ArrayLike, points: Sequence[np.ndarray]) -> None:
         """Take a trajectory that the next update begins with, instead of holding the arm."""
         trajectory(now, times, points, self._joints)
-        self._next, self._hold = (np.asarray(times, dtype=float), points), None
+        self._next = np.asarray(times, dtype=float), points
 
-    def update(self, now: float, q: np.ndarray, v: np.ndarray, effort: ArrayLike = 0.0) -> str:
+    def update(self, now: float, q: np.ndarray, v: np.ndarray, effort: ArrayLike = 0.0) -> None:
         """
-        Begin what was received; return why a trajectory was aborted, '' when it was not.
+        Begin what was received.
 
         now : [s]; q, v : (n,) the measured state [rad or m and per second]
         effort : (n,) that a controller of efforts commanded last [N m or N]
         """
-        last, begins = self._stretches[-1], self._next is not None
-        if begins:
+        last = self._stretches[-1]
+        if self._next is not None:
             self._begin(now, q, v, effort)
-        elif self._hold is not None:
-            self.follow(now, rest_at(self._hold))
         elif last.rate != self.speed_scaling and not self._holding:
             self._follow(now, last.path, float(last.path_times(now)), self.speed_scaling, 0.0,
                          1.0, last.last)
-        reason = '' if self._holding else self._violation(now, q, begins)
-        if reason:
-            self.follow(now, rest_at(last.anchor(now)[0]))
-            self._hold = np.array(q)
-        return reason
 
     def follow(self, now: float, path: JointPath) -> None:
         """Follow ``path``, on the clock of ``update``, from ``now`` [s] on at full speed."""
-        self._next, self._hold, self._holding = None, None, True
+        self._next, self._holding = None, True
         self._follow(now, path, now, 1.0)
 
     def command(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -168,19 +152,3 @@ class JointTrajectoryController:
         while len(kept) > 1 and kept[1].begin < now - self._memory:
             kept.pop(0)
         self._stretches = [*kept, _Stretch(now, path, path_time, rate, *effort)]
-
-    def _violation(self, now, q, begins):
-        stretch, options = self._stretches[-1], self._options
-        clock = float(stretch.path_times(now)) - (1.0 - stretch.rate) * self._period
-        late = clock - stretch.path.end
-        limit = options.path_tolerance
-        if late + self._period >= 0.0 and not begins:
-            limit = options.goal_tolerance if late > options.goal_time > 0.0 else 0.0
-        if not limit:
-            return ''
-        away = np.abs(q - stretch.path([clock])[0][0])
-        if (away <= limit).all():
-            return ''
-        joint = int(away.argmax())
-        return (f'joint {joint + 1} is {away[joint]:.4g} from the trajectory '
-                f'(tolerance {limit:g}): aborted, the measured position is held')

@@ -17,14 +17,14 @@ LINKS = (((0, 0, 0.18), (0, 0, 1), 7.5, (0.02, 0.0, -0.03), 330),
 GAINS = (13.0, 13.0, 11.5, 10.5, 10.5, 10.5)  # [N m/A]
 
 
-def description():
-    """Return the text of the URDF."""
-    out = ['<robot name="six_axis_arm"><link name="base_link"/>']
-    parent = 'base_link'
-    for name, (place, axis, mass, center, most) in zip(JOINTS, LINKS):
+def description(robot='six_axis_arm', links=LINKS, joints=JOINTS, ball=0.06, chain=0):
+    """Return the text of the URDF; every ``chain`` links a new one begins at the base."""
+    out, parent = [f'<robot name="{robot}"><link name="base_link"/>'], 'base_link'
+    for k, (name, (place, axis, mass, center, most)) in enumerate(zip(joints, links)):
         link, c = name.replace('joint', 'link'), np.array(center)
+        parent = 'base_link' if chain and k % chain == 0 else parent
         # A ball about the centre and the spread of the link along itself.
-        size = mass * (0.06 ** 2 + 0.4 * (c @ c - c * c))
+        size = mass * (ball ** 2 + 0.4 * (c @ c - c * c))
         out.append(
             f'<link name="{link}"><inertial><origin xyz="{_text(center)}"/><mass value="{mass}"/>'
             f'<inertia ixx="{size[0]}" iyy="{size[1]}" izz="{size[2]}" ixy="0" ixz="0" iyz="0"/>'

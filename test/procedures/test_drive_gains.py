@@ -1,6 +1,7 @@
 """Currents become torques by a known load or a known gain, and by nothing less."""
 
 from dataclasses import replace
+import re
 
 from loaded_arm import CENTER, gains, INERTIA, loaded, MASS, record
 import mujoco_arm
@@ -76,10 +77,20 @@ def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
     assert np.abs(values - found.params).max() < 0.02 * np.abs(values).max()
 
 
-def test_without_load_and_gain_it_says_what_cannot_be_known(arm):
+def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
+    """The description is that of a lighter and heavier arm by turns; without one nothing is."""
     urdf, true = arm
+    bare = record(true, 4)
+    found = identify_drive_gains([(bare, EMPTY)], options(), urdf=true)
+    value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
+    np.testing.assert_allclose(value, gains(), rtol=0.02)
+    assert found.described and (error > 0.1 * value).all()  # as sure as masses are described
+    heavier = re.sub('mass value="(.*?)"', lambda m: f'mass value="{1.1 * float(m[1])}"', true)
+    other = identify_drive_gains([(bare, EMPTY)], options(), urdf=heavier)
+    assert (np.array(list(other.gains.values())) > 1.04 * value).all()
     with pytest.raises(EstimationError, match='cannot be known.*ratios.*known load'):
-        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf)
+        identify_drive_gains([(bare, EMPTY)], options(), urdf=re.sub(
+            '<inertial>.*?</inertial>', '', true, flags=re.DOTALL))
 
 
 def test_a_load_that_was_not_there_is_refused(arm):

@@ -52,21 +52,25 @@ def pieces(recording, seconds=1.0):
 
 
 def followed(urdf, recording, options=OPTIONS, method='serial_arm', **about):
-    """Return the OnlineIdentification at the end of a Recording, and its estimates."""
+    """Return the estimates of an OnlineIdentification while a Recording is made."""
     online, out = OnlineIdentification(urdf, options, method, **about), []
     for channel in pieces(recording):
         online.add(channel)
         out.append(online.estimate())
-    return online, [estimate for estimate in out if estimate is not None]
+    return [estimate for estimate in out if estimate is not None]
 
 
 def values(base, field='value'):
     return {b['name']: b[field] for b in base if b['determined']}
 
 
-def test_estimate_at_the_end_is_that_of_the_recording(arm, offline):
-    urdf, _, recording = arm
-    online, estimates = followed(urdf, recording, LAWS)
+@pytest.fixture(scope='module')
+def estimates(arm):
+    """Return the estimates of the recording, with laws that are given."""
+    return followed(arm[0], arm[2], LAWS)
+
+
+def test_estimate_at_the_end_is_that_of_the_recording(estimates, offline):
     found, expected = values(estimates[-1].base), values(offline.base)
     errors = [values(base, 'standard_error') for base in (estimates[-1].base, offline.base)]
     assert found.keys() == expected.keys()
@@ -97,14 +101,13 @@ def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
     assert learnt[1] == pytest.approx(learnt[0], abs=0.05)
 
 
-def test_errors_shrink_with_every_second_and_cover_the_truth(arm):
+def test_errors_shrink_with_every_second_and_cover_the_truth(arm, estimates):
     urdf, truth, recording = arm
-    _, estimates = followed(urdf, recording)
     spread = [np.nanmedian([b['standard_error'] / (abs(b['nominal']) + 0.1)
                             for b in e.base if b['determined']]) for e in estimates]
     assert spread[-1] < 0.6 * spread[2]
     exact = identify([mujoco_arm.recording(
-        *_noise_free(truth, recording))], replace(OPTIONS, cutoff=20.0), urdf=urdf).model
+        *_noise_free(truth, recording))], replace(LAWS, cutoff=20.0), urdf=urdf).model
     true, last = values(exact.base), estimates[-1].base
     z = [(b['value'] - true[b['name']]) / b['standard_error'] for b in last
          if b['determined'] and b['name'] in true]
@@ -207,7 +210,7 @@ def test_a_turning_crank_is_learnt_online():
     options = options_class('closed_loop')(
         closures=crank.CLOSURES, independent=('crank',), start=crank.START, cutoff=12.0,
         estimator='weighted')
-    _, estimates = followed(urdf, recording, options, 'closed_loop')
+    estimates = followed(urdf, recording, options, 'closed_loop')
     found = values(estimates[-1].base)
     for name in crank.FOUR:
         assert found[name] == pytest.approx(crank.BASE[name], rel=0.01)

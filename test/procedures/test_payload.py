@@ -6,7 +6,7 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.errors import EstimationError, RobotModelError
+from ros_inertial_id.errors import EstimationError, RecordingError, RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.procedures.payload import identify_payload
@@ -16,22 +16,22 @@ INERTIA = np.diag([0.006, 0.005, 0.004])
 NOISE = 0.1  # N m
 
 
-def loaded(urdf, last, offset='0 0 0.107'):
-    """Return the URDF text with 2 kg fixed to the last link, at a flange ``offset`` from it."""
-    ixx, iyy, izz = np.diag(INERTIA)
+def loaded(urdf, last, offset='0 0 0.107', mass=MASS):
+    """Return the URDF text with a load fixed to the last link, at a flange ``offset`` from it."""
+    ixx, iyy, izz = np.diag(INERTIA) * mass / MASS
     center = ' '.join(str(x) for x in CENTER)
     return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
-      <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
+      <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
       </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
       <child link="load"/><origin xyz="{offset}"/></joint></robot>''')
 
 
-def record(urdf, seed, duration=20):
-    """Return the Recording of an arm with friction and noise."""
+def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
+    """Return the Recording of 20 s of a motion, from ``begin`` [s], with friction and noise."""
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
-    names = tuple(n for n in names if n != 'grip')
-    t, q, v, a = mujoco_arm.motion(len(names), duration, 200, seed=1, speed=1.0)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.5 * np.tanh(v / 0.02) + 0.5 * v
+    cut = slice(int(200 * begin), int(200 * begin) + 4000)
+    t, q, v, a = (x[cut] for x in mujoco_arm.motion(len(names), 22, 200, motion, speed=1.0))
+    tau = mujoco_arm.torque(urdf, q, v, a) + friction * (0.5 * np.tanh(v / 0.02) + 0.5 * v)
     tau += NOISE * rng.normal(size=v.shape)
     return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
                                 v + 1e-3 * rng.normal(size=v.shape), tau)
@@ -74,6 +74,35 @@ def test_numbers_are_given_in_the_frame_that_is_asked_for(franka):
     assert found.frame == 'tool'
     with pytest.raises(RobotModelError, match='not fixed to fr3_link7.*tool'):
         identify_payload(model, [record(true, 0)], frame='fr3_link2')
+
+
+def test_friction_that_warms_up_cancels_against_the_same_motion_without_the_load(franka):
+    _, true, model = franka
+    warm = [0.8 + 0.2 * np.exp(-s) for s in (1.5, 2.0, 2.5, 3.0)]  # of what the model knows
+    runs = [record(loaded(true, 'fr3_link7') if k in (0, 3) else true, 20 + k, 0.3 * k, friction)
+            for k, friction in enumerate(warm)]
+    drifted, paired = (identify_payload(model, runs[::3], empty=empty)
+                       for empty in ((), runs[1:3]))
+
+    def errors(found):
+        center = found.center_of_mass - [0.0, 0.0, 0.107] - CENTER
+        return np.array([abs(found.mass - MASS), np.linalg.norm(center)])
+
+    assert all(errors(drifted) > 3.0 * errors(paired))
+    assert all(errors(paired) < [0.005, 0.0005])  # [kg], [m]
+    assert np.abs((paired.inertia - INERTIA) / paired.inertia_error).max() < 3.0
+    assert drifted.from_data['inertia'] < paired.from_data['inertia'] < 1.0
+    with pytest.raises(RecordingError, match='not of one motion; found .* 3 of 3'):
+        identify_payload(model, runs[::3], empty=[record(true, 0, motion=2)])
+
+
+def test_a_load_that_hardly_shows_its_inertia_is_a_body_all_the_same(franka):
+    _, true, model = franka
+    for seed in range(3):  # without the description of the load most have negative moments
+        found = identify_payload(model, [record(loaded(true, 'fr3_link7', mass=0.1), seed)])
+        moments = np.linalg.eigvalsh(found.inertia)
+        assert 0.0 < moments[0] and moments[2] < moments[0] + moments[1]
+        assert found.from_data['inertia'] < 0.5 < found.from_data['mass']
 
 
 def test_an_empty_hand_is_no_load(franka):

@@ -2,7 +2,6 @@
 
 import html
 import json
-from pathlib import Path
 import re
 import shutil
 import subprocess
@@ -10,11 +9,8 @@ import subprocess
 import pytest
 from test_report import OPTIONS, record
 
-from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
-from ros_inertial_id.report.design_files import motion_page
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -129,10 +125,8 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
 
 
 @pytest.mark.parametrize('width', [390, 1400])
-def test_the_moving_arm_and_its_curves_follow_the_time(tmp_path, width):
-    robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
-    text = motion_page(design(robot, DesignOptions(restarts=1, sphere=0.1)))
-    found = seen(text, tmp_path, width, '''
+def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, width):
+    found = seen(motion_text, tmp_path, width, '''
       const scrub = document.getElementById('scrub'), arm = document.getElementById('arm');
       const parts = () => [...arm.querySelectorAll('.body')].map(p => p.getAttribute('d'));
       const at = step => { scrub.value = step; scrub.dispatchEvent(new Event('input'));

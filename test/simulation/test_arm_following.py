@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-from controlled_arm import ControlledArm
 import numpy as np
 import pytest
 
@@ -57,20 +56,6 @@ def test_new_trajectory_replaces_the_rest_of_the_old_one_without_a_jump():
     assert np.abs(np.diff(v, axis=0)).max() < 0.05  # a jump of the reference would be 0.9
     assert after[-1].q == pytest.approx([-0.2, 0.1], abs=1e-6)  # exact model: held exactly
     assert after[-1].v == pytest.approx([0, 0], abs=1e-6)
-
-
-def test_jammed_joint_stays_while_the_others_move():
-    arm = ControlledArm(description('arm3'))
-    arm.jam(0)
-    home = arm.step().q
-    arm.follow([1.0], [home + 0.3])
-    sample = [arm.step() for _ in range(750)][-1]
-    assert sample.q[0] == pytest.approx(home[0], abs=1e-6)
-    assert (np.abs(sample.q[1:] - home[1:]) > 0.2).all()
-    assert abs(sample.tau[0]) == pytest.approx(0.95 * arm.limits.effort[0])  # pushes in vain
-    arm.jam(None)
-    freed = [arm.step() for _ in range(500)][-1]
-    assert freed.q[0] == pytest.approx(home[0] + 0.3, abs=0.01)
 
 
 @pytest.mark.parametrize('times, positions, velocities, message', [

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
-from controlled_arm import ControlledArm, ControlledArmOptions, simulate
+from controlled_arm import simulate
 import numpy as np
 import pytest
 
@@ -229,17 +229,3 @@ def test_arm_that_is_told_nothing_rests_at_home():
     sample = [arm.step() for _ in range(100)][-1]
     home = rest_at(sum((arm.limits.lower, arm.limits.upper)) / 2)([0.0])[0][0]
     assert sample.q == pytest.approx(home, abs=1e-9) and not sample.v.any()
-
-
-def test_effort_control_sags_by_what_it_does_not_know_of_gravity():
-    """A spring and a damper beside the nominal gravity: at rest K e is the unknown part of it."""
-    arm = ControlledArm(description('arm3'), options=ControlledArmOptions(
-        control='effort_pid', friction=0.0, torque_noise=0.0))
-    home = arm.step().q
-    for _ in range(500):
-        sample = arm.step()
-    q, zero = sample.q, np.zeros(3)
-    unknown = arm._expected.inverse(q, zero, zero).copy() - arm.bodies.inverse(q, zero, zero)
-    stiffness = 7.0 * arm.limits.effort  # [N m/rad]
-    assert np.abs(unknown).max() > 0.5  # [N m] there is something to sag by
-    np.testing.assert_allclose(q - home, unknown / stiffness, atol=1e-4)

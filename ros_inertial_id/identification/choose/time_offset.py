@@ -5,7 +5,9 @@ Another bus, or a filter in the drive, lets torques arrive late; a model fitted 
 less, and wrongly.  To first order a late torque lacks its rate times the offset: one more column
 of the wide factor, beside friction of all widths and a tilt of gravity, which is chosen later and
 without which an offset would explain a share of it.  Noise of the rate makes the offset too small,
-never a false one.  A large one is found in rounds, with the efforts read at other times.  The
+never a false one.  Commands act late as if
+friction pushed: of them the column is the rate of what is commanded, and no friction is below
+zero.  A large one is found in rounds, with the efforts read at other times.  The
 error comes from leaving out stretches of the motion (jackknife, Efron 1982): residuals that are
 not white, or a model that is not whole, do not make it look sure.
 """
@@ -20,15 +22,17 @@ from ..prepare.dataset import Dataset
 from ..reduce.structure import Structure
 from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
+from ...dynamics.friction import never_negative
 from ...estimation.least_squares import standard_errors
 from ...estimation.r_factors import triangle
-from ...measurement.joints.observation import with_time_offset
+from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
 
 LIMIT = 0.05   # [s] searched on both sides
 SIGNIFICANT = 4.0  # standard errors
 ROUNDS = 3     # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
+SLOW = 1.5  # times where the motion ends: cutoff at which the delay of commands is sought
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ def aligned(data: Dataset, systems: Systems,
     if not (isinstance(data.method, JointTorques) and data.options.find_time_offset
             and systems.count > 1):
         return data, systems
+    asked = data
+    if data.observations[0].control and data.observations[0].summary['motion_ends_at']:
+        # Friction explains all of a delay but its jerk, which noise of the positions hides.
+        data = asked.observed([with_cutoff(o, SLOW * o.summary['motion_ends_at'])
+                               for o in asked.observations])
+        systems = Systems(reduced(data, systems.wide.structure), systems.given)
     first, total = find_time_offset(data, systems), 0.0
     found = first
     for _ in range(ROUNDS):
@@ -73,8 +83,11 @@ def aligned(data: Dataset, systems: Systems,
         if abs(found.value) < SETTLED * abs(total):
             break
         found = find_time_offset(data, systems)
-    notes = {'time_offset_found': total or first.value, 'time_offset_error': first.standard_error,
+    notes = {'time_offset_found': total or first.value, 'time_offset_error': found.standard_error,
              'time_offset_residual_ratio': first.ratio}
+    if asked.observations[0].control:
+        data = asked.observed([with_time_offset(o, total) for o in asked.observations])
+        systems = Systems(reduced(data, systems.wide.structure), systems.given)
     return replace(data, observations=tuple(
         replace(o, summary={**o.summary, **notes}) for o in data.observations)), systems
 
@@ -85,26 +98,49 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
     tilts = [] if data.options.mounting else [count, count + 1]
     places = np.array([k for k, p in enumerate(systems.parameters)
                        if p.name not in resting] + tilts)
-    value = _offset(systems, systems.whole, places)[0]
+    control = data.observations[0].control  # unknown damping passes for friction, and is large
+    brakes = np.array([control is not None and not control.damping.any() and place < count
+                       and bool(systems.parameters[place].law)
+                       and never_negative(systems.parameters[place]) for place in places])
+    value = _offset(systems, systems.whole, places, brakes)[0]
     values, left = [], np.zeros(2)
     for one, stacked in enumerate(systems.without_each):
-        own, at, rate = _offset(systems, stacked, places)
+        own, solution = _offset(systems, stacked, places, brakes)
         values.append(own)
         for k, offset in enumerate((value, 0.0)):
-            errors = systems.errors((at - offset * rate)[:, None], np.array([one]), None, offset)
+            errors = systems.errors(solution(offset)[:, None], np.array([one]), None, offset)
             left[k] += (errors[0, :, 0] / systems.sd ** 2).sum()
     return TimeOffset(value, float(standard_errors(np.array(values)[:, None])[0]),
                       float(np.sqrt(left[0] / left[1])))
 
 
-def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray
-            ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the offset [s] of least residual, solutions (size + 2,) at none and per second."""
-    size, k = systems.size + 2, len(places)
+def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray, brakes: np.ndarray
+            ) -> tuple[float, Callable[[float], np.ndarray]]:
+    """
+    Return the offset [s] of least residual, and a function of an offset: its solution (size + 2,).
+
+    places : (k,) of the columns; brakes : (k,) bool which are not below zero
+    """
+    size, f = systems.size + 2, int((~brakes).sum())
+    order = np.concatenate([places[~brakes], places[brakes]])
     R = triangle(np.asfortranarray(np.column_stack(
-        [stacked[:, places], stacked[:, size], stacked[:, -2:].sum(1)])))
-    offset = float(R[k, -1] / R[k, k]) if R[k, k] else 0.0
-    at, rate = np.zeros((2, size))
-    at[places], rate[places] = (solve_triangular(R[:k, :k], R[:k, c]) * systems.prior_sd[places]
-                                for c in (-1, k))
-    return offset, at, rate
+        [stacked[:, order], stacked[:, size], stacked[:, -2:].sum(1)])))
+    braking, rate, target = R[f:, f:-2], R[f:, -2], R[f:, -1]
+
+    def friction(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if not brakes.any():
+            return np.zeros(A.shape[1])
+        from scipy.optimize import nnls  # takes long to import: when needed
+        return np.asarray(nnls(A, b)[0])
+
+    def solution(offset: float) -> np.ndarray:
+        x = friction(braking, target - offset * rate)
+        rest = R[:f, -1] - offset * R[:f, -2] - R[:f, f:-2] @ x
+        out = np.zeros(size)
+        out[order] = np.concatenate([solve_triangular(R[:f, :f], rest), x])
+        return out * systems.prior_sd
+
+    if not brakes.any():
+        return float(target[0] / rate[0]) if rate[0] else 0.0, solution
+    both = friction(np.column_stack([braking, rate, -rate]), target)
+    return float(both[-2] - both[-1]), solution

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .model_errors import choice_errors, constant_profiles
+from .model_errors import choice_errors, constant_profiles, offset_errors
 from ..choose.choice import Choice, GRAVITY, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import across_gravity, turned
@@ -171,7 +171,8 @@ def _solution(data, choice, system, estimates, given):
     profiles = (constant_profiles(choice) if choice.joint_by_joint
                 and isinstance(data.method, JointTorques) else {})
     errors = np.hstack([choice_errors(choice, base),
-                        *(profile.errors(choice, base) for profile in profiles.values())])
+                        *(profile.errors(choice, base) for profile in profiles.values()),
+                        *_delay_errors(data, choice, base)])
     estimate = estimate.widened(errors @ errors.T)
     values = (links.values[:len(base.parameters)] if links
               else base.standard(free.params, data.options.dependent))
@@ -181,6 +182,13 @@ def _solution(data, choice, system, estimates, given):
                                **(profiles[name].limits() if name in profiles else {})}
                         for name, p in choice.best.constants.items()
                         if name in {q.name for q in base.parameters}})
+
+
+def _delay_errors(data, choice, base):
+    """Return [H (b, 1)] of what is not known of the delay of commands, [] of measured efforts."""
+    one = next(iter(data.observations), None)  # none of what is learnt online
+    error = one.summary.get('time_offset_error') if getattr(one, 'control', None) else None
+    return [offset_errors(choice, base, error)] if error else []
 
 
 def with_angles(base: BaseParameters) -> BaseParameters:

@@ -34,6 +34,20 @@ def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:
     return np.sqrt(np.array(weights) / sum(weights)) * np.array(moves).T
 
 
+def offset_errors(choice: Choice, base: BaseParameters, standard_error: float) -> np.ndarray:
+    """
+    Return H (b, 1): errors of the base parameters by the ``standard_error`` [s] of the delay.
+
+    Of a commanded joint an error of the delay is one of viscous friction, stiffness times as
+    large, and of inertia, damping times as large.
+    """
+    systems, params = choice.systems, choice.best.params
+    slope = systems.solve(systems.whole, np.flatnonzero(params))[:, 0]
+    here, there = (_base_values(choice, x, choice.best.constants, base)
+                   for x in (params, params + standard_error * slope))
+    return (there - here)[:, None]
+
+
 @dataclass(frozen=True, eq=False)
 class ConstantProfile:
     """

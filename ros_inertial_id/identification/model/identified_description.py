@@ -4,7 +4,8 @@ The description with what was identified in it: a URDF, MJCF, or what the method
 What a description cannot hold (offsets, springs, rotor inertias, friction that is no line) stands
 in it as a comment, and is said to whoever writes it.  The MJCF has the kinematics and dynamics of
 the model and no shapes; its world is the base frame, in which gravity points as the robot is
-mounted.
+mounted.  The servos of a robot that was identified from its commands are position actuators, in
+the MJCF and for Isaac Lab.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ from xml.etree import ElementTree as xml
 
 import numpy as np
 
+import yaml
+
 from .corrected_urdf import corrected_urdf, damping_and_friction
-from ..identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
@@ -23,6 +26,14 @@ from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
+SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJCF has room
+SERVO_WORDS = (
+    'delay: MuJoCo 3.5 or later; before, take delay, nsample and interp out and hold ctrl back',
+    'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp')
+ISAACLAB = """\
+# ImplicitActuatorCfg(**this['ImplicitActuatorCfg']), or with the delay of the commands
+# DelayedPDActuatorCfg(**this['ImplicitActuatorCfg'], **this['DelayedPDActuatorCfg'])
+"""
 
 
 def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
@@ -45,16 +56,56 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
 
 
-def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
-    """Return (MJCF, what it cannot hold in words) of a consistent ``model`` of a ``robot``."""
+def mjcf_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple[str, list[str]]:
+    """
+    Return (MJCF, what it cannot hold in words) of a consistent ``model`` of a ``robot``.
+
+    covariance : (p, p) of the model's parameters
+    """
     consistent_parameters(model)
     tree = tree_of(robot)
-    text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
+    text = identified_mjcf(tree, model, covariance)
     pushing = {p.name for p, x in zip(model.parameters, model.values)
                if p.law and LAWS[p.law].in_urdf == 'stiffness' and x < 0.0}
     lines = _beyond(model, tree, lambda p: LAWS[p.law].in_urdf and p.name not in pushing)
     comment = _comment(model, lines)
     return text.replace('>\n', f'>\n{comment}\n', 1), lines
+
+
+def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, physics_dt: float
+                ) -> tuple[dict[str, Any], str]:
+    """
+    Return (the joints in the fields of Isaac Lab's actuators, the same as YAML).
+
+    covariance : (p, p) of the model's parameters; physics_dt : [s] of the simulation
+    """
+    tree = tree_of(robot)
+    joints = tree.joint_names
+    gains, delay = servos(model, tree), delay_of(model)
+    terms, errors = joint_terms(model), joint_errors(model, covariance)
+
+    def column(table, name):
+        return {joint: table[joint][name] for joint in joints}
+
+    def limits(values):
+        return {j: float(x) for j, x in zip(joints, values) if np.isfinite(x) and x > 0} or None
+
+    fields = {'stiffness': 'stiffness', 'damping': 'damping'}
+    friction = {'armature': 'armature', 'friction': 'friction', 'dynamic_friction': 'friction',
+                'viscous_friction': 'damping'}
+    steps = round(delay / physics_dt)
+    out = plain({
+        'ImplicitActuatorCfg': {
+            'joint_names_expr': list(joints),
+            **{field: column(gains, name) if gains else None for field, name in fields.items()},
+            **{field: column(terms, name) for field, name in friction.items()},
+            'effort_limit_sim': limits(tree.effort), 'velocity_limit_sim': limits(tree.velocity)},
+        'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},
+        'delay': delay, 'physics_dt': physics_dt,
+        'standard_errors': {field: column(errors, name) for field, name in friction.items()
+                            if field != 'dynamic_friction'},
+        'not_held': _beyond(model, tree, lambda p: LAWS[p.law].in_urdf in JOINT_TERMS)})
+    return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
 
 
 def tree_of(robot: Any) -> RobotModel:
@@ -107,47 +158,82 @@ def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
     return f'<!-- {text} -->'
 
 
-def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,
-                    speeds: dict[str, float]) -> str:
+def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.ndarray) -> str:
     """
-    Return the MJCF text of a tree robot with the standard parameters of a model.
+    Return the MJCF text of a tree robot with the standard parameters of a consistent model.
 
-    parameters, values : (p,) of the model, physically consistent
-    speeds : {joint: largest speed seen [rad/s]} up to which a richer friction law is summed up
-        as damping and friction loss
+    covariance : (p, p) of them
     """
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
     root = xml.Element('mujoco', model=robot.name)
     xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')
-    xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base))
+    xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base),
+                   integrator='implicitfast')
     parents = {-1: xml.SubElement(root, 'worldbody')}
-    first = bodies(parameters)
+    first = bodies(model.parameters)
+    terms, errors = joint_terms(model), joint_errors(model, covariance)
     for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
         quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
         parents[i] = xml.SubElement(parents[robot.parents[i]], 'body', name=link,
                                     pos=_numbers(robot.translations[i]),
                                     quat=_numbers(quaternion))
-        _inertial(parents[i], values[first[link]:first[link] + 10])
-        terms = joint_terms(parameters, values, joint, speeds.get(joint, 1.0))
+        _inertial(parents[i], model.values[first[link]:first[link] + 10])
         # A spring that pushes away from its zero is what something else was taken for.
-        terms['stiffness'] = max(0.0, terms['stiffness'])
-        _joint(parents[i], robot, i, terms)
+        terms[joint]['stiffness'] = max(0.0, terms[joint]['stiffness'])
+        _joint(parents[i], robot, i, terms[joint], errors[joint])
+    _add_servos(root, robot, servos(model, robot), delay_of(model))
     xml.indent(root)
     return xml.tostring(root, encoding='unicode') + '\n'
 
 
-def joint_terms(parameters: Sequence[Parameter], values: np.ndarray, joint: str,
-                top: float) -> dict[str, float]:
+def joint_terms(model: IdentifiedModel) -> dict[str, dict[str, float]]:
     """
-    Return {damping, friction, armature, stiffness: number} of a joint, as pinocchio and MJCF have.
+    Return {joint: {damping, friction, armature, stiffness: number}}, as pinocchio and MJCF have.
 
-    parameters, values : (p,); top : see ``damping_and_friction``
+    A richer friction law is summed up as damping and friction over the speeds of the training.
     """
+    speeds = largest_speeds(model)
+    return {joint: _terms(model, model.values, joint, speeds.get(joint, 1.0))
+            for joint in model.robot['joints']}
+
+
+def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, dict[str, float]]:
+    """Return the standard errors of ``joint_terms``; covariance : (p, p) of all parameters."""
+    speeds, sd, out = largest_speeds(model), np.sqrt(np.diag(covariance)), {}
+    for joint in model.robot['joints']:
+        own = [k for k, p in enumerate(model.parameters) if p.law and p.owner == joint]
+        terms = [_terms(model, values, joint, speeds.get(joint, 1.0))
+                 for values in (model.values, *model.values + np.diag(sd)[own])]
+        found = np.array([list(x.values()) for x in terms])
+        slopes = (found[1:] - found[0]).T / sd[own]
+        out[joint] = dict(zip(terms[0], np.sqrt(np.einsum(
+            'ij,jk,ik->i', slopes, covariance[np.ix_(own, own)], slopes)).tolist()))
+    return out
+
+
+def _terms(model, values, joint, top):
+    """Return one joint's terms of ``joint_terms``, at other ``values`` (p,) of the parameters."""
     out = dict.fromkeys((*JOINT_TERMS, 'stiffness'), 0.0)
-    for p, x in zip(parameters, values):
+    for p, x in zip(model.parameters, values):
         if p.law and p.owner == joint and not LAWS[p.law].brakes and LAWS[p.law].in_urdf:
             out[LAWS[p.law].in_urdf] = float(x)
-    return {**out, **damping_and_friction(parameters, values, joint, top)}
+    return {**out, **damping_and_friction(model.parameters, values, joint, top)}
+
+
+def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, float]]:
+    """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
+    if model.options.get('effort_kind') != 'command':
+        return {}
+    gains = [np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
+             for name in ('stiffness', 'damping')]
+    return {joint: dict(zip(('stiffness', 'damping'), own))
+            for joint, *own in zip(robot.joint_names, *gains)}
+
+
+def delay_of(model: IdentifiedModel) -> float:
+    """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
+    late = -model.preprocessing[0].get('time_offset', 0.0)
+    return max(0.0, late) if model.options.get('effort_kind') == 'command' else 0.0
 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:
@@ -157,14 +243,36 @@ def _inertial(body: xml.Element, pi: np.ndarray) -> None:
                    fullinertia=_numbers([central[place] for place in PLACES]))
 
 
-def _joint(body: xml.Element, robot: RobotModel, i: int, terms: dict[str, float]) -> None:
-    kind = 'slide' if robot.prismatic[i] else 'hinge'
+def _joint(body, robot, i, terms, errors):
+    """Give a body its joint, with the standard errors of its terms in a comment."""
     names = {'friction': 'frictionloss'}
-    extra = {names.get(name, name): _numbers([value]) for name, value in terms.items() if value}
+    held = {names.get(name, name): value for name, value in terms.items() if value}
+    if held:
+        said = ', '.join(f'{names.get(name, name)} {errors[name]:.2g}' for name in terms
+                         if terms[name])
+        body.append(xml.Comment(f' standard errors: {said} '))
+    extra = {name: _numbers([value]) for name, value in held.items()}
     if np.isfinite(robot.lower[i]) and np.isfinite(robot.upper[i]):
         extra['range'] = _numbers([robot.lower[i], robot.upper[i]])
-    xml.SubElement(body, 'joint', {'name': robot.joint_names[i], 'type': kind,
+    xml.SubElement(body, 'joint', {'name': robot.joint_names[i],
+                                   'type': 'slide' if robot.prismatic[i] else 'hinge',
                                    'axis': _numbers(robot.axes[i]), **extra})
+
+
+def _add_servos(root, robot, gains, delay):
+    """Add a position actuator per joint, whose command waits in MuJoCo's history."""
+    if not gains:
+        return
+    late = {'delay': _numbers([delay]), 'interp': 'linear',
+            'nsample': str(int(np.ceil(delay / SHORTEST_STEP)) + 1)} if delay else {}
+    actuators = xml.SubElement(root, 'actuator')
+    for words in SERVO_WORDS[0 if late else 1:]:
+        actuators.append(xml.Comment(f' {words} '))
+    for joint, limit in zip(robot.joint_names, robot.effort):
+        force = {'forcerange': _numbers([-limit, limit])} if limit > 0 else {}
+        xml.SubElement(actuators, 'position', {
+            'name': joint, 'joint': joint, 'kp': _numbers([gains[joint]['stiffness']]),
+            'kv': _numbers([gains[joint]['damping']]), **force, **late})
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -226,7 +226,9 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
         pulled = np.isin(keep, heavy)
         slopes = method.gravity_slopes(state, robot, pulled)
     if joints:
-        rate = _rate(state.t, state.tau)
+        # What was commanded has no noise, and its rate no error: the delay hangs on the jerk.
+        rate = (_rate(state.t, state.tau) if state.late is None
+                else np.gradient(state.late, state.t, axis=0))
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):

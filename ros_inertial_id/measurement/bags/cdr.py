@@ -157,22 +157,24 @@ class Layout:
 
 
 def walk(type_name: str, message: bytes, free: Collection[str] = (),
-         fixed: Collection[str] = ()) -> Layout:
+         fixed: Collection[str] = (), last: str = '', only: str = '') -> Layout:
     """
     Return the Layout of one message.
 
     message : bytes, with the four-byte header
     free : names of string fields whose content may differ within a layout
     fixed : names of number fields whose value may not
+    last : name of the field behind which nothing is read; '' for the end of the message
+    only : name of a sequence that is to have one element, which stands in its place
 
     Raises CdrError for bytes that are no whole message of the type.
     """
     encoding = bytes(message[:2])
     if len(message) < _HEADER or encoding not in (b'\x00\x00', b'\x00\x01'):
         raise CdrError('no CDR header 00 00 or 00 01')
-    walker = _Walker(message, '<' if encoding[1] else '>', free, fixed)
+    walker = _Walker(message, '<' if encoding[1] else '>', free, fixed, last, only)
     tree = walker.struct(type_name)
-    if len(message) - walker.position > walker.slack:
+    if not last and len(message) - walker.position > walker.slack:
         raise CdrError(f'{len(message) - walker.position} bytes too long')
     return walker.layout(tree)
 
@@ -180,9 +182,9 @@ def walk(type_name: str, message: bytes, free: Collection[str] = (),
 class _Walker:
     """A position in a message, moving forward field by field."""
 
-    def __init__(self, message, order, free, fixed):
+    def __init__(self, message, order, free, fixed, last, only):
         self.message, self.order = message, order
-        self.free, self.fixed = free, fixed
+        self.free, self.fixed, self.last, self.only = free, fixed, last, only
         self.position = _HEADER
         self.slack = 3  # bytes that may follow: writers pad to four
         self.guards = [(0, 2)]
@@ -193,7 +195,12 @@ class _Walker:
         return Layout(tree, guarded, everything[guarded])
 
     def struct(self, type_name):
-        return {name: self.field(name, kind) for name, kind in fields(type_name)}
+        tree = {}
+        for name, kind in fields(type_name):
+            tree[name] = self.field(name, kind)
+            if name == self.last:
+                break
+        return tree
 
     def field(self, name, kind):
         node, what = kind
@@ -209,6 +216,11 @@ class _Walker:
         element, count = what
         if node == Nodetype.SEQUENCE:
             count = self.count()
+        if name == self.only:
+            if count != 1:
+                raise CdrError(f'{count} {name} and not one; record the state of the controller '
+                               'that interpolates between them')
+            return self.field(name, element)
         if element[0] == Nodetype.BASE and element[1][0] != 'string':
             return self.base(element[1][0], (count,))
         return [self.field(name, element) for _ in range(count)]

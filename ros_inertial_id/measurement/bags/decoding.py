@@ -31,6 +31,8 @@ class Decoder:
     interfaces : path of a sequence of interface_names and values, one per label: the fields are
         named there, and a label may lack some
     becomes : type of the Channel, where it is not that of the messages
+    last : name of the last field that is read, where versions of the type differ behind it
+    only : name of a sequence that is to have one element
     """
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -41,13 +43,15 @@ class Decoder:
     action: str = ''
     interfaces: str = ''
     becomes: str = ''
+    last: str = ''
+    only: str = ''
 
 
 class ChannelBuilder:
     """
     A Channel that grows batch by batch, holding little more than its arrays.
 
-    refused : number of messages that are no whole ones of the type; reason : why the first is not
+    refused : number of messages that cannot be read as the type; reason : why the first cannot
     unstamped : whether several came and none has a stamp: the times of reception stand in
     """
 
@@ -133,8 +137,8 @@ class ChannelBuilder:
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: not a '
-                                      f'whole {self._message}; found {error}')
+        self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: cannot '
+                                      f'be read as {self._message}; found {error}')
 
 
 @dataclass(frozen=True)
@@ -216,7 +220,7 @@ def _shape(type_name, decoder, message):
 
 def _new_shape(type_name, decoder, message):
     fixed = [path.rpartition('.')[2] for path in (*decoder.labels, decoder.action)]
-    layout = walk(type_name, message, free=(decoder.text,), fixed=fixed)
+    layout = walk(type_name, message, (decoder.text,), fixed, decoder.last, decoder.only)
     labels = [layout.values(path, message) for path in decoder.labels]
     names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
     fields, lacking = ({name: layout.numbers(path) for name, path in decoder.fields.items()}, {}

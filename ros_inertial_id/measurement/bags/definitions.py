@@ -11,13 +11,24 @@ from typing import Any
 from rosbags.interfaces import Nodetype
 
 _HEADER = 'std_msgs/msg/Header header'
+_POINT = 'trajectory_msgs/msg/JointTrajectoryPoint'
+_STATES = ('reference', 'feedback', 'error', 'output')
 _TEXTS = {
     'builtin_interfaces/msg/Time': 'int32 sec, uint32 nanosec',
+    'builtin_interfaces/msg/Duration': 'int32 sec, uint32 nanosec',
     'std_msgs/msg/Header': 'builtin_interfaces/msg/Time stamp, string frame_id',
     'std_msgs/msg/String': 'string data',
     'sensor_msgs/msg/JointState': f'{_HEADER}, string[] name, float64[] position, '
                                   'float64[] velocity, float64[] effort',
+    _POINT: 'float64[] positions, float64[] velocities, float64[] accelerations, '
+            'float64[] effort, builtin_interfaces/msg/Duration time_from_start',
+    'trajectory_msgs/msg/JointTrajectory': f'{_HEADER}, string[] joint_names, {_POINT}[] points',
     # Of ros2_control, which rosbags does not know.
+    'control_msgs/msg/JointTrajectoryControllerState': ', '.join([
+        f'{_HEADER}, string[] joint_names',
+        *(f'{_POINT} {name}' for name in _STATES), 'string[] multi_dof_joint_names',
+        *(f'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint multi_dof_{name}'
+          for name in _STATES), 'float64 speed_scaling_factor']),
     'control_msgs/msg/InterfaceValue': 'string[] interface_names, float64[] values',
     'control_msgs/msg/DynamicJointState': f'{_HEADER}, string[] joint_names, '
                                           'control_msgs/msg/InterfaceValue[] interface_values'}

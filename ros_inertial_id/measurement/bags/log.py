@@ -3,7 +3,7 @@ Logs of other programs, and tables in memory, become Recordings and bags.
 
 An import loses and repairs nothing: stamps, order and NaN stay as the log has them.  Positions and
 efforts may come from separate files: those of one clock are joined sample by sample, efforts with
-stamps of their own become a topic of their own.
+stamps of their own become a topic of their own, and so does what the joints were commanded.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from ...errors import path_text, RecordingError, RobotModelError
 
 ORDERED = 'joints in the order of the URDF'
 EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
+COMMANDS = '/joint_commands'  # topic
 SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
 _logger = logging.getLogger(__name__)
 
@@ -87,17 +88,19 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
                              expected=f'{len(sources)} lists, in the order of the files, with ; '
                              'between, for example "time q1..q6; tau1..tau6"')
     parts: list[Part] = []
+    commands: list[Part] = []
     channels: dict[str, Channel] = {}
     said: dict[str, tuple[str, ...]] = {}
     paths = [path_text(x) if isinstance(x, (str, Path)) else 'the table' for x in sources]
     for where, source, named in zip(paths, sources, own):
-        part, others, words = _read(where, read_table(source, named), rate)
+        part, commanded, others, words = _read(where, read_table(source, named), rate)
         channels |= others
+        commands += [commanded] if commanded else []
         said |= {f'{where}: {what}' if len(sources) > 1 else what: w for what, w in words.items()}
         parts += [part] if part else []
     kind = ''
     if parts:
-        topics = _topics(parts)
+        topics = {**_topics(parts), **{COMMANDS: part for part in commands}}
         names, by = _joint_names(parts[0][0], topics['/joint_states'][1], joint_names, urdf_text)
         for topic, (_, joints, stamp_ns) in topics.items():
             # Players sort by reception, which must not run back where the stamps do.
@@ -113,9 +116,11 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
 
 
 def _read(where, table, rate):
-    """Return the Part of joints in a table or None, Channels of other topics, and words."""
+    """Return Parts of joints and commands or None, Channels of other topics, and words."""
     topics = {name: x for name, x in table.items() if field_of(name)}
-    joints = joint_columns(where, {k: x for k, x in table.items() if k not in topics})
+    rest = {k: x for k, x in table.items() if k not in topics}
+    joints = joint_columns(where, rest)
+    commands = _commands(where, rest, joints) if joints and 'position' in joints.fields else None
     stamp_ns, clock, unit = read_stamps(where, table, joints)
     if stamp_ns is not None and rate is not None:
         raise RecordingError(f'{where} has a time column', found=f'rate {rate} Hz as well',
@@ -130,18 +135,29 @@ def _read(where, table, rate):
         raise RecordingError(f'{where} has no columns of joints', found=lacking or [*table][:50],
                              expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
                              do=RENAME)
-    used = {*clock, *topics, *(joints.used if joints else ())}
+    used = {*clock, *topics, *(name for own in (joints, commands) if own for name in own.used)}
     left_out = (*lacking, *(name for name in table if name and name not in used))
     if left_out:
         _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
     words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
              'left out': left_out}
-    if joints and stamp_ns is not None:
-        if stamp_ns.shape != joints.rows.shape:
-            raise differing(where, table)
-        stamp_ns = stamp_ns[joints.rows]
-    return ((where, joints, stamp_ns) if joints else None, channels,
-            {what: own for what, own in words.items() if own})
+    if joints and stamp_ns is not None and stamp_ns.shape != joints.rows.shape:
+        raise differing(where, table)
+    parts = [(where, own, None if stamp_ns is None else stamp_ns[own.rows]) if own else None
+             for own in (joints, commands)]
+    return *parts, channels, {what: own for what, own in words.items() if own}
+
+
+def _commands(where, table, joints):
+    """Return what the ``joints`` in a table were commanded, None without positions of all."""
+    try:
+        commands = joint_columns(where, table, commanded=True)
+        if commands is None or 'position' not in commands.fields:
+            return None
+        return commands.like(joints, where)
+    except RecordingError as error:
+        _logger.warning('the commands are not imported: %s', error)
+        return None
 
 
 def _other_topics(columns, stamp_ns):

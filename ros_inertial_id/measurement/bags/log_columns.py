@@ -6,9 +6,10 @@ A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<
 <joint> is a name or a number; numbered joints are taken in ascending order.  A matrix (n, k) is
 ``q``, ``data.q``, ``joint_positions``.  ``names`` or ``name0`` are joints in the order of the
 columns, in every row or once.  Words such as ``measured``, ``actual`` and ``raw`` beside these
-change nothing; what is ``desired``, ``target``, ``external`` or an ``error`` was not measured and
-is left out, and so is ``q_d`` beside ``q``.  Units stand in brackets behind a space, "q1 [deg]",
-those of times also as ``time_ms``; without one positions, velocities and efforts are SI.
+change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as ``q_d`` beside ``q``;
+``action`` and ``command`` alone are positions.  What is ``external`` or an ``error`` is left out.
+Units stand in brackets behind a space, "q1 [deg]", those of times also as ``time_ms``; without one
+positions, velocities and efforts are SI.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,8 +57,11 @@ _SECONDS_OF = re.compile(r'(.*?)(sec|secs)', re.I)  # whose nanoseconds have a c
 _NAMES = re.compile(r'(.*[./])?(joint_names|names?|joints)[_\[]?(?P<number>\d*)\]?', re.I)
 _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
                        r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])', re.I)
-_NOT_MEASURED = re.compile(r'(^|[_./ ])(des|desired|cmd|commands?|commanded|ref|reference|target|'
-                           r'setpoint|goal|error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
+_NO_SENSOR = re.compile(r'(^|[_./ ])(error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
+_COMMAND = 'des|desired|cmd|commands?|commanded|ref|reference|target|setpoint|goal|action'
+_POSITION = re.compile(rf'(?<![^_./ ])({_COMMAND})(?=$|[_./ \[\d])', re.I)  # command_1
+_COMMANDED = re.compile(rf'^({_COMMAND}|ff|feedforward)[_./ ]|'  # cmd_q1, tau_ff1
+                        rf'[_./ ]({_COMMAND}|ff|feedforward)(?=$|[_./ \[\d])', re.I)
 _DESIRED = re.compile(r'_d(?=$|[_./ \[\d])')  # of libfranka, beside the same without it
 _UNIT = re.compile(rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
                    r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)', re.I)
@@ -69,6 +73,7 @@ class Meaning:
     What a column is: of which quantity and joint ('' for all or none).
 
     rank : lower ones are preferred; scale : SI per what is recorded; current : no torque
+    commanded : not measured
     """
 
     quantity: str
@@ -76,12 +81,13 @@ class Meaning:
     rank: tuple[bool, int] = (False, 0)
     scale: float = 1.0
     current: bool = False
+    commanded: bool = False
 
 
 @dataclass(frozen=True)
 class JointColumns:
     """
-    The joint states in a table.
+    The joint states, or the commands, in a table.
 
     fields : position, velocity, effort -> (n, k)
     joints : k names, or numbers where the table has none
@@ -124,21 +130,23 @@ def meaning(name: str) -> Meaning | None:
     unit = (united['unit'] or united['suffix']).lower() if united else ''
     if names := _NAMES.fullmatch(plain):
         return Meaning('names', names['number'])
-    short = _MEASURED.sub('', plain)
-    match = next(filter(None, (form.fullmatch(short) for form in _FORMS)), None)
-    if match is None or _NOT_MEASURED.search(plain):
+    measured = _MEASURED.sub('', plain)
+    short = _COMMANDED.sub('', measured)
+    match = next(filter(None, (form.fullmatch(text) for text in (
+        short, _POSITION.sub('position', measured)) for form in _FORMS)), None)
+    if match is None or _NO_SENSOR.search(plain):
         return None
     parts, word = match.groupdict(), match['word'].lower()
     quantity = QUANTITY[word]
     return Meaning(quantity, parts.get('number') or parts['joint'] or '',
                    (short != plain, WORDS[quantity].index(word)), SI.get(unit, 1.0),
-                   word in CURRENT or unit in CURRENT)
+                   word in CURRENT or unit in CURRENT, match.string != measured)
 
 
 def of_joints(name: str) -> bool:
-    """Return whether a column of this ``name`` holds numbers of joints."""
+    """Return whether a column of this ``name`` holds what joints measure."""
     said = meaning(name)
-    return said is not None and said.quantity in WORDS
+    return said is not None and said.quantity in WORDS and not said.commanded
 
 
 def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
@@ -161,14 +169,14 @@ def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
 
 
-def joint_columns(where: str, table: Table) -> JointColumns | None:
+def joint_columns(where: str, table: Table, commanded: bool = False) -> JointColumns | None:
     """
-    Return the joint states in a ``table``, None where no column is of joints.
+    Return what joints measure in a ``table``, None where no column is of joints.
 
-    where : of the log, for messages
+    where : of the log, for messages; commanded : return what they were commanded instead
     Raises RecordingError for columns that hold no numbers or do not belong together.
     """
-    chosen = _chosen(where, list(table))
+    chosen = _chosen(where, list(table), commanded)
     for name, _ in (column for own in chosen.values() for column in own.values()):
         if table[name].dtype.kind not in 'fiu':
             raise RecordingError(f'{where}: {name} is not numeric', found=table[name].dtype)
@@ -209,10 +217,16 @@ def differing(where: str, table: Table) -> RecordingError:
         expected='time (n,), position (n, joints), velocity and effort like position', do=RENAME)
 
 
-def _chosen(where, names):
+def _chosen(where, names, commanded):
     """Return {quantity: {joint or '': (name of the column, Meaning)}}: the best spelling."""
-    said = {name: one for name in names if (one := meaning(name)) and one.quantity in WORDS
-            and (_DESIRED.sub('', name) == name or _DESIRED.sub('', name) not in names)}
+    last, said = {re.split('[./]', name)[-1] for name in names}, {}
+    for name in names:
+        short = _DESIRED.sub('', name)
+        desired = short != name and re.split('[./]', short)[-1] in last
+        one = meaning(short if desired else name)
+        if one and one.quantity in WORDS and commanded == (one.commanded or desired) and not (
+                commanded and one.current):  # no feedforward [N m]
+            said[name] = one
     chosen: dict[str, dict[str, tuple[str, Meaning]]] = {}
     for quantity in WORDS:
         best = min((x.rank for x in said.values() if x.quantity == quantity), default=None)

@@ -173,14 +173,15 @@ def _parquet(path):
     folder = path / 'data'
     for name, x in _arrays(read_parquet(folder if folder.is_dir() else path)).items():
         said, names = meaning(name), (features.get(name) or {}).get('names')
+        before = f'{name}.' * bool(said and said.commanded)
         names = next(iter(names.values()), None) if isinstance(names, dict) else names
         if not said or not names or x.shape[1:] != (len(names),):
             out[name] = x
             continue
         for joint, column in zip(map(str, names), x.T):  # shoulder_pan, or shoulder_pan.pos
             own = meaning(joint)
-            out[joint if own and own.quantity in WORDS and own.joint
-                else f'{said.quantity}.{joint}'] = column
+            out[before + (joint if own and own.quantity in WORDS and own.joint
+                          else f'{said.quantity}.{joint}')] = column
     if {'episode_index', 'timestamp'} <= set(out):  # one after the other
         t = out['timestamp'] = out['timestamp'].astype(float)
         for end in np.flatnonzero(np.diff(out['episode_index'])).tolist():
@@ -263,7 +264,8 @@ def _of_echo(cells):
 def _named_by_file(path, header):
     """Return the header; with the quantity where only the name of the file tells it."""
     said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if not said or said.quantity not in WORDS or said.joint or any(map(of_joints, header)):
+    if (not said or said.quantity not in WORDS or said.commanded or said.joint
+            or any(map(of_joints, header))):
         return header
     times = {name for own, _ in clocks(header) for name in own}
     return [name if name in times else f'{said.quantity}_{name}' for name in header]

@@ -29,12 +29,20 @@ from ..recording import Channel
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+JOINT_TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+COMMANDS = CONTROLLER_STATE, JOINT_TRAJECTORY  # what nobody measures
 STRING = 'std_msgs/msg/String'
 _ROWS = 4096  # messages encoded at once
 
 
 def _pose(path, position='position', orientation='orientation'):
     return {'position': f'{path}.{position}', 'orientation_xyzw': f'{path}.{orientation}'}
+
+
+def _point(path):
+    return {'position': f'{path}.positions', 'velocity': f'{path}.velocities',
+            'effort': f'{path}.effort'}
 
 
 def _twist(path):
@@ -48,6 +56,10 @@ DECODERS = {
     'control_msgs/msg/DynamicJointState': Decoder(
         {name: name for name in ('position', 'velocity', 'effort')}, header='header',
         labels=('joint_names',), interfaces='interface_values', becomes=JOINT_STATE),
+    CONTROLLER_STATE: Decoder(  # behind the reference control_msgs 3 to 6 differ
+        _point('reference'), header='header', labels=('joint_names',), last='reference'),
+    JOINT_TRAJECTORY: Decoder(  # its stamp says when it is to begin, mostly 0: at once
+        _point('points'), labels=('joint_names',), only='points'),
     'sensor_msgs/msg/Imu': Decoder(
         {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
          'linear_acceleration': 'linear_acceleration'}, header='header',
@@ -100,7 +112,7 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
     """
     Return the Channel of ``messages`` (CDR), which came at ``received_ns`` (n,) [ns].
 
-    complain : called with words when messages are left out that are no whole ones of the type;
+    complain : called with words when messages are left out that cannot be read as the type;
         without it they raise RecordingError, as a type without a decoder does
     """
     builder = channel_builder(type_name, topic)

@@ -79,7 +79,8 @@ def _without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     """Return what to do about those of ``joints`` that have no effort."""
     lock = f'lock what is no part of the arm, --lock "{",".join(silent)}" (locked_joints:), or '
     return (lock if len(silent) < len(joints) else '') + (
-        'let the driver report efforts, or record a topic with them and name it in effort_topic:')
+        'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
+        'where drives follow position commands give effort_kind: command with their stiffness:')
 
 
 def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:

@@ -14,7 +14,9 @@ from ..recording import Channel
 from ...errors import ConfigError
 from ...options import option
 
-LINK_SIGN = {'link': 1.0, 'link_negated': -1.0}  # of a torque sensor on the link side
+COMMAND = 'command'
+# Of a torque sensor on the link side, and of what a drive makes of its commands.
+LINK_SIGN = {'link': 1.0, 'link_negated': -1.0, COMMAND: 1.0}
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,12 @@ class DriveOptions:
 
     effort_kind: str = option(
         'link', 'what effort is: torque on the link side, the same with opposite sign, on the '
-        'motor side, or current', choices=('link', 'link_negated', 'motor', 'current'))
+        'motor side, or current; command: none is measured, it follows from commands, stiffness '
+        'and damping', choices=('link', 'link_negated', 'motor', 'current', COMMAND))
+    stiffness: tuple[float, ...] = option(
+        (), 'of the position control of commanded drives, one per joint', unit='N m/rad')
+    damping: tuple[float, ...] = option(
+        (), 'the same per difference of velocities, one per joint; empty: 0', unit='N m s/rad')
     position_kind: str = option(
         'link', 'what position and velocity are: of the joint, or of the motor',
         choices=('link', 'motor'))
@@ -51,7 +58,7 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
     coupling = np.eye(count)
     if len(options.coupling):
         coupling = np.asarray(options.coupling, dtype=float).reshape(count, count)
-    turns = coupling @ np.diag(_per_joint(options.gear_ratio, 'gear_ratio', count))
+    turns = coupling @ np.diag(per_joint(options.gear_ratio, 'gear_ratio', count))
     if abs(np.linalg.det(turns)) < 1e-12:
         raise ConfigError('gear_ratio and coupling', found='motors that cannot place all joints',
                           expected='a matrix that has an inverse')
@@ -85,7 +92,7 @@ def effort_map(options: DriveOptions, count: int) -> np.ndarray:
             raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values',
                               do='take them from the datasheet, or find them with a known load: '
                                  'inertial-id drive-gains')
-        gains = _per_joint(options.drive_gain, 'drive_gain', count)
+        gains = per_joint(options.drive_gain, 'drive_gain', count)
     return turns.T @ np.diag(gains)
 
 
@@ -94,7 +101,7 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
     count = len(joints)
     offset = np.zeros(count)
     if len(options.position_offset):
-        offset = _per_joint(options.position_offset, 'position_offset', count)
+        offset = per_joint(options.position_offset, 'position_offset', count)
     if options.position_kind == 'link' and not np.any(offset):
         return channel
     missing = [joint for joint in joints if joint not in channel.names]
@@ -115,8 +122,9 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
     return replace(channel, fields=fields)
 
 
-def _per_joint(values, name, count):
-    if len(values) not in (0, count):
+def per_joint(values: Sequence[float], name: str, count: int) -> np.ndarray:
+    """Return the ``values`` of an option (n,), of which one stands for all; ones without any."""
+    if len(values) not in (0, 1, count):
         raise ConfigError(f'option {name}', expected=f'{count} values, one per joint',
                           found=f'{len(values)} values')
-    return np.asarray(values, dtype=float) if len(values) else np.ones(count)
+    return np.broadcast_to(np.asarray(values, dtype=float) if len(values) else 1.0, count)

@@ -10,10 +10,11 @@ from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .commands import PositionControl
 from .drives import DriveOptions
 from .. import signals
 from ..recording import page_out
-from ..sampling import interpolate, REACH
+from ..sampling import held, interpolate, REACH
 from ...options import option
 
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
@@ -29,7 +30,8 @@ class SignalOptions(DriveOptions):
         '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
         'those, that carry the joints')
     effort_topic: str = option(
-        '', 'JointState topic of the efforts, where they are not in the joint states')
+        '', 'JointState topic of the efforts, where they are not in the joint states; of drives '
+        'that are commanded the topic of the commands, and one of a feedforward beside it')
     velocity: str = option(
         'auto', 'use measured velocities, differentiated positions, or decide by agreement',
         choices=('auto', 'measured', 'differentiated'))
@@ -92,6 +94,7 @@ class JointSpaceState:
     q, v, a : (N, n) position, velocity, acceleration [rad, m, s]
     tau, tau_raw : (N, n) joint torque [N m] (force [N]) filtered like q, and as recorded
     around : what lies around these samples, so that a column can be filtered as tau was
+    late : (N, n) the part of tau that may be late, filtered; None: all of it
     """
 
     t: np.ndarray
@@ -102,6 +105,7 @@ class JointSpaceState:
     tau: np.ndarray
     tau_raw: np.ndarray
     around: 'Surroundings | None' = None
+    late: np.ndarray | None = None
 
     def rows(self, chosen: slice) -> 'JointSpaceState':
         """Return the state of the samples ``chosen`` by a slice."""
@@ -112,7 +116,8 @@ class JointSpaceState:
         # Copies: a view of few samples would keep the whole piece alive.
         t, q, v, a, tau, tau_raw = (x[chosen].copy() for x in (
             self.t, self.q, self.v, self.a, self.tau, self.tau_raw))
-        return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around)
+        late = None if self.late is None else self.late[chosen].copy()
+        return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around, late)
 
     def filtered(self, columns: Callable) -> np.ndarray:
         """
@@ -161,6 +166,7 @@ class JointSpaceObservation:
 
     joints : n names; position, velocity, effort : {joint: (stamps [s], values)}; velocity may
         be empty; effort as recorded, turned into joint torques by effort_map (n, m)
+    control : of drives that are commanded; then effort is what they were commanded, held
     clock : uniform; kernel : of the filter; measured_velocity : whether it is used
     trim : [s] left out of training at both ends of a segment; decimate : training stride
     cut : whether it is a window that begins later, or ends earlier, than what was recorded
@@ -179,6 +185,7 @@ class JointSpaceObservation:
     decimate: int = 1
     summary: Mapping = field(default_factory=dict)
     cut: tuple[bool, bool] = (False, False)
+    control: PositionControl | None = None
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -190,8 +197,8 @@ class JointSpaceObservation:
         Yield JointSpaceStates in order of time, all samples of the clock.
 
         training : leave out the ends of every segment, where the filter had to guess (``trim``
-        [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out at
-        which a user cut a window out of a longer recording
+        [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out where
+        velocities are differentiated, or a user cut a window out of a longer recording
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
@@ -217,16 +224,33 @@ class JointSpaceObservation:
                 around = Surroundings(t, q, v, a, self.kernel,
                                       slice(keep.start - lead, keep.stop - lead, decimate), before)
                 q, v, a = (x[keep] for x in motion)
-                raw = self.on_clock(self.effort, times) @ self.effort_map.T
-                yield JointSpaceState(times[keep], number, q, v, a, signals.smooth(
-                    raw, self.kernel, keep), raw[keep], around)
+                raw, late = self._efforts(times)
+                yield JointSpaceState(
+                    times[keep], number, q, v, a, signals.smooth(raw, self.kernel, keep),
+                    raw[keep], around, None if late is None else signals.smooth(
+                        late, self.kernel, keep))
+
+    def _efforts(self, t):
+        """Return torques (N, n) at times t (N,) [s], and the part of them by commands, or None."""
+        if self.control is None:
+            return self.on_clock(self.effort, t) @ self.effort_map.T, None
+        period = self.clock.period
+        stamps = next(iter(self.effort.values()))[0]
+        near = slice(*(np.searchsorted(stamps, t[[0, -1]]) + [-2, 2]).clip(0))
+        commanded = held(stamps[near], np.stack([x[near] for _, x in self.effort.values()],
+                                                axis=1), t, period)
+        q = self.on_clock(self.position, t)
+        v = (self.on_clock(self.velocity, t) if self.velocity
+             else signals.differentiate(q, period))
+        return self.control.torques(commanded, q, v), commanded
 
     def _trimmed(self, number, count, training):
         """Return where in a segment of ``count`` samples the first and the last one count."""
         edge = int(round(self.trim / self.clock.period))
         last = number == len(self.clock.segments) - 1
-        return (edge if training or number == 0 and self.cut[0] else 0,
-                count - edge if training or last and self.cut[1] else count)
+        guessed = training or not self.measured_velocity  # twice differentiated
+        return (edge if guessed or number == 0 and self.cut[0] else 0,
+                count - edge if guessed or last and self.cut[1] else count)
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""

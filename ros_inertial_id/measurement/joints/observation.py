@@ -12,11 +12,12 @@ import numpy as np
 
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        SHORTEST, Unwrapper, whole)
-from .drives import effort_map, joint_side
+from .commands import commanded, position_control, PositionControl, separated
+from .drives import COMMAND, effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
-from ..recording import Recording
-from ...errors import RecordingError
+from ..recording import Channel, Recording
+from ...errors import ConfigError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
@@ -25,11 +26,13 @@ STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites not
 
 def observe_joints(recording: Recording, joints: Sequence[str],
                    options: SignalOptions | None = None,
-                   actuated: Sequence[str] | None = None) -> JointSpaceObservation:
+                   actuated: Sequence[str] | None = None,
+                   limit: np.ndarray | None = None) -> JointSpaceObservation:
     """
     Return the JointSpaceObservation of n ``joints`` in a Recording.
 
     actuated : joints whose effort counts, where they are not ``joints`` themselves; empty: none
+    limit : (n,) of the efforts of joints that may be commanded, 0 where it is unknown
 
     Raises RecordingError: joints or efforts that are missing, NaN, efforts of zero, time running
     backwards, two clocks, a recording that is too short or at rest.
@@ -38,14 +41,41 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
+    if options.effort_kind == COMMAND and actuated and limit is None:
+        raise ConfigError('effort_kind: command', found='a mechanism with loops',
+                          expected='an arm: measure the torques of its motors')
+    control = None if limit is None else position_control(options, limit)
+    probe = _probe(recording, joints, options, actuated, control)
+    clock = probe.clock
+    check_moving(probe)
+    measured, differ = choose_velocity(probe, options.velocity)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = signals.choose_cutoff(
+            _velocities(probe, measured), clock.period,
+            _velocities(probe, False) if measured else ())
+    summary = {
+        **probe.summary, 'rate': 1.0 / clock.period,
+        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
+        'velocity': 'measured' if measured else 'differentiated',
+        'velocity_disagreement': max(differ.values(), default=None),
+        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
+        'effort_kind': options.effort_kind, 'position_kind': options.position_kind}
+    return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
+                               cut=(recording.provenance.get('start_s') is not None,
+                                    recording.provenance.get('end_s') is not None)),
+                       cutoff, options.decimate)
+
+
+def _probe(recording, joints, options, actuated, control):
+    """Return the JointSpaceObservation of what was recorded, before any filter is chosen."""
     origin = recording.origin_ns()
-    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = motion
-    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
-        force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    motion, force = sources(recording, joints, options, actuated, control)
     both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
-    force = motion if both else whole(force, actuated, BROKEN)
+    if not control:
+        force = motion if both else whole(force, actuated, BROKEN)
     left_out = messages - len(motion)
     motion = joint_side(unwrap(motion), joints, options)
     force = motion if both else force
@@ -55,33 +85,17 @@ def observe_joints(recording: Recording, joints: Sequence[str],
                 if carries(motion, 'velocity', joints) else {})
     effort = (series_of(force, 'effort', actuated, origin, t if force is motion else None)
               if actuated else {})
-    check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
-    clock = common_clock(motion, force, joints, origin)
-    series = (*position.values(), *velocity.values(), *effort.values())
-    clock = _together(clock, series, position)
-    probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
-                                  False, effort_map(options, len(actuated)))
-    check_moving(probe)
-    measured, differ = choose_velocity(probe, options.velocity)
-    cutoff, valley = options.cutoff, None
-    if not cutoff:
-        cutoff, valley = signals.choose_cutoff(
-            _velocities(probe, measured), clock.period,
-            _velocities(probe, False) if measured else ())
-    summary = {
-        'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
-        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
-        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
-        'velocity': 'measured' if measured else 'differentiated',
-        'velocity_disagreement': max(differ.values(), default=None),
-        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
-        'effort_kind': options.effort_kind, 'position_kind': options.position_kind,
-        **({'not_finite': left_out} if left_out else {}),
-        **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
-    return with_cutoff(replace(probe, measured_velocity=measured, summary=summary,
-                               cut=(recording.provenance.get('start_s') is not None,
-                                    recording.provenance.get('end_s') is not None)),
-                       cutoff, options.decimate)
+    if not control:
+        check_effort(effort, force.topic,
+                     [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST])
+    clock = common_clock(motion, motion if control else force, joints, origin)
+    series = (*position.values(), *velocity.values(), *(() if control else effort.values()))
+    summary = {'topic': motion.topic, 'effort_topic': force.topic,
+               **({'not_finite': left_out} if left_out else {}),
+               **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
+    return _commanded_from(JointSpaceObservation(
+        joints, position, velocity, effort, _together(clock, series, position), np.ones(1), False,
+        effort_map(options, len(actuated)), summary=summary, control=control))
 
 
 def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int = 0
@@ -95,8 +109,9 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
     clock = _usable(clock, half, observation.summary['topic'])
     kernel = signals.zero_phase_kernel(period, cutoff)
-    # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    trim = max(1.0 / cutoff, signals.STENCIL * period)
+    # Where the filter guessed most; the stencil reaches further than that near Nyquist.  The delay
+    # of commands hangs on the jerk, which is guessed worst.
+    trim = max((3.0 if observation.control else 1.0) / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
                'segments': len(clock.segments),
@@ -137,11 +152,44 @@ def with_time_offset(observation: JointSpaceObservation, offset: float) -> Joint
     earlier = {id(t): t - offset for t, _ in observation.effort.values()}
     effort = {joint: (earlier[id(t)], x) for joint, (t, x) in observation.effort.items()}
     clock = observation.clock
-    for t in earlier.values():
+    for t in () if observation.control else earlier.values():
         clock = signals.covered(clock, t)
     summary = dict(observation.summary)
     summary['time_offset'] = summary.get('time_offset', 0.0) + offset
-    return replace(observation, effort=effort, clock=clock, summary=summary)
+    return _commanded_from(replace(observation, effort=effort, clock=clock, summary=summary))
+
+
+def sources(recording: Recording, joints: Sequence[str], options: SignalOptions,
+            actuated: Sequence[str], control: PositionControl | None) -> tuple[Channel, Channel]:
+    """
+    Return the Channels of the motion of ``joints`` and of the efforts of ``actuated`` ones.
+
+    control : of commanded drives, whose efforts are what is held from one command to the next
+    """
+    if control is not None:
+        commands, recording = separated(recording, actuated, options.effort_topic)
+    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    if control is not None:
+        return motion, commanded(commands, actuated, options, control)
+    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
+        return motion, find_channel(recording, actuated, options.effort_topic or motion.topic,
+                                    'effort')
+    return motion, motion
+
+
+def _commanded_from(observation):
+    """Return the ``observation`` from when on its joints are commanded, where they are."""
+    if observation.control is None:
+        return observation
+    first = next(iter(observation.effort.values()))[0][0]
+    last = max(start + count * observation.clock.period
+               for start, count in observation.clock.segments)
+    clock = signals.covered(observation.clock, np.array([first, max(first, last)]))
+    if not clock.segments:
+        raise RecordingError('the joints are commanded when no motion is recorded',
+                             found=f'the first command at {first:.3f} s of {last:.3f} s',
+                             do='stamp both by one clock')
+    return replace(observation, clock=clock)
 
 
 def _together(clock, series, position):

@@ -8,7 +8,7 @@ import pytest
 
 from ros_inertial_id.errors import RecordingError, RobotModelError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import import_log, moving_joints, read_log
+from ros_inertial_id.measurement.bags.log import COMMANDS, import_log, moving_joints, read_log
 
 DATA = Path(__file__).parents[4] / 'shared' / 'data'
 REAL = [('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
@@ -255,8 +255,7 @@ SPELLINGS = [  # delimiter, time, and positions, velocities, efforts
 
 
 @pytest.mark.parametrize('delimiter, time, names', SPELLINGS)
-def test_spellings_of_programs_are_understood_and_commands_left_out(tmp_path, delimiter, time,
-                                                                    names):
+def test_spellings_of_programs_are_understood(tmp_path, delimiter, time, names):
     wanted = [name.replace('actual', 'target').replace('measured', 'desired')
               for name in names if 'actual' in name or 'measured' in name]
     table = np.column_stack([UNIX, Q, V, TAU, np.ones((N, len(wanted)))])
@@ -269,8 +268,11 @@ def test_spellings_of_programs_are_understood_and_commands_left_out(tmp_path, de
     assert channel.names == JOINTS
     np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
     said = recording.provenance['columns']
-    assert [said[joint] for joint in JOINTS] == [tuple(names[k::3]) for k in range(3)]
-    assert said.get('left out', ()) == tuple(wanted)
+    commands = [name for name in wanted if 'current' not in name]  # no torques [N m]
+    assert [said[joint] for joint in JOINTS] == [
+        (*names[k::3], *commands[k::3]) for k in range(3)]
+    assert said.get('left out', ()) == tuple(name for name in wanted if name not in commands)
+    assert (COMMANDS in recording.channels) == bool(commands)
 
 
 @pytest.mark.parametrize(('arrays', 'columns'), [

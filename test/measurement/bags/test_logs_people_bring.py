@@ -109,9 +109,11 @@ def test_the_log_of_libfranka(tmp_path):
     header = ['time', ' success_rate', *(f' {word}[{k}]' for word in words for k in range(3))]
     log = write_csv(tmp_path / 'log.csv', header,
                     np.column_stack([np.round(T * 1e3), np.ones(N), *values]))
-    channel = joint_states(log)
-    check_fields(channel)
-    assert channel.stamp_ns[-1] == round(T[-1] * 1e9)
+    channels = read_log(log, URDF).channels
+    check_fields(channels['/joint_states'])
+    check_fields(channels['/joint_commands'], {'position': Q + 1, 'velocity': V + 1,
+                                               'effort': TAU + 2})
+    assert channels['/joint_commands'].stamp_ns[-1] == round(T[-1] * 1e9)
 
 
 def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
@@ -137,6 +139,34 @@ def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
 def test_units_beside_names(name, factor):
     table = {name.format(k): factor * Q[:, k] for k in range(3)}
     check_fields(joint_states({'t': T, **table}), {'position': Q})
+
+
+@pytest.mark.parametrize(('positions', 'velocities', 'efforts'), [
+    ('q_cmd_{}', 'dq_cmd_{}', 'tau_ff_{}'), ('q_des{}', 'qd_des{}', 'tau_feedforward{}'),
+    ('cmd_pos[{}]', 'cmd_vel[{}]', 'cmd_torque[{}]'), ('joint_command_{}', '', ''),
+    ('target_position_{}', '', ''), ('q_target', 'v_target', ''), ('action', '', ''),
+    ('joint{}_cmd', '', ''), ('goal_{}_deg', '', ''), ('commands', '', 'desired_efforts')])
+def test_what_was_commanded_is_a_topic_of_its_own(positions, velocities, efforts):
+    factor = 180 / np.pi if 'deg' in positions else 1.0
+    wanted, table = {}, {'t': T, 'q': Q, 'tau': TAU}
+    for kind, name, x in zip(FIELDS, (positions, velocities, efforts), (Q + 1, V + 1, TAU + 1)):
+        if name:
+            wanted[kind] = x
+            table |= {name.format(k): factor * x[:, k] for k in range(3)} if '{}' in name else {
+                name: x}
+    channels = read_log(table, URDF).channels
+    check_fields(channels['/joint_states'], {'position': Q, 'effort': TAU})
+    check_fields(channels['/joint_commands'], wanted)
+
+
+@pytest.mark.parametrize('table', [
+    {'action': Q[:, :2]}, {'q_cmd': Q, 'q_des': Q}, {'command': np.full(N, 'GO')},
+    {'tau_cmd': TAU}, {'ff': TAU}, {'target_current': TAU}, {'q_error': Q}, {'tau_ext': TAU}])
+def test_commands_that_are_not_understood_cost_no_more_than_themselves(table, caplog):
+    recording = read_log({'t': T, 'q': Q, 'tau': TAU, **table}, URDF)
+    assert set(recording.channels) == {'/joint_states'}
+    assert recording.provenance['columns']['left out'] == (*table,)
+    check_fields(recording.channels['/joint_states'], {'position': Q, 'effort': TAU})
 
 
 def test_an_echo_of_joint_states_needs_no_header(tmp_path):
@@ -170,17 +200,21 @@ def test_datasets_of_lerobot_are_lists_with_names_and_episodes(tmp_path, names):
     order = [JOINTS.index(j) for j in (OTHER if names else JOINTS)]
     table = {f'observation.{word}': list(x[:, order].astype(np.float32))
              for word, x in zip(('state', 'velocity', 'effort'), FIELDS.values())}
-    table |= {'action': list(Q), 'timestamp': np.r_[T[:30], T[:20]].astype(np.float32),
-              'episode_index': np.repeat([0, 1], [30, 20])}
+    table |= {'action': list((Q + 1)[:, order]), 'episode_index': np.repeat([0, 1], [30, 20]),
+              'timestamp': np.r_[T[:30], T[:20]].astype(np.float32)}
     file = tmp_path / 'data' / 'chunk-000' / 'file-000.parquet'
     for folder in (file.parent, tmp_path / 'meta'):
         folder.mkdir(parents=True)
     parquet.write_table(pa.table(table), file)
     (tmp_path / 'meta' / 'info.json').write_text(json.dumps({'features': {
-        name: {'names': names} for name in ('observation.state', 'observation.effort')}}))
+        name: {'names': names} for name in ('observation.state', 'observation.effort',
+                                            'action')}}))
     for source in (file, tmp_path):
-        channel = joint_states(source)
+        channels = read_log(source, URDF).channels
+        channel = channels['/joint_states']
         check_fields(channel, tolerance=1e-6)
+        check_fields(channels['/joint_commands'], {'position': Q + 1})
+        np.testing.assert_array_equal(channels['/joint_commands'].stamp_ns, channel.stamp_ns)
         steps = np.diff(channel.stamp_ns)
         assert steps.min() > 0 and abs(steps[29] - 10 ** 9) < 10 and (steps > 10 ** 8).sum() == 1
 

@@ -10,8 +10,8 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags.definitions import fields, typestore, WRITTEN_OUT
-from ros_inertial_id.measurement.bags.messages import (decode, DECODERS, encode, encode_string,
-                                                       JOINT_STATE)
+from ros_inertial_id.measurement.bags.messages import (
+    CONTROLLER_STATE, decode, DECODERS, encode, encode_string, JOINT_STATE, JOINT_TRAJECTORY)
 from ros_inertial_id.measurement.recording import Channel
 
 STORE = get_typestore(Stores.ROS2_KILTED)  # a later distribution than the decoder's own
@@ -59,13 +59,23 @@ def joint_state(names, ns=0, frame='', position=(), velocity=(), effort=()):
                effort=np.array(effort, float))
 
 
+def duration():
+    return new('builtin_interfaces/Duration', sec=0, nanosec=0)
+
+
+def point(positions=(), velocities=(), effort=()):
+    return new('trajectory_msgs/JointTrajectoryPoint', positions=np.array(positions, float),
+               velocities=np.array(velocities, float), accelerations=np.zeros(0),
+               effort=np.array(effort, float), time_from_start=duration())
+
+
 def marker(key, numbers, ns='', action=0, text=''):
     image = new('sensor_msgs/CompressedImage', header=header(), format='',
                 data=np.zeros(3, np.uint8))
     return new('visualization_msgs/Marker', header=header(7, 'camera'), ns=ns, id=key, type=1,
                action=action, pose=pose(numbers), scale=vector((1, 1, 1)),
                color=new('std_msgs/ColorRGBA', r=0., g=0., b=0., a=1.),
-               lifetime=new('builtin_interfaces/Duration', sec=0, nanosec=0), frame_locked=True,
+               lifetime=duration(), frame_locked=True,
                points=[vector(numbers[:3], 'Point')], colors=[], texture_resource='',
                texture=image, uv_coordinates=[], text=text, mesh_resource='',
                mesh_file=new('visualization_msgs/MeshFile', filename='',
@@ -317,6 +327,54 @@ def test_dynamic_joint_states_are_joint_states_whatever_interfaces_a_joint_has()
                        ('velocity', [[2, nan, k] for k in range(3)])):
         np.testing.assert_array_equal(channel.fields[name], rows)
     assert channel.stamp_ns.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize('behind', [
+    '', 'float64 speed_scaling_factor',  # control_msgs 5.0 to 5.2, and from 5.3 on
+    'trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint actual'])
+def test_the_reference_of_a_controller_state_is_read_whatever_follows(behind):
+    store, kind = get_typestore(Stores.ROS2_KILTED), CONTROLLER_STATE
+    words = ('reference', 'feedback', 'error', 'output')
+    store.register(get_types_from_msg('\n'.join([
+        'std_msgs/Header header\nstring[] joint_names',
+        *(f'trajectory_msgs/JointTrajectoryPoint {word}' for word in words),
+        'string[] multi_dof_joint_names',
+        *(f'trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_{word}' for word in words),
+        behind]), kind))
+    numbers = RNG.normal(size=(5, 3, 2))
+    more = {line.split()[1]: point() if 'Point' in line else 1.0 for line in behind.splitlines()}
+    messages = [bytes(store.serialize_cdr(store.types[kind](
+        header(k + 1), ['a', 'b'], point(*row), *[point(row[1], row[0])] * 3, [], *[
+            new('trajectory_msgs/MultiDOFJointTrajectoryPoint', transforms=[], velocities=[],
+                accelerations=[], time_from_start=duration())] * 4, **more), kind))
+        for k, row in enumerate(numbers)]
+    channel = decode(kind, messages, '/arm_controller/controller_state', [0] * 5)
+    assert channel.type == kind and channel.names == ('a', 'b')
+    assert channel.stamp_ns.tolist() == [1, 2, 3, 4, 5]
+    for k, name in enumerate(('position', 'velocity', 'effort')):
+        np.testing.assert_array_equal(channel.fields[name], numbers[:, k])
+    if behind.startswith('float64'):  # as bags that are written say it
+        assert list(fields(kind)) == [tuple(field) for field in store.fielddefs[kind][1]]
+
+
+@pytest.mark.parametrize('count', [0, 2])
+def test_trajectories_of_one_point_are_commands_and_others_left_out(count):
+    """What rclpy serialises, which leaves the bytes of its padding as they were."""
+    interfaces = pytest.importorskip('trajectory_msgs.msg', reason="needs pip install '.[ros]'")
+    from rclpy.serialization import serialize_message
+
+    def message(*points):
+        return serialize_message(interfaces.JointTrajectory(joint_names=['a', 'b'], points=[
+            interfaces.JointTrajectoryPoint(positions=x, velocities=[]) for x in points]))
+
+    said = []
+    messages = [message([1.0, 2.0]), message(*[[5.0, 6.0]] * count), message([3.0, 4.0])]
+    channel = decode(JOINT_TRAJECTORY, messages, '/commands', [7, 8, 9], said.append)
+    assert channel.type == JOINT_TRAJECTORY and channel.names == ('a', 'b')
+    assert set(channel.fields) == {'position'}
+    np.testing.assert_array_equal(channel.fields['position'], [[1, 2], [3, 4]])
+    assert channel.stamp_ns.tolist() == [7, 9]  # as received: 0 says "at once"
+    assert len(said) == 1 and f'{count} points and not one; record the state' in said[0]
 
 
 def test_an_unknown_type_lists_those_that_are_known():

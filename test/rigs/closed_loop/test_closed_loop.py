@@ -29,17 +29,17 @@ def test_recovers_base_parameters_of_exact_data():
 
 
 def test_errors_are_below_the_papers_and_intervals_cover():
-    """Twelve Monte Carlo runs."""
+    """Eight Monte Carlo runs."""
     errors, hits = [], 0
-    for seed in range(12):
+    for seed in range(8):
         # 10 Hz is what the data of the first run choose (test below); the paper's passband.
         model = slider_crank([recording(seed=seed)], cutoff=10.0)
         found, error = values(model), values(model, 'standard_error')
         errors.append([100 * abs(found[n] / oracle.BASE[n] - 1) for n in oracle.FOUR])
         hits += sum(abs(found[n] - oracle.BASE[n]) < 1.96 * error[n] for n in oracle.FOUR)
     assert (np.median(errors, axis=0) < oracle.PAPER_ERRORS).all()
-    # 48 intervals of 95 %, four by four correlated: below 80 % has a chance of about 1e-2.
-    assert hits >= 0.8 * 48
+    # 32 intervals of 95 %, four by four correlated: below 80 % has a chance of a few 1e-2.
+    assert hits >= 0.8 * 32
 
 
 def test_noise_of_the_angle_is_in_the_standard_errors():
@@ -222,26 +222,6 @@ def held_out_error(found, edge=0.3):
     return 100.0 * np.sqrt(error / torque)
 
 
-def test_recovers_four_bar():
-    urdf = mujoco_mechanism.description('four_bar')
-    options = options_class('closed_loop')(
-        closures=('point rocker_pin coupler_end',), independent=('crank',), cutoff=40.0,
-        start=('crank 1.0', 'coupler -0.4', 'rocker 1.6'), estimator='ordinary')
-    mechanism = closed_loop.build(urdf, options, (0.0, 0.0, -9.81))
-    start = dict(zip(mechanism.joint_names, map(float, mechanism.start)))
-
-    def run(speed, torque_noise, seed):
-        return mujoco_mechanism.encoder_recording(
-            urdf, options.closures, start, {'crank': lambda t: 1.0 + speed * (
-                t - np.sin(2.0 * t) / 2.0) + np.sin(7.0 * t) - 7.0 * np.sin(t)},
-            (60.0, 1.5), 5.0, (1e-5, torque_noise), seed).window(0.5)  # after the start's jolt
-
-    found = identify([run(5.0, 0.02, 0)], options, method='closed_loop',
-                     validate=[run(4.0, 0.0, 1)])
-    assert_is_nominal(found.model, 3.0)
-    assert held_out_error(found) < 2.0
-
-
 def test_recovers_parallelogram_arm():
     urdf = mujoco_mechanism.description('parallelogram_arm')
     options = options_class('closed_loop')(
@@ -260,7 +240,7 @@ def test_recovers_parallelogram_arm():
         reference = {joint: path(joint, row, size) for joint, row, size in zip(
             ('column', 'shoulder', 'lever'), rates, (0.8, 0.3, 0.4))}
         return mujoco_mechanism.encoder_recording(
-            urdf, options.closures, start, reference, (8000.0, 250.0), 5.0,
+            urdf, options.closures, start, reference, (8000.0, 250.0), 3.5,
             (1e-5, torque_noise), seed).window(0.5)
 
     found = identify([run(0, 0.5)], options, method='closed_loop', validate=[run(1, 0.0)])

@@ -1,0 +1,103 @@
+"""Efforts of commanded drives: what a controller makes of commands, by its law alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ros_inertial_id.checks.signals import raw_signals
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, RecordingError
+from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
+from ros_inertial_id.measurement.joints.observation import observe_joints, with_time_offset
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.sampling import held
+
+OPTIONS = SignalOptions(effort_kind='command', stiffness=(20.0, 50.0), damping=(1.5,), cutoff=20.0)
+JOINT_STATE, ARRAY = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'
+T = np.arange(4000) / 500.0
+Q = np.column_stack([np.sin(2.0 * T), 0.5 * np.cos(3.0 * T)])
+V = np.column_stack([2.0 * np.cos(2.0 * T), -1.5 * np.sin(3.0 * T)])
+
+
+def channel(topic, t, kind=JOINT_STATE, names=('a', 'b'), **fields):
+    """Return a Channel of joints a and b."""
+    stamps = np.round(t * 1e9).astype(np.int64)
+    return Channel(topic, kind, stamps, stamps, {k: x.copy() for k, x in fields.items()},
+                   names if kind != ARRAY else ())
+
+
+def recording(*commands):
+    """Return a Recording of the motion and of ``commands``."""
+    states = channel('/joint_states', T, position=Q, velocity=V)
+    return Recording({c.topic: c for c in (states, *commands)})
+
+
+def torques(found):
+    """Return times and torques as read, of all samples."""
+    state, = found.states()
+    return state.t, state.tau_raw
+
+
+def test_values_are_held_until_the_next_whatever_the_rates():
+    """Against the integral of a staircase, by sums over a fine grid."""
+    rng = np.random.default_rng(1)
+    stamps = np.sort(rng.uniform(0.0, 2.0, 40))
+    values, t, period = rng.normal(size=(40, 2)), np.arange(0.2, 2.2, 0.07), 0.07
+    fine = (np.arange(7000) + 0.5) / 7000 - 0.5
+    steps = values[np.searchsorted(stamps, t[:, None] + period * fine, side='right') - 1]
+    np.testing.assert_allclose(held(stamps, values, t, period), steps.mean(1), atol=2e-3)
+
+
+@pytest.mark.parametrize('kind', [JOINT_STATE, ARRAY, 'trajectory_msgs/msg/JointTrajectory'])
+def test_torques_are_those_of_the_law_at_its_delay(kind):
+    """Commands of another topic, at a fifth of the rate, that act 6 ms late."""
+    t, delay = T[::5], 0.006
+    command = Q[::5] + 0.1
+    name = 'data' if kind == ARRAY else 'position'
+    found = observe_joints(recording(channel('/cmd', t, kind, **{name: command})), ('a', 'b'),
+                           OPTIONS, limit=np.zeros(2))
+    at, tau = torques(with_time_offset(found, -delay))
+    inside = (at > 0.1) & (at < 7.9)
+    fine = np.linspace(-1e-3, 1e-3, 200)  # means over a sample
+    acting = command[np.searchsorted(t, at[inside, None] + fine - delay + 1e-9) - 1].mean(1)
+    rows = np.round(at[inside] * 500).astype(int)
+    right = np.array([20.0, 50.0]) * (acting - Q[rows]) - 1.5 * V[rows]
+    np.testing.assert_allclose(tau[inside], right, atol=0.02)
+
+
+def test_velocities_feedforward_and_the_limit_count():
+    bias = np.array([1.0, -2.0])
+    commands = channel('/cmd', T, position=Q, velocity=V)
+    ahead = channel('/ahead', T, effort=np.broadcast_to(bias, Q.shape))
+    options = replace(OPTIONS, effort_topic='/cmd /ahead')
+    seen = observe_joints(recording(commands, ahead), ('a', 'b'), options,
+                          limit=np.array([0.0, 1.5]))
+    _, tau = torques(seen)
+    # Commands that are followed leave the feedforward, which the second drive cannot make; they
+    # are held for the two milliseconds between, and lag by one in the mean.
+    lag = 1e-3 * (np.abs(V).max(0) * [20.0, 50.0] + 1.5 * np.array([4.0, 4.5]))
+    assert (np.abs(tau[50:-50] - [1.0, -1.5]).max(0) < lag + 1e-6).all()
+
+
+def test_the_checks_see_the_same_torques():
+    robot = load_robot_model('<robot name="r"><link name="l0"/>' + ''.join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        f'ixz="0" iyz="0"/></inertial></link><joint name="{n}" type="continuous"><parent '
+        f'link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 1 0"/><limit effort="3" '
+        'velocity="9"/></joint>' for k, n in ((1, 'a'), (2, 'b'))) + '</robot>')
+    signals, = raw_signals(recording(channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS)
+    right = np.clip(np.array([2.0, 5.0]) - 1.5 * V, -3.0, 3.0)
+    np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
+
+
+@pytest.mark.parametrize('commands, options, error, words', [
+    ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
+    (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
+    (['/cmd'], {'effort_topic': '/ahead'}, RecordingError, '/ahead is not in the recording'),
+    (['/cmd'], {'stiffness': ()}, ConfigError, 'needs stiffness.*drive-gains'),
+    (['/cmd'], {'stiffness': (1.0, 2.0, 3.0)}, ConfigError, 'stiffness.*2 values.*3 values')])
+def test_what_is_missing_is_said(commands, options, error, words):
+    made = recording(*(channel(topic, T, position=Q) for topic in commands))
+    with pytest.raises(error, match=words):
+        observe_joints(made, ('a', 'b'), replace(OPTIONS, **options), limit=np.zeros(2))
