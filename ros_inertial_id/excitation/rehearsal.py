@@ -13,7 +13,7 @@ from .braking import Brakes
 from .collision import CollisionShapes
 from .feedforward import feedforward_error, FeedforwardError
 from .limits import Limits
-from .playback import check_course, Course, HORIZON
+from .playback import Course, HORIZON
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -81,7 +81,6 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
     Raises ConfigError for a file that is no model, MotionError when a limit is exceeded, braking
     would exceed one, or links or obstacles come too near.
     """
-    check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
     t = np.concatenate([np.linspace(0.0, course.approach, APPROACH),
                         np.linspace(course.approach, whole, MOTION)])
@@ -135,7 +134,7 @@ def _shares(robot, limits, t, motion):
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
         shares['acceleration'] = np.abs(a).max(1) / most
     for part in (slice(0, APPROACH), slice(APPROACH, None)):
-        rates = limits.use_of_rates(a[:, part], tau[:, None, part], t[part][1] - t[part][0])
+        rates = limits.use_of_rates(a[:, part], tau[:, part], t[part][1] - t[part][0])
         shares.update({kind: np.fmax(share, shares.get(kind, 0.0))
                        for kind, share in rates.items()})
     return shares

@@ -14,7 +14,6 @@ import pinocchio as pin
 import pytest
 import yaml
 
-from ros_inertial_id.dynamics.mechanism_text import mechanism_description
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
 from ros_inertial_id.excitation import problem as problem_module, search as search_module
@@ -105,18 +104,14 @@ def base_columns(names):
     return [10 * (int(number) - 1) + SYMBOLS.index(symbol) for symbol, number in parts]
 
 
-MECHANISM = '''mechanism: lever
-bodies:
-  a: {joint: hinge, mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
-  b: {joint: hinge, at: [0.5, 0, 0], mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
-closures: [coupling b a -1.0]
-'''
+LOOPED = '<ros_inertial_id>closed_loop: {closures: [coupling joint2 joint1 -1.0]}</ros_inertial_id>'
 
 
 def test_motions_of_a_mechanism_with_loops_are_refused_by_name(tmp_path):
-    """By its description, as MJCF and pages of YAML become, and by the configuration of a URDF."""
-    robot = load_robot_model(mechanism_description(MECHANISM))
-    with pytest.raises(MotionError, match='with loops .* found coupling b a -1.0; .*sines'):
+    """By its description, as an MJCF becomes, and by the configuration of a URDF."""
+    text = (URDF / 'arm3.urdf').read_text()
+    robot = load_robot_model(text.replace('</robot>', f'{LOOPED}</robot>'))
+    with pytest.raises(MotionError, match='with loops .* found coupling joint2 joint1 -1.0; .*sin'):
         design(robot, SMALL)
     for name in ('four_bar', 'parallelogram_arm'):
         with pytest.raises(MotionError, match='with loops .* found point .*closed_loop.md'):
@@ -275,11 +270,6 @@ def test_torque_limits_bind_where_they_are_tight(brief):
     tau = pinocchio_rows(robot, held.motion, 2000)[1]
     assert (np.abs(tau).max(0) <= (4.0, 14.0, 2.0)).all()
     assert held.use.joints['effort'].max() > 0.9
-
-
-def test_several_mountings_make_more_parameters_visible():
-    problem, base = motion_problem(arm3(), replace(SMALL, mountings=('upright', 'rpy 0 1.57 0')))
-    assert len(base) == 17 and len(problem.gravities) == 2  # 15 upright (METHODS.md section 1)
 
 
 def test_search_in_processes_finds_what_one_process_finds():
