@@ -149,6 +149,11 @@ class ClosedLoops(ABC):
     """Links are joined in loops, so that the rows are not those of a tree."""
 
     @abstractmethod
+    def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """Return dH/d(parameters) (samples, p) [J per unit] of bodies, at states of ``rng``."""
+
+    @abstractmethod
     def virtual_links(self, robot: Any) -> tuple[str, ...]:
         """Return the links that are no bodies and so need no nominal inertia."""
 

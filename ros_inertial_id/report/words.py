@@ -44,9 +44,18 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
 
     return {'Prediction': [*_verdict(model), *_gravity(model), *_fit(model), *_worst(model),
                            *_consistent(model), *_residual(model, few)],
-            'Recordings': [*recording_sentences(model)],
+            'Recordings': [*_structure(model), *recording_sentences(model)],
             'Parameters': [*_parameters(model, known, few)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
+
+
+def _structure(model: IdentifiedModel) -> Iterator[str]:
+    s = model.statistics
+    if s.get('rank_by_energy') != s.get('rank_of_bodies'):
+        yield ('Alarm: the structure of the mechanism is not certain. Its bodies have '
+               f"{s['rank_of_bodies']} base parameters by the torques and "
+               f"{s['rank_by_energy']} by the energy; check start: and independent:, and round "
+               'the placements of the URDF.')
 
 
 def _verdict(model: IdentifiedModel) -> Iterator[str]:

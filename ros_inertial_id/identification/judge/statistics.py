@@ -9,7 +9,7 @@ import numpy as np
 from .validation import band_of, Explained, fits, Folds
 from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
-from ..prepare.mounting import across_gravity, turned
+from ..prepare.mounting import across_gravity, rank_of_bodies, turned
 from ..reduce.stretches import FOLDS, STRETCHES
 from ...dynamics.friction import LAWS
 from ...estimation.r_factors import merge, one_thread, RFactors
@@ -69,6 +69,7 @@ def judge(solution: Solution, crossed: CrossValidated | None,
         angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
         out['prediction_band'] = band_of(explained.left_out, solution.ranges, [
             joint for joint in angles if joint not in bent])
+    out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
     return out
 

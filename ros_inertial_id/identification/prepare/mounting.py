@@ -28,7 +28,7 @@ from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.r_factors import one_thread, RFactors
 from ...measurement.recording import Recording
 from ...methods import DEFAULT_METHOD, METHODS
-from ...methods.capabilities import KnownOptions
+from ...methods.capabilities import ClosedLoops, KnownOptions
 from ...methods.contract import Method
 from ...options import described_blocks
 
@@ -185,6 +185,26 @@ def structural_base(method: Method, robots: Sequence[Any],
         for block in method.regress(state, robot, parameters):
             factors.accumulate(block, keep)
     return find_base_parameters(factors.system()[0], parameters)
+
+
+def rank_of_bodies(method: Method, robots: Sequence[Any],
+                   base: BaseParameters) -> dict[str, int]:
+    """
+    Return {'rank_of_bodies': by the rows, 'rank_by_energy': by the gradient of the energy}.
+
+    Two ways to one number (Gautier 1991): where they differ the structure is not certain.
+    Nothing is returned where no loops are closed.
+
+    base : BaseParameters that it returned
+    """
+    if not isinstance(method, ClosedLoops):
+        return {}
+    bodies = [p for p in base.parameters if not p.law]
+    rng = np.random.default_rng(1)  # other states than those of the rows
+    rows = [method.energy_rows(robot, bodies, SAMPLES * len(bodies), rng) for robot in robots]
+    by_rows = sum(not base.parameters[k].law for k in base.independent)
+    return {'rank_of_bodies': by_rows,
+            'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies))}
 
 
 def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:

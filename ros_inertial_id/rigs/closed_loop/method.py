@@ -15,7 +15,7 @@ from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
 from .state import (all_parameters, close, equations, links_as_described, MechanismState,
-                    Observation, read_known)
+                    Observation, projected_energy_rows, read_known)
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
@@ -175,6 +175,11 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     def angles(self, robot: Mechanism) -> tuple[str, ...]:
         """Return none: ``validity_range`` takes whole turns off."""
         return ()
+
+    def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
+        return projected_energy_rows(robot, self.random_state(robot, samples, rng), parameters)
 
     def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
         """Return the links between the axes of one joint, which loops need and nothing weighs."""

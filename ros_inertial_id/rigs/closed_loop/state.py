@@ -15,6 +15,7 @@ import numpy as np
 from ..dynamics.continuation import Continuation
 from ..dynamics.force_elements import JointForce, LineForce
 from ..dynamics.mechanism import Mechanism
+from ...dynamics.body_motion import energy_rows
 from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
 from ...dynamics.regressor import tree_rows
 from ...errors import ConfigError
@@ -162,6 +163,14 @@ def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) ->
         own = np.concatenate([pi[10 * b:10 * b + 10] for b in robot.robot.subtree(j)])
         out += state.R[:, j] * (own @ rows)[:, None]
     return out
+
+
+def projected_energy_rows(robot: Mechanism, state: MechanismState,
+                          parameters: Sequence[Parameter]) -> np.ndarray:
+    """Return dH/d(parameters) (B, p) of the bodies at a MechanismState."""
+    names = [p.name for p in all_parameters(robot)]
+    rows = _without_tied(energy_rows(robot.robot, state.q, state.v).T, names, robot.tied)
+    return rows.T[:, [names.index(p.name) for p in parameters]]
 
 
 def read_known(lines: Sequence[str], parameters: Sequence[Parameter]

@@ -15,6 +15,7 @@ from ros_inertial_id.estimation.base_parameters import CHOICES, find_base_parame
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.report.summary import summary
 from ros_inertial_id.rigs.closed_loop.state import projected_rows
 
 closed_loop = METHODS['closed_loop']
@@ -194,12 +195,20 @@ def test_dependent_parameters_are_of_the_users_choice_and_base_parameters_stay()
               for choice in CHOICES}
     for model in models.values():
         assert model.base == models['nominal'].base
-        assert model.statistics['rank'] == 6
+        assert model.statistics['rank_by_energy'] == model.statistics['rank_of_bodies'] == 6
     left_out = {p.name: v for p, v in zip(models['zero'].parameters, models['zero'].values)}
     assert left_out['m3'] == left_out['m2'] == left_out['Izz3'] == 0.0
     scales = np.array([p.scale for p in models['zero'].parameters])
     size = {choice: np.linalg.norm(m.values / scales) for choice, m in models.items()}
     assert size['minimum_norm'] == min(size.values()) < size['zero']
+
+
+def test_alarm_where_the_second_opinion_on_the_rank_differs():
+    model = slider_crank([recording(seed=0)], cutoff=10.0)
+    assert 'Alarm' not in summary(model)
+    other = replace(model, statistics=dict(model.statistics, rank_by_energy=7))
+    words = ' '.join(summary(other).split())
+    assert 'Alarm' in words and '6 base parameters by the torques and 7 by the energy' in words
 
 
 def assert_is_nominal(model, deviations):
