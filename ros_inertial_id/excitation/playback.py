@@ -33,6 +33,7 @@ PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's c
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
+LOOK = 0.005  # [s] between two looks at a course
 TURN = 2.0 * np.pi  # [rad]
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
 
@@ -115,7 +116,7 @@ def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, 
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
 
     Every joint approaches at a share ``approach_speed`` of its speed limit.
-    Raises MotionError when joints differ or the start leaves the limits; see ``rehearse``.
+    Raises MotionError when joints differ or start or course leave the limits.
     """
     if tuple(motion.joint_names) != tuple(robot.joint_names):
         raise MotionError('the motion is of another robot', expected=robot.joint_names,
@@ -124,7 +125,25 @@ def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, 
     _check_start(start, robot)
     limit = np.where(np.isfinite(robot.velocity) & (robot.velocity > 0), robot.velocity, 1.0)
     needed = _PEAK * np.abs(motion.start - start) / (approach_speed * limit)
-    return Course(motion, start, periods, speed, max(1.0, float(needed.max())))
+    course = Course(motion, start, periods, speed, max(1.0, float(needed.max())))
+    check_course(course, robot)
+    return course
+
+
+def check_course(course: Course, robot: RobotModel) -> None:
+    """Raise MotionError where ``course`` leaves the limits of position or speed of ``robot``."""
+    once = Course(course.motion, course.start, 1, course.speed, course.approach)
+    q, v, _ = once.at(np.arange(0.0, once.duration, LOOK))
+    lowest, highest, fastest = q.min(0), q.max(0), np.abs(v).max(0)
+    for j, name in enumerate(robot.joint_names):
+        low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
+        if lowest[j] < low - 1e-9 or highest[j] > high + 1e-9:
+            raise MotionError(f'the course leaves the position limits of {name}',
+                              expected=f'{low:g} to {high:g}',
+                              found=f'{lowest[j]:.4g} to {highest[j]:.4g}')
+        if fastest[j] > speed * (1 + 1e-9):
+            raise MotionError(f'the course exceeds the speed limit of {name}',
+                              expected=f'at most {speed:g}', found=f'{fastest[j]:.4g}')
 
 
 def _check_start(start, robot):

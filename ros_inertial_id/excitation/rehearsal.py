@@ -13,7 +13,7 @@ from .braking import Brakes
 from .collision import CollisionShapes
 from .feedforward import feedforward_error, FeedforwardError
 from .limits import Limits
-from .playback import Course, HORIZON
+from .playback import check_course, Course, HORIZON
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -81,6 +81,7 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
     Raises ConfigError for a file that is no model, MotionError when a limit is exceeded, braking
     would exceed one, or links or obstacles come too near.
     """
+    check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
     t = np.concatenate([np.linspace(0.0, course.approach, APPROACH),
                         np.linspace(course.approach, whole, MOTION)])

@@ -144,11 +144,11 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     graph.set('excitation', from_command=True)
     fast = FourierMotion(motion.joint_names, 0.1, motion.offset, motion.sine, motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'fast.yaml', fast))
-    assert 'the course exceeds the velocity limit of joint' in refusal()
+    assert 'the course exceeds the speed limit of joint' in refusal()
     wide = FourierMotion(motion.joint_names, 60.0, motion.offset, 40 * motion.sine,
                          40 * motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'wide.yaml', wide))
-    assert 'the course exceeds the position limit of joint' in refusal()
+    assert 'the course leaves the position limits of joint' in refusal()
     other = FourierMotion(('a', 'b'), PERIOD, motion.offset, motion.sine, motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'other.yaml', other))
     assert refusal() == ('the motion is of another robot; expected joint1, joint2; found a, b')
