@@ -47,7 +47,7 @@ def bags(words: str) -> Argument:
     return argument('bags', words, nargs='+', metavar='BAG')
 
 
-URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a rig; '
+URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
                 'default: the one in the bag')
 MODEL = argument('model', 'model.yaml, or the folder of a result')
 METHOD = argument('--method', ', '.join(['serial_arm (default)', *sorted(

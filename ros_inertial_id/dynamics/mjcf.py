@@ -154,7 +154,7 @@ def _mount(path, root):
         raise RobotModelError(f'{path} has a free joint', found=[
             parents[joint].get('name') for joint in free],
             expected='none, or one of its first body',
-            do='draw a body that closures alone carry on a joint of one of its legs')
+            do='draw a body that closures alone carry in a page of YAML, as joint: free')
     for joint in free:
         _logger.warning('%s is free in the MJCF; it is taken to be mounted as it is there, and '
                         'its free joint is left out', parents[joint].get('name'))

@@ -1,8 +1,8 @@
 """
 Tree descriptions: a URDF in the making, with the options that close its loops.
 
-An MJCF is turned into this: bodies on joints, and lines of options as
-doc/describing_mechanisms.md has them.
+What describes a mechanism in another way (MJCF, YAML) is turned into this: bodies on joints, of
+one degree of freedom or of several, and lines of options as doc/describing_mechanisms.md has them.
 The text that comes of it is a URDF with one element more, which holds a configuration:
 
     <robot> ... <ros_inertial_id>closed_loop: {closures: [point a b]}</ros_inertial_id></robot>
@@ -19,6 +19,10 @@ from ..errors import RobotModelError
 from ..options import TAG
 
 X, Y, Z = np.eye(3)
+SEVERAL = {'universal': 2, 'ball': 3, 'free': 6}  # degrees of freedom
+SINGLE = ('hinge', 'slide', 'fixed')
+KINDS = (*SINGLE, *SEVERAL)
+FREE = ('_x', '_y', '_z', '_yaw', '_pitch', '_roll')
 
 
 def placement(position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
@@ -77,27 +81,34 @@ class TreeDescription:
         return name
 
     def joint(self, name: str, kind: str, ends: tuple[str, str], place: np.ndarray, *,
-              axes: Sequence[np.ndarray] = (), limits: Mapping[str, float] | None = None) -> None:
+              axes: Sequence[np.ndarray] = (), limits: Mapping[str, float] | None = None
+              ) -> tuple[str, ...]:
         """
-        Add a joint.
+        Add a joint; return the names of its joints of one degree of freedom.
 
-        kind : hinge, slide, ball; ends : links (parent, child), the child added already
-        place : (4, 4) of the joint in its parent [m]
-        axes : (3,) in the joint's frame of a hinge or slide; limits : lower, upper, effort,
-            velocity of these [rad, m, N m, N, 1/s]
-        A ball joint J is three hinges J_1 to J_3 on links between them, which are no bodies:
-        their parameters are known to be zero.
+        kind : of KINDS; ends : links (parent, child), the child added already; place : (4, 4) of
+            the joint in its parent [m]
+        axes : (3,) each in the joint's frame, z where there are none: one of a hinge or slide, two
+            of a universal joint (x and y), three of a ball joint (x, y and z)
+        limits : lower, upper, effort, velocity of a hinge or slide [rad, m, N m, N, 1/s]
+        Joints of several degrees of freedom are hinges and slides on links between them, which
+        are no bodies: their parameters are known to be zero.
         """
-        if kind != 'ball':
-            self._joint(name, kind, ends, place, axes[0], limits)
-            return
-        first, second = f'{name}_1_cross', f'{name}_2_cross'
-        for cross in (first, second):
-            self.link(cross)
-            self.say('known', cross)
-        self._joint(f'{name}_1', 'hinge', (ends[0], first), place, X)
-        self._joint(f'{name}_2', 'hinge', (first, second), np.eye(4), Y)
-        self._joint(f'{name}_3', 'hinge', (second, ends[1]), np.eye(4), Z)
+        if kind in SINGLE:
+            self._joint(name, kind, ends, place, axes[0] if len(axes) else Z, limits or {})
+            return () if kind == 'fixed' else (name,)
+        kinds = ['slide'] * 3 * (kind == 'free') + ['hinge'] * (3 if kind != 'universal' else 2)
+        given = axes if len(axes) else (X, Y, Z, Z, Y, X) if kind == 'free' else (X, Y, Z)
+        ways = FREE if kind == 'free' else ('_1', '_2', '_3')
+        parent, names = ends[0], [name + way for way, _ in zip(ways, kinds)]
+        for k, (one, sort, axis) in enumerate(zip(names, kinds, given)):
+            child = ends[1] if k == len(kinds) - 1 else f'{one}_cross'
+            if child != ends[1]:
+                self.link(child)
+                self.say('known', child)
+            self._joint(one, sort, (parent, child), np.eye(4) if k else place, axis)
+            parent = child
+        return tuple(names)
 
     def _joint(self, name, kind, ends, place, axis=Z, limits=None):
         """Add one joint of one degree of freedom, or none."""

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from uuid import uuid4
 
+from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, path_text
 
@@ -34,7 +35,7 @@ def read_description(path: str | Path) -> str:
     Return the text of a robot description: of any other kind than URDF, turned into one.
 
     A xacro file is expanded by the tool ``xacro``, an MJCF read by pinocchio.
-    path : of a URDF, a xacro file, an MJCF or the YAML of a rig
+    path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
     text = read_text(path)
@@ -47,10 +48,10 @@ def read_description(path: str | Path) -> str:
         return mjcf_description(path)
     if re.search(r'<sdf[\s>]', plain):
         raise ConfigError(f'{path} is an SDF, which no library here can read',
-                          expected='a URDF or an MJCF',
+                          expected='a URDF, an MJCF, or the YAML of a mechanism',
                           do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
                           'equalities close its loops; see doc/describing_mechanisms.md')
-    return text
+    return mechanism_description(text) if re.search(r'^mechanism:', plain, re.M) else text
 
 
 def _expanded(path: str | Path) -> str:

@@ -14,6 +14,7 @@ import pinocchio as pin
 import pytest
 import yaml
 
+from ros_inertial_id.dynamics.mechanism_text import mechanism_description
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
 from ros_inertial_id.excitation import problem as problem_module, search as search_module
@@ -104,14 +105,18 @@ def base_columns(names):
     return [10 * (int(number) - 1) + SYMBOLS.index(symbol) for symbol, number in parts]
 
 
-LOOPED = '<ros_inertial_id>closed_loop: {closures: [coupling joint2 joint1 -1.0]}</ros_inertial_id>'
+MECHANISM = '''mechanism: lever
+bodies:
+  a: {joint: hinge, mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
+  b: {joint: hinge, at: [0.5, 0, 0], mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
+closures: [coupling b a -1.0]
+'''
 
 
 def test_motions_of_a_mechanism_with_loops_are_refused_by_name(tmp_path):
-    """By its description, as an MJCF becomes, and by the configuration of a URDF."""
-    text = (URDF / 'arm3.urdf').read_text()
-    robot = load_robot_model(text.replace('</robot>', f'{LOOPED}</robot>'))
-    with pytest.raises(MotionError, match='with loops .* found coupling joint2 joint1 -1.0; .*sin'):
+    """By its description, as MJCF and pages of YAML become, and by the configuration of a URDF."""
+    robot = load_robot_model(mechanism_description(MECHANISM))
+    with pytest.raises(MotionError, match='with loops .* found coupling b a -1.0; .*sines'):
         design(robot, SMALL)
     for name in ('four_bar', 'parallelogram_arm'):
         with pytest.raises(MotionError, match='with loops .* found point .*closed_loop.md'):
