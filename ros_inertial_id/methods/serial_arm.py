@@ -96,8 +96,10 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""
-        return with_time_offset(observe_joints(recording, robot.joint_names, options,
-                                               limit=robot.effort), options.time_offset)
+        found = observe_joints(recording, robot.joint_names, options, limit=robot.effort)
+        if not found.measured_velocity:  # accelerations at the ends would be guessed
+            found = replace(found, cut=(True, True))
+        return with_time_offset(found, options.time_offset)
 
     def regress(self, state: JointSpaceState, robot: RobotModel, parameters: Sequence[Parameter],
                 wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:

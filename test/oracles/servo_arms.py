@@ -53,10 +53,10 @@ KINDS = {
                    0.3, 0.004, 2e-5),
     'six_axis': Kind(six_axis_arm.description(), (0.0, -1.0, 1.0, 0.0, 0.5, 0.0), 4.0, 0.5, 0.01,
                      5e-5),
-    'small': Kind(six_axis_arm.description('small', SMALL, NUMBERED, 0.025), (0.0,) * 5, 4.0, 2.0, 0.012,
-                  2 * np.pi / 4096),
-    'legs': Kind(six_axis_arm.description('legs', LEGS, NUMBERED, 0.04, 3), (0.0, 0.8, -1.6) * 4, 6.0, 0.5,
-                 0.005, 1e-4)}
+    'small': Kind(six_axis_arm.description('small', SMALL, NUMBERED, 0.025), (0.0,) * 5, 4.0, 2.0,
+                  0.012, 2 * np.pi / 4096),
+    'legs': Kind(six_axis_arm.description('legs', LEGS, NUMBERED, 0.04, 3), (0.0, 0.8, -1.6) * 4,
+                 6.0, 0.5, 0.005, 1e-4)}
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def servos(name: str, seed: int) -> Servos:
     speed = 2 * np.pi * kind.bandwidth
     load = np.maximum(links + rotor, 0.1 * (links + rotor).max()) * rng.uniform(0.8, 1.2)
     return Servos(kind, urdf, speed ** 2 * load, 1.2 * speed * load, rotor,
-                  load * rng.uniform(0.5, 1.0, len(names)), load * rng.uniform(1.0, 2.0, len(names)))
+                  load * rng.uniform(0.5, 1.0, len(names)),
+                  load * rng.uniform(1.0, 2.0, len(names)))
 
 
 def recorded(robot: Servos, seed: int, duration: float = 20.0) -> Recording:

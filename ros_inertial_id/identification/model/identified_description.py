@@ -91,8 +91,8 @@ def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, phys
         return {j: float(x) for j, x in zip(joints, values) if np.isfinite(x) and x > 0} or None
 
     fields = {'stiffness': 'stiffness', 'damping': 'damping'}
-    friction = {'armature': 'armature', 'friction': 'friction', 'dynamic_friction': 'friction',
-                'viscous_friction': 'damping'}
+    own = {name: name for name in JOINT_TERMS if name not in fields}
+    friction = {**own, 'dynamic_friction': 'friction', 'viscous_friction': 'damping'}
     steps = round(delay / physics_dt)
     out = plain({
         'ImplicitActuatorCfg': {

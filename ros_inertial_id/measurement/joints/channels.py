@@ -63,7 +63,8 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
 def _asked(channels: Mapping[str, Channel], topics: Sequence[str], recording: Recording
            ) -> list[Channel]:
     """Return the ``channels`` of ``topics``, all without; RecordingError where there is none."""
-    named = {name.lstrip('/'): channel for name, channel in channels.items()}
+    named = {name.lstrip('/'): channel for name, channel in channels.items()
+             if topics or 'command' not in name.rpartition('/')[2]}  # what was not measured
     for topic in topics:
         if topic.lstrip('/') not in named:
             raise RecordingError(f'topic {topic} is not in the recording',

@@ -36,11 +36,11 @@ class PositionControl:
     limit: np.ndarray
 
     def commanded(self, q: np.ndarray, v: np.ndarray, feedforward: np.ndarray) -> np.ndarray:
-        """Return what commands q, v and a ``feedforward`` (N, n) add to the torques (N, n)."""
+        """Return the torques (N, n) by commanded q, v, ``feedforward`` (N, n) at q = v = 0."""
         return self.stiffness * q + self.damping * v + feedforward
 
     def torques(self, commanded: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return torques (N, n) by what is ``commanded`` and measured q, v (N, n)."""
+        """Return what the joints exert (N, n) by what is ``commanded`` and measured q, v (N, n)."""
         torques = commanded - self.stiffness * q - self.damping * v
         return np.asarray(np.clip(torques, -self.limit, self.limit))
 

@@ -169,7 +169,7 @@ class JointSpaceObservation:
     control : of drives that are commanded; then effort is what they were commanded, held
     clock : uniform; kernel : of the filter; measured_velocity : whether it is used
     trim : [s] left out of training at both ends of a segment; decimate : training stride
-    cut : whether it is a window that begins later, or ends earlier, than what was recorded
+    cut : whether begin and end are left out always: of a window of what was recorded
     summary : what was understood, in words and numbers, for logs and the model file
     """
 
@@ -197,8 +197,8 @@ class JointSpaceObservation:
         Yield JointSpaceStates in order of time, all samples of the clock.
 
         training : leave out the ends of every segment, where the filter had to guess (``trim``
-        [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out where
-        velocities are differentiated, or a user cut a window out of a longer recording
+        [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out that
+        are ``cut``
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
@@ -248,9 +248,8 @@ class JointSpaceObservation:
         """Return where in a segment of ``count`` samples the first and the last one count."""
         edge = int(round(self.trim / self.clock.period))
         last = number == len(self.clock.segments) - 1
-        guessed = training or not self.measured_velocity  # twice differentiated
-        return (edge if guessed or number == 0 and self.cut[0] else 0,
-                count - edge if guessed or last and self.cut[1] else count)
+        return (edge if training or number == 0 and self.cut[0] else 0,
+                count - edge if training or last and self.cut[1] else count)
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""

@@ -18,7 +18,6 @@ from scipy.linalg import block_diag
 from .imu_mounting import as_mounted, Imu, imu_on, LATE, NUMBERS
 from .kalman import at_ticks, Readings, smoothed, steady_jerk
 from .sources import BodySource
-from ...errors import RecordingError
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood

@@ -91,6 +91,13 @@ def test_the_checks_see_the_same_torques():
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
 
 
+def test_commands_are_no_measurements_unless_they_are_asked_for():
+    """A feedforward beside joint states without efforts is no torque that was measured."""
+    made = recording(channel('/joint_commands', T, position=Q, effort=Q))
+    with pytest.raises(RecordingError, match='/joint_states has no effort'):
+        observe_joints(made, ('a', 'b'))
+
+
 @pytest.mark.parametrize('commands, options, error, words', [
     ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
     (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
