@@ -1,7 +1,9 @@
 """
 Calibration of a suspended platform: from recordings with known masses to a description.
 
-How an IMU on it sits is found in every recording anew; its error there is one of the springs.
+The extrinsics of an IMU on it belong to the rig, so those of all recordings are pooled, and later
+identifications begin with them.  Errors of springs and extrinsics are correlated, and a later
+identification rests on both: their covariance is joint.
 """
 
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ import yaml
 from ..bodies.description import mapping, read_description, with_entries
 from ..estimation.instrumental import (moments_of, score_covariance, tapered_autocovariances,
                                        weighted)
+from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
@@ -36,6 +39,7 @@ class Calibration:
 
     stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
     platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
+    imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
     preprocessing : per recording the summary of its observation
@@ -47,6 +51,7 @@ class Calibration:
     stiffness_error: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
+    imu: dict[str, np.ndarray]
     residual: dict[str, float]
     excess: float
     preprocessing: tuple
@@ -99,9 +104,9 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
-    loads = [added for _, added in loaded]
-    covariance += _by_mountings(observations, loads, rest, value, (residual, inverse))
-    error = np.sqrt(np.diag(covariance))
+    extrinsics, covariance = _with_extrinsics(observations, [added for _, added in loaded], rest,
+                                              value, (covariance, residual, inverse))
+    error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
@@ -109,8 +114,11 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
                                  'several places')
     doubts = [doubt['says'] for o in observations for doubt in o.summary['doubts']
               if doubt['severity'] == 'wrong']
-    return _result(value, covariance, rest, text, residual=residual,
-                   excess=_excess(observations, loads, value, residual),
+    excess = _excess(observations, [added for _, added in loaded], value, residual)
+    imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
+           if len(extrinsics) else {})
+    return _result(value, covariance, rest, text, imu,
+                   residual=residual, excess=excess,
                    doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 
@@ -178,35 +186,47 @@ def _rest(observations):
         np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
 
 
-def _result(value, covariance, rest, text, **notes):
-    error = np.sqrt(np.diag(covariance))
+def _result(value, covariance, rest, text, imu, **notes):
+    error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
     text = with_entries(text, ('platform',), {
         'stiffness': K, 'damping': value[31:37], 'preload': value[37:43],
         'rest_position': rest[0], 'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
         'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
-                       for k, row in enumerate(covariance)]})
-    return Calibration(K, dK, value[:10], error[:10], text=text, **notes)
+                       for k, row in enumerate(covariance)],
+        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
+    return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
 
 
-def _by_mountings(observations, loads, rest, value, fit):
+def _with_extrinsics(observations, loads, rest, value, fit):
     """
-    Return the covariance (43, 43) by errors of how the IMU sits in each recording.
+    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one.
 
-    value : (43,) the estimate by instrumental variables; fit : its rms by group, inverse of Z'W
+    And the covariance (49, 49) of the calibrated numbers, then of these.
+
+    value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
+    group, inverse of Z'W, before the errors of how the IMU sits in each recording
     """
-    rms, inverse = fit
+    covariance, rms, inverse = fit
+    found = [o.motion.fused[0].fused.extrinsics() for o in observations if 0 in o.motion.fused]
+    if not found:
+        return np.zeros(0), covariance
     sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    slopes = [inverse @ _scores(observation, added, rest, value, sd)
-              for observation, added in zip(observations, loads) if observation.motion.fused]
-    return sum(slope @ slope.T for slope in slopes)
+    weights = [np.linalg.inv(errors @ errors.T) for _, errors in found]
+    pooled = np.linalg.inv(sum(weights))
+    covariance = np.pad(covariance, (0, len(EXTRINSICS)))
+    for observation, added, weight, (_, errors) in zip(observations, loads, weights, found):
+        slope = np.vstack([-inverse @ _scores(observation, added, rest, value, sd),
+                           pooled @ weight @ errors])
+        covariance += slope @ slope.T
+    return pooled @ sum(w @ x for w, (x, _) in zip(weights, found)), covariance
 
 
 def _scores(observation, added, rest, value, sd):
     """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
     out = 0.0
-    others = [replace(observation, motion=m) for m in observation.motion.erring()]
+    others = [replace(observation, motion=m) for m in observation.motion.erring(shared=False)]
     for states in zip(*(o.states(training=True) for o in (observation, *others))):
         quiet = predicted_state(states[0], rest, value, added)
         for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
@@ -214,3 +234,14 @@ def _scores(observation, added, rest, value, sd):
                 r = np.array([g.W @ value - g.y for g in groups])
                 out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
     return out
+
+
+def _described_extrinsics(imu, extrinsics, covariance):
+    """Return {position [m], rpy [rad], position_error, rpy_error} (3,) of a BodySource."""
+    rotation, shift = np.split(extrinsics, 2)
+    turned = Rotation.from_rotvec(rotation) * Rotation.from_matrix(imu.rotation)
+    rpy, small = turned.as_euler('xyz'), 1e-6
+    slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]
+    error = np.sqrt(np.diag(np.transpose(slope) @ covariance[:3, :3] @ slope)) / small
+    return {'position': np.asarray(imu.position) + shift, 'rpy': rpy,
+            'position_error': np.sqrt(np.diag(covariance)[3:]), 'rpy_error': error}
