@@ -1,7 +1,6 @@
 """Chain: the processes of a demonstration and a node that asks them, until all have ended."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 import signal
 import subprocess
@@ -13,8 +12,6 @@ from rcl_interfaces.srv import SetParameters
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
-from rosgraph_msgs.msg import Clock
 from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
@@ -40,25 +37,11 @@ class Chain:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.node = Node('demo', namespace=namespace)
         self._began = time.monotonic()
-        self._clock = 0  # [ns] of the simulator
-        self._spans: list[tuple[float, float]] = []  # of simulated and of wall time [s]
-        self.node.create_subscription(Clock, '/clock', self._take_clock, qos_profile_sensor_data)
 
-    def _take_clock(self, message):
-        self._clock = message.clock.sec * 10 ** 9 + message.clock.nanosec
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Count what passes of simulated and of wall time."""
-        self.wait(lambda: self._clock, '/clock')
-        clock, wall = self._clock, time.monotonic()
-        yield
-        self._spans.append(((self._clock - clock) * 1e-9, time.monotonic() - wall))
-
-    def numbers(self) -> dict[str, float]:
-        """Return how long it took and at which real-time factor the simulation ran."""
-        simulated, wall = map(sum, zip(*self._spans))
-        return {'seconds': time.monotonic() - self._began, 'real_time_factor': simulated / wall}
+    @property
+    def seconds(self) -> float:
+        """Return how long it took so far [s]."""
+        return time.monotonic() - self._began
 
     def start(self, name: str, **parameters: Any) -> None:
         """Start the node ``name`` with ROS ``parameters`` in a process of its own."""

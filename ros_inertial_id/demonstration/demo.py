@@ -19,7 +19,6 @@ import signal
 import sys
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
 from rclpy.signals import SignalHandlerOptions
@@ -34,28 +33,24 @@ from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
-from ..excitation.motion_files import read_motion
 from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
-from ..nodes.conversions import latched, STATE
+from ..nodes.conversions import latched
 from ..nodes.excitation import FINISHED
 from ..nodes.isolation import isolate, NAMESPACE
 from ..nodes.running import SIGNALS, without_type_lookup
-from ..nodes.simulated_robot import ACCELERATION
 from ..report import summary
 from ..report.design_files import write_design
 from ..share import shared_file
 
 RATE = 500.0  # [Hz]
 LONGEST = 3600.0  # [s] of wall time for a motion of 20 s
-ARM = f"{NAMESPACE.lstrip('/')}/simulated_robot{STATE}"  # in diagnostics
 READERS = 3  # of the joint states: recorder, player, prediction
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
 RECORDED = 'joint_states', TRUTH, 'excitation/periods', PREDICTED
 SCHEMA = 'ros_inertial_id/demo/1'  # of --json
-LEAP = 1.2  # times the plan's largest acceleration, above which late commands were caught up
 
 
 class Demo(Chain):
@@ -64,22 +59,15 @@ class Demo(Chain):
     def __init__(self, out: pathlib.Path) -> None:
         super().__init__(out, NAMESPACE)
         self._statuses: list[str] = []
-        self._reports: list[dict[str, float]] = []  # largest accelerations, in diagnostics
         self.node.create_subscription(String, 'excitation/status', self._note, latched())
-        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._note_arm, 100)
 
     def _note(self, message):
         self._statuses.append(message.data)
 
-    def _note_arm(self, message):
-        self._reports += [{v.key: float(v.value) for v in status.values}
-                          for status in message.status if status.name == ARM]
-
-    def play(self, motion: pathlib.Path, name: str) -> tuple[pathlib.Path, float]:
+    def play(self, motion: pathlib.Path, name: str) -> pathlib.Path:
         """
         Play the YAML of a ``motion`` with the recorder on; return the path of the bag ``name``.
 
-        Also how many times the plan's largest acceleration the arm had, in the worst joint.
         RecordingError where the player stopped.
         """
         self.set('excitation', 'motion_file', motion)
@@ -89,24 +77,18 @@ class Demo(Chain):
                   'all readers')
         self.call_when_ready('excitation/check')
         self._statuses.clear()
-        self._reports.clear()
         bag = self.out / name
 
         def over():
             return self._statuses and f'; {bag}: ' in self._statuses[-1]
 
-        with self.timed():
-            self.call('excitation/play', over, LONGEST)
+        self.call('excitation/play', over, LONGEST)
         self.wait(over, f'bag {name}')
         last = self._statuses[-1]
         if not last.startswith(FINISHED):
             raise RecordingError(f'{name}: {last}')
         say(last)
-        plan = read_motion(str(motion))
-        largest = np.abs(plan.at(np.linspace(0.0, plan.period, 20_000))[2]).max(0)
-        ratios = [report[f'{joint}{ACCELERATION}'] / a for report in self._reports
-                  for joint, a in zip(plan.joint_names, largest)]
-        return bag, max(ratios)
+        return bag
 
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
@@ -125,19 +107,18 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
         demo.start('identification', use_sim_time=True, out=out)
         demo.start('torque_prediction', use_sim_time=True)
         say('playing and recording the first')
-        first, worst = demo.play(motions[0], 'recording')
+        first = demo.play(motions[0], 'recording')
         say('identifying')
         print(summary(demo.identify(recording=first)), file=sys.stderr)
         say('predicting during the second')
-        second, worse = demo.play(motions[1], 'second_recording')
+        second = demo.play(motions[1], 'second_recording')
         say('validating with the second')
         model = demo.identify(validation=second)
     finally:
         demo.stop()
     counts = _counted(read_bag(first), RATE)
     truth = yaml.safe_load((out / 'truth.yaml').read_text())
-    return {**demo.numbers(), 'published': counts[0], 'recorded': counts[1],
-            'largest_acceleration_over_plan': max(worst, worse),
+    return {'seconds': demo.seconds, 'published': counts[0], 'recorded': counts[1],
             'base_parameters': sum(b['determined'] for b in model.base),
             'within_3_standard_errors': evaluate(model, _true_parameters(truth, model))[0],
             'torque_relative_percent': _torque_error(read_bag(second)),
@@ -197,10 +178,6 @@ def sentences(result: Mapping[str, Any]) -> list[str]:
     out = [_recorded(result['published'], result['recorded']),
            f'{round(parts * count)} of {count} identified base parameters lie within three '
            'standard errors of the truth.']
-    if 'largest_acceleration_over_plan' in result:
-        ratio = result['largest_acceleration_over_plan']
-        out.append(f"The arm's largest acceleration was {ratio:.2f} times that of its plan"
-                   + ('.' if ratio <= LEAP else ': it leapt, please report this.'))
     if 'worst_error_percent' in result:
         out.append('The worst of those that matter is off by '
                    f"{result['worst_error_percent']:.2g} %.")
@@ -214,9 +191,6 @@ def sentences(result: Mapping[str, Any]) -> list[str]:
     if 'condition_number' in result:
         out.append('The condition number of the first motion is '
                    f"{result['condition_number']:.3g}.")
-    if 'real_time_factor' in result:
-        out.append(f"It took {result['seconds']:.0f} s; while something moved, simulated time "
-                   f"passed at {result['real_time_factor']:.2f} of real time.")
     return [*out, f"Look at {result['report']}; the model is {result['model']}."]
 
 

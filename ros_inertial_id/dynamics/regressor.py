@@ -93,15 +93,6 @@ def part_of(seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.nda
     return {where: {name: x[chosen] for name, x in own.items()} for where, own in seen.items()}
 
 
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cross products a x b of vectors (..., 3, B) that broadcast."""
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        np.multiply(a[..., y, :], b[..., z, :], out=out[..., x, :])
-        out[..., x, :] -= a[..., z, :] * b[..., y, :]
-    return out
-
-
 def _symmetric(row, column):
     """Return (3, 3, 6): the symmetric tensor of each of its six elements alone."""
     out = np.zeros((3, 3, 6))
@@ -262,8 +253,10 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     """
     gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
     out = []
-    for i, (twists, features) in enumerate(_motions(robot, q, v, a, gravity)):
-        step = robot.steps[i]
+    base = np.zeros((6, MOTION, len(q)))
+    base[:len(gravity), 0] = -gravity[:, None]
+    for i, (X, features) in enumerate(_motions(robot, q, v, a, base)):
+        step, twists = robot.steps[i], X[:, MOTION:].swapaxes(0, 1)
         rows = step.rows if columns is None else WrenchRows(columns[i], step.tensor)
         out.append(rows(twists[:, :3], twists[:, 3:], features))
     return out
@@ -276,27 +269,12 @@ def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     robot, q : see ``bodies_rows``, whose rows are affine in gravity; of mass and first moments
     alone, as gravity pulls at nothing else
     """
-    B, q = len(q), np.ascontiguousarray(q.T)
-    base = np.zeros((6, 3, B))
-    base[range(3), range(3)] = -1.0
-    frames: list[np.ndarray] = []
-    out = []
-    for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
-        before = frames[parent] if parent >= 0 else base
-        placed = (step.place @ before.reshape(6, -1)).reshape(before.shape)
-        twist = np.zeros((6, 1, B))
-        twist[2 if robot.prismatic[i] else 5] = 1.0
-        if robot.prismatic[i]:
-            placed[0] += q[i] * placed[4]
-            placed[1] -= q[i] * placed[3]
-        else:
-            cosine, sine = np.cos(q[i]), np.sin(q[i])
-            x, y = placed[[0, 3]], placed[[1, 4]]
-            placed[[0, 3]], placed[[1, 4]] = cosine * x + sine * y, cosine * y - sine * x
-        frames.append(np.concatenate([placed, twist], axis=1))
-        a, u = frames[-1][:3, :3], frames[-1][:, 3:].swapaxes(0, 1)
+    base, still, out = np.zeros((6, MOTION + 3, len(q))), np.zeros_like(q), []
+    base[range(3), range(MOTION, MOTION + 3)] = -1.0  # carried along as further accelerations
+    for step, (X, _) in zip(robot.steps, _motions(robot, q, still, still, base)):
+        a, u = X[:3, MOTION:MOTION + 3], X[:, MOTION + 3:].swapaxes(0, 1)
         moment = np.tensordot(step.tensor[1][:, 1:4, :3], a, 1)  # (3, 3 first moments, 3, B)
-        own = np.empty((3, len(u), 4, B))
+        own = np.empty((3, len(u), 4, len(q)))
         own[:, :, 0] = np.einsum('krb,rgb->gkb', u[:, :3], a)
         own[:, :, 1:] = np.einsum('krb,rcgb->gkcb', u[:, 3:], moment)
         out.append(own)
@@ -324,20 +302,23 @@ def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> 
     chains, out = [list(robot.ancestors(i)) for i in range(len(robot))], np.zeros(q.shape).T
     for low in range(0, len(q), BLOCK):
         part = slice(low, low + BLOCK)
-        for wrench, chain, (twists, features) in zip(wrenches, chains, _motions(
-                robot, q[part], v[part], a[part], robot.gravity_base)):
-            out[chain, part] += np.einsum('krb,rb->kb', twists, wrench @ features)
+        base = np.zeros((6, MOTION, len(q[part])))
+        base[:3, 0] = -robot.gravity_base[:, None]
+        for wrench, chain, (X, features) in zip(wrenches, chains, _motions(
+                robot, q[part], v[part], a[part], base)):
+            out[chain, part] += np.einsum('rkb,rb->kb', X[:, MOTION:], wrench @ features)
     return out.T
 
 
-def _motions(robot, q, v, a, gravity):
-    """Yield of every body the unit twists (k, 6, B) of the joints that move it, and features."""
-    size = len(q)
+def _motions(robot, q, v, a, base):
+    """
+    Yield of every body its columns (6, k, B), and features.
+
+    Those of the ``base``, moved along, then the unit twists of the joints that move the body.
+    """
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
     cosine, sine = np.cos(q), np.sin(q)
-    base = np.zeros((6, MOTION, size))
-    base[:len(gravity), 0] = -gravity[:, None]
-    still = base, np.zeros((12, size))
+    still = base, np.zeros((12, base.shape[-1]))
     moved: list[tuple[np.ndarray, np.ndarray]] = []
     for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
         before = moved[parent] if parent >= 0 else still
@@ -346,7 +327,7 @@ def _motions(robot, q, v, a, gravity):
         X = _step(step, before, turn, (q[i], v[i], a[i]))
         features = motion_features(X[:3, 0], X[3:, 0], X[3:, 1])
         moved.append((X, features))
-        yield X[:, MOTION:].swapaxes(0, 1), features
+        yield X, features
 
 
 def _step(step, before, turn, joint):

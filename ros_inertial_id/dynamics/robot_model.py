@@ -306,15 +306,9 @@ def _describe(model, urdf):
 def joint_axis(joint: Any) -> np.ndarray:
     """Return the axis (3,) of pinocchio's ``joint``, revolute or prismatic, in its own frame."""
     data = joint.createData()
-    joint.calc(data, pin.neutral(_single(joint)))
+    joint.calc(data, np.ones(joint.idx_q + joint.nq))  # at any position it is the same
     column = np.asarray(data.S).ravel()
     return column[:3] if np.any(column[:3]) else column[3:]
-
-
-def _single(joint):
-    model = pin.Model()
-    model.addJoint(0, joint, pin.SE3.Identity(), 'joint')
-    return model
 
 
 def joint_limits(model: Any, joint: Any) -> list[float]:

@@ -115,7 +115,7 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
             part = Objective(problem, times[low:low + CHUNK])
             q, v, a = at(times[low:low + CHUNK])
             tree, _, rows, tau = part.evaluate(q, v, a)
-            rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
+            rates = problem.limits.use_of_rates(a, tau, times[1] - times[0])
             for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
                 joints[kind] = np.maximum(joints.get(kind, 0.0), use)
             outside = max(outside, float(tool_outside(part, tree).max()))

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from .shapes import floor_shape, is_upright, link_geometry, obstacle_shape
-from ..dynamics.robot_model import gravity_from_mounting, RobotModel
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 RANDOM_POSTURES = 300
@@ -130,7 +130,7 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         none = np.zeros(0)
         return CollisionShapes(None, (), none.reshape(0, 2), none, none, (
             'the URDF has no shapes: neither collisions nor the floor are checked',))
-    geometry, notices = known.model, list(known.notices)
+    geometry, rods, notices = known
     own = len(geometry.geometryObjects)
     floor, words = _floor(robot, options)
     notices.append(words)
@@ -138,7 +138,7 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         geometry.addGeometryObject(item)
     _add_pairs(robot, geometry, own)
     margins, tight, words = _sort_pairs(robot, geometry, _random_postures(robot, rng), options,
-                                        known.rods)
+                                        rods)
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
     shapes = list(geometry.geometryObjects)
     bodies = [[shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]
@@ -151,8 +151,7 @@ def _floor(robot, options):
     """Return the floor's shape in a list, empty without, and words about it."""
     if not options.floor:
         return [], 'no floor: floor: false'
-    gravities = [gravity_from_mounting(m) for m in options.mountings] or [robot.gravity_base]
-    if not all(is_upright(np.asarray(g)) for g in gravities):
+    if not is_upright(robot.gravity_base):
         return [], 'no floor is assumed: the base is not upright; give what is near as obstacles:'
     return [floor_shape()], ('a floor is assumed at z = 0 m of the base frame; floor: false and a '
                              'box of obstacles: give another')

@@ -1,7 +1,7 @@
 """
 design: a robot in, a motion out that reveals its parameters and keeps every limit.
 
-Base columns of the mounting(s) -> search -> check on a grid ten times finer -> Design.
+Base columns of the mounting -> search -> check on a grid ten times finer -> Design.
 Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
@@ -69,7 +69,6 @@ class Design:
         motion's own samples, with what was known before
     torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
         the sigma of the options [N m]
-    gravities : (m, 3) [m/s^2]
     tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
         of them the last check refused; notices : what was not checked, or cut short
@@ -87,7 +86,6 @@ class Design:
     torque_errors: np.ndarray
     use: Use
     limits: Limits
-    gravities: np.ndarray
     tool: tuple[int, np.ndarray]
     seconds: float
     cpu_seconds: float
@@ -209,8 +207,8 @@ def _finished(robot, options, stated, x, spent, cut):
                                  result.widths.sum()),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result), result.use,
-                  problem.limits, problem.gravities, problem.tool, seconds, cpu,
-                  found, rejected, (*problem.limits.notices, *problem.shapes.notices, *cut))
+                  problem.limits, problem.tool, seconds, cpu, found, rejected,
+                  (*problem.limits.notices, *problem.shapes.notices, *cut))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:

@@ -33,8 +33,7 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
     """Return (N,) whether postures q (N, n) keep box, sphere and clearance of ``problem``."""
     still = Objective(problem, np.zeros(len(q)))
     zero = np.zeros_like(q.T)
-    inside = tool_outside(still, still.evaluate(q.T, zero, zero)[0]) <= 0.0
-    good = inside.reshape(still.tiles[1], -1)[0]
+    good = tool_outside(still, still.evaluate(q.T, zero, zero)[0]) <= 0.0
     good[good] = problem.shapes.allowed(problem.robot, q[good])
     return good
 
@@ -114,7 +113,7 @@ def _allowed(problem, fine, x):
     q, v, a = fine.motion(x)
     tree, _, _, tau = fine.evaluate(q, v, a)
     use = problem.limits.use_of_joints(q, v, a, tau) | problem.limits.use_of_rates(
-        a, fine.by_mounting(tau), problem.period / fine.samples)
+        a, tau, problem.period / fine.samples)
     if any((use[kind] > 1.0 - PLACE_RESERVE).any() for kind in ('effort', 'effort_rate')
            if kind in use):
         return False

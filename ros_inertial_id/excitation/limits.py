@@ -115,8 +115,7 @@ class Limits:
         """
         Return the largest use of the limits of jerk and effort rate, where there are any.
 
-        a : (n, ..., N) accelerations, tau : (n, ..., N) torques, of courses of N samples each
-        step : between them [s]
+        a, tau : (n, N) accelerations and torques every ``step`` [s]
         """
         out = {}
         if np.isfinite(self.jerk).any():
@@ -186,8 +185,8 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
 
 
 def _fastest(x):
-    """Return the largest step (n,) from sample to sample of x (n, ..., N)."""
-    return np.abs(np.diff(x)).reshape(len(x), -1).max(1)
+    """Return the largest step (n,) from sample to sample of x (n, N)."""
+    return np.abs(np.diff(x)).max(1)
 
 
 def _per_joint(values, default, name):

@@ -27,8 +27,7 @@ class MotionProblem:
     """
     A motion to design, as arrays.
 
-    chain : kinematics of robot; gravities : (m, 3) one per mounting [m/s^2]
-    weights : (n,) 1 / sigma
+    robot : as it is mounted; chain : its kinematics; weights : (n,) 1 / sigma
     columns : (b,) base columns among the 10 n inertial ones, then friction
     friction : per joint a tuple of (place among the base columns, law, nonlinear parameters)
     nominal : (b,) base parameters for the torque limits
@@ -41,7 +40,6 @@ class MotionProblem:
 
     robot: RobotModel
     chain: Chain
-    gravities: np.ndarray
     weights: np.ndarray
     columns: np.ndarray
     friction: tuple[tuple[Any, ...], ...]
@@ -86,9 +84,6 @@ class Objective:
         slow = np.arange(SAMPLES) * (problem.period / SAMPLES)
         self.slow_phase = basis(problem.harmonics, problem.period,
                                 slow[counts(slow, problem.period)])[1].T.copy()
-        mountings = len(problem.gravities)
-        self.gravity = np.repeat(problem.gravities.T, self.samples, axis=1)
-        self.tiles = (1, mountings)
         count = len(problem.start)
         inertial = problem.columns[problem.columns < 10 * count]
         self.body, self.parameter = inertial // 10, inertial % 10
@@ -110,12 +105,11 @@ class Objective:
     def evaluate(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
                  ) -> tuple[TreePass, np.ndarray, list[np.ndarray], np.ndarray]:
         """
-        Return the TreePass, its base columns, the rows per joint and the torques (n, m B).
+        Return the TreePass, its base columns, the rows per joint and the torques (n, B).
 
-        q, v, a : (n, B) one motion, in all m mountings
+        q, v, a : (n, B) a motion
         """
-        q, v, a = (np.tile(x, self.tiles) for x in (q, v, a))
-        tree = TreePass(self.problem.chain, q, v, a, self.gravity)
+        tree = TreePass(self.problem.chain, q, v, a, self.problem.robot.gravity_base)
         Y = tree.Y[:, self.parameter, self.body]
         rows, tau = [], []
         for j, (own, columns) in enumerate(self.rows):
@@ -126,10 +120,6 @@ class Objective:
             rows.append(W)
             tau.append(self.problem.nominal[columns] @ W)
         return tree, Y, rows, np.array(tau)
-
-    def by_mounting(self, tau: np.ndarray) -> np.ndarray:
-        """Return the torques ``tau`` (n, m B) of ``evaluate`` apart by mounting, (n, m, B)."""
-        return tau.reshape(len(tau), self.tiles[1], self.samples)
 
     def factors(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Return G = W'W (b, b) of the ``rows`` of ``evaluate`` and of what was known before."""
@@ -155,14 +145,13 @@ class Objective:
         too_far, gradient = self._joints_broken(x, strength)
         gradient += by_variance * width_bar
         broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
-        shape = (len(q), self.tiles[1], self.samples)
         for x_bar, phase in zip(self._back(tree, Y, rows, slope, tau_bar, body_bars),
                                 self.phases):
-            gradient += x_bar.reshape(shape).sum(1) @ phase.T
+            gradient += x_bar @ phase.T
         return value + too_far + broken, (gradient @ self.problem.space).ravel()
 
     def _back(self, tree, Y, rows, slope, tau_bar, body_bars):
-        """Return the derivatives (n, m B) by q, v, a through the rows."""
+        """Return the derivatives (n, B) by q, v, a through the rows."""
         Y_bar, s_bar = np.zeros_like(Y), np.zeros_like(tree.s)
         friction = []
         for j, ((own, columns), W) in enumerate(zip(self.rows, rows)):
@@ -191,7 +180,7 @@ class Objective:
         return bars
 
     def tool_position(self, tree: TreePass) -> np.ndarray:
-        """Return the end effector (3, m B) in the base frame [m] of a TreePass ``tree``."""
+        """Return the end effector (3, B) in the base frame [m] of a TreePass ``tree``."""
         body, offset = self.problem.tool
         return tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
 
@@ -224,7 +213,7 @@ class Objective:
     def _places_broken(self, tau, tree, strength):
         """Return the penalty of torques and places, tau_bar, and (p_bar, R_turn)."""
         limits, total = self.problem.limits, 0.0
-        scale = strength / (self.samples * self.tiles[1])
+        scale = strength / self.samples
         value, tau_bar = _beyond(tau, 0.0, self.effort, scale)
         total += value
         places = []
@@ -254,9 +243,7 @@ class Objective:
 
     def _gaps_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for shapes too near each other."""
-        near = self.problem.shapes.near(self.problem.robot, tree.q[:, :self.samples].T,
-                                        self.spare)
-        scale *= self.tiles[1]  # postures are the same in every mounting
+        near = self.problem.shapes.near(self.problem.robot, tree.q.T, self.spare)
         short = near.lacking / GAP_UNIT
         force = 2.0 * scale / GAP_UNIT * short * near.normals.T
         p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)

@@ -1,12 +1,12 @@
 """
 From a robot and options to arrays: the MotionProblem that the search works on.
 
-Base columns of the mounting(s), limits, end effector, collision shapes; what cannot be designed
+Base columns of the mounting, limits, end effector, collision shapes; what cannot be designed
 for is refused here, with words.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from .objective import MotionProblem
 from .regressor_adjoint import Chain
 from ..dynamics.friction import check_laws, law_of, LAWS
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
+from ..dynamics.robot_model import RobotModel, RobotOptions
 from ..errors import MotionError
 from ..estimation.base_parameters import BaseParameters
 from ..identification.prepare.mounting import structural_base
@@ -55,9 +55,6 @@ class DesignOptions(RobotOptions):
                             unit='s', at_least=0.1, at_most=86400.0)
     restarts: int = option(8, 'random motions the search starts from', at_least=1, at_most=10000)
     seed: int = option(0, 'of the random motions', at_least=0)
-    mountings: tuple[str, ...] = option(
-        (), 'mountings the motion is to serve at once, each in the words of mounting:; empty: '
-        'that one alone')
     friction: tuple[str, ...] = option(
         (law_of('damping'), law_of('friction')),
         'friction laws whose columns take part; empty: none')
@@ -136,18 +133,15 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     """
     limits = find_limits(robot, options)
     parameters = design_parameters(robot, options)
-    gravities = np.array([gravity_from_mounting(m) for m in options.mountings]
-                         or [robot.gravity_base])
-    base = structural_base(ARM, [replace(robot, gravity_base=g) for g in gravities],
-                           parameters)
+    base = structural_base(ARM, [robot], parameters)
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, len(options.start) > 0)
     problem = MotionProblem(
-        robot=robot, chain=Chain.of(robot), gravities=gravities,
-        weights=_weights(robot, options, limits), columns=base.independent,
+        robot=robot, chain=Chain.of(robot), weights=_weights(robot, options, limits),
+        columns=base.independent,
         friction=_friction(robot, base), nominal=base.nominal(),
         known=None if known is None else known[np.ix_(base.independent, base.independent)],
-        share=RATE * options.period * len(gravities),
+        share=RATE * options.period,
         limits=limits, tool=_tool(robot), shapes=shapes, criterion=options.criterion,
         period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),

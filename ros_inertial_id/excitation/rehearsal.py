@@ -135,7 +135,7 @@ def _shares(robot, limits, t, motion):
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
         shares['acceleration'] = np.abs(a).max(1) / most
     for part in (slice(0, APPROACH), slice(APPROACH, None)):
-        rates = limits.use_of_rates(a[:, part], tau[:, None, part], t[part][1] - t[part][0])
+        rates = limits.use_of_rates(a[:, part], tau[:, part], t[part][1] - t[part][0])
         shares.update({kind: np.fmax(share, shares.get(kind, 0.0))
                        for kind, share in rates.items()})
     return shares

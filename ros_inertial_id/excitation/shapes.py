@@ -7,7 +7,6 @@ ROUGH thick: rougher than the link, but never left out.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 import os
 from pathlib import Path
 import xml.etree.ElementTree as ET
@@ -26,23 +25,13 @@ UPRIGHT = np.cos(np.radians(10.0))  # gravity within ten degrees of the base's -
 ROUGH = 0.08  # [m] radius about the line between the joints of a link whose mesh was not found
 
 
-@dataclass(frozen=True)
-class LinkGeometry:
+def link_geometry(robot: RobotModel, folders: Sequence[str] = ()
+                  ) -> tuple[pin.GeometryModel, set[int], list[str]] | None:
     """
-    Shapes of a robot's links, as far as they are known.
+    Return the shapes of a robot's links, None where its URDF says nothing of any.
 
-    model : pinocchio GeometryModel of convex shapes, one per collision element
-    rods : numbers of the shapes that stand for meshes; notices : what is rough, in words
-    """
-
-    model: pin.GeometryModel
-    rods: frozenset[int]
-    notices: tuple[str, ...]
-
-
-def link_geometry(robot: RobotModel, folders: Sequence[str] = ()) -> LinkGeometry | None:
-    """
-    Return the LinkGeometry of a robot; None where its URDF says nothing of shapes.
+    A GeometryModel of convex shapes, the numbers of those that stand for meshes as rods, and what
+    is rough, in words.
 
     folders : where meshes are sought besides the packages that are installed
     Raises MotionError when a mesh that was found cannot be read.
@@ -73,8 +62,7 @@ def link_geometry(robot: RobotModel, folders: Sequence[str] = ()) -> LinkGeometr
         notices.append(f'meshes of {", ".join(missing)} were not found: rods {2 * ROUGH:g} m '
                        'thick between the joints stand for them; install the package of the '
                        'description, or give meshes: the folder that holds them')
-    rods = frozenset(range(own, len(model.geometryObjects)))
-    return LinkGeometry(model, rods, tuple(notices))
+    return model, set(range(own, len(model.geometryObjects))), notices
 
 
 def _resolve(root, folders):

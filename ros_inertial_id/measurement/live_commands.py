@@ -68,7 +68,7 @@ class LiveCommands:
         return self.control.commanded(q, np.where(self.control.damping, v, 0.0), np.zeros(1))
 
     def torques(self, commanded: np.ndarray, feedback: np.ndarray) -> np.ndarray:
-        """Return torques (N, n), ``commanded`` less ``feedback``; unknown where the drive ends."""
+        """Return ``commanded`` less ``feedback`` (N, n), not-a-number where the drive ends."""
         torques = commanded - feedback
         return np.where(np.abs(torques) < self.control.limit, torques, np.nan)
 

@@ -53,14 +53,13 @@ def declare_design(node: Node, config: str) -> None:
     Where the design is of no mounting, that of the identification's block holds.
     """
     def check(options: DesignOptions) -> None:
-        for words in filter(None, (options.mounting, *options.mountings)):
-            gravity_from_mounting(words)
+        gravity_from_mounting(options.mounting or 'upright')
         check_laws(options.friction)
         for text in options.obstacles:
             obstacle_shape(text, 'obstacle')
 
     defaults, mounting = load_design(config), configured(config)
-    if not defaults.mounting and not defaults.mountings and mounting != 'imu':
+    if not defaults.mounting and mounting != 'imu':
         defaults = replace(defaults, mounting=mounting)
     declare_options(node, DesignOptions, defaults, prefix=PREFIX, check=check)
 

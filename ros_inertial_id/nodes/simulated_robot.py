@@ -31,7 +31,6 @@ from ..simulation.arm import ArmOptions, SimulatedArm
 
 STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
-ACCELERATION = ': largest acceleration'  # [rad/s^2 or m/s^2] since the last diagnostics
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,6 @@ class SimulatedRobot(Simulator):
                             self._controller_parameters)
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = 0
-        self._fastest = np.zeros(len(self._arm.joint_names))  # true accelerations [rad/s^2]
         self.begin(own, urdf, self._true(own))
         every(self, max(TICK, 1 / own.rate), self._tick)
         self.report(self._health)
@@ -87,7 +85,6 @@ class SimulatedRobot(Simulator):
             stamps.append(stamp_ns)
         self._ticks += len(samples)
         if samples:
-            self._fastest = np.abs([self._fastest, *(sample.a for sample in samples)]).max(0)
             self._publish(samples, np.array(stamps))
 
     def _publish(self, samples, stamps):
@@ -142,10 +139,7 @@ class SimulatedRobot(Simulator):
         return response
 
     def _health(self):
-        largest = {f'{joint}{ACCELERATION}': round(x, 6)
-                   for joint, x in zip(self._arm.joint_names, self._fastest.tolist())}
-        self._fastest[:] = 0.0
-        return 'ok', 'publishing', {'published': self._ticks, **largest}
+        return 'ok', 'publishing', {'published': self._ticks}
 
     def _true(self, own):
         """Return what truth_file says."""

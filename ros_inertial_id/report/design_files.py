@@ -16,7 +16,7 @@ import yaml
 from .drawings import Drawings
 from .sheet import Card, Section, Sheet, sheet_text, Table
 from .viewer import arm_view, joint_styles
-from ..dynamics.robot_model import RobotModel
+from ..dynamics.regressor import nominal_torques
 from ..errors import MotionError
 from ..excitation.design import Design
 from ..excitation.fourier import FourierMotion
@@ -66,7 +66,7 @@ def _content(design):
         'result': design.summary(),
         'singular_values': design.singular_values,
         'base_parameters': design.base_names,
-        'gravities_base': design.gravities,
+        'gravity_base': design.robot.gravity_base,
         'limits': {kind: dict(zip(names, getattr(limits, kind))) for kind in GIVEN},
         'options': asdict(design.options)})
 
@@ -84,30 +84,19 @@ def motion_page(design: Design) -> str:
     motion, limits, robot = design.motion, design.limits, design.robot
     drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
     q, v, a = motion.at(t)
-    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, design.gravities[0])
+    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, robot.gravity_base)
     plots = [('position', '[rad, m]', q, limits.lower, limits.upper),
              ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
-             ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration)]
-    for k, gravity in enumerate(design.gravities):
-        name = f'mounting {k + 1}, ' if len(design.gravities) > 1 else ''
-        plots.append((f'{name}torque of the nominal model without friction', '[N m, N]',
-                      _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
+             ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration),
+             ('torque of the nominal model without friction', '[N m, N]',
+              nominal_torques(robot, q, v, a), -limits.effort, limits.effort)]
     over_time = [drawings.limited((title, unit), t, joint_styles(robot), values,
                                   np.stack([low, high]))
                  for title, unit, values, low, high in plots]
     view = arm_view(drawings, robot, tree, design.tool, period=motion.period, charts=over_time,
-                    gravity=design.gravities[0].tolist(), sphere=limits.sphere,
+                    gravity=robot.gravity_base.tolist(), sphere=limits.sphere,
                     box=limits.box.tolist() if np.isfinite(limits.box).all() else None)
     return sheet_text(_sheet(design, drawings, view))
-
-
-def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-             gravity: np.ndarray) -> np.ndarray:
-    """Return the torques (N, n) of the nominal inertias: s_j' Y_i pi_i over the bodies moved."""
-    chain = Chain.of(robot)
-    tree = TreePass(chain, q.T, v.T, a.T, gravity)
-    wrenches = np.einsum('xcnb,nc->xnb', tree.Y, robot.inertias)
-    return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
 
 
 def _sheet(design: Design, drawings: Drawings, view: Mapping[str, Any]) -> Sheet:

@@ -11,6 +11,7 @@ All give the inertia about the centre of mass, along the axes of the controller'
 - URDF, for MoveIt, ros2_control and simulators
 """
 
+from itertools import permutations
 import json
 
 import numpy as np
@@ -23,7 +24,10 @@ def load_data(load: Payload) -> dict[str, str]:
     """Return {for what: text} of a ``load``, whose frame is taken for the flange."""
     mass, center = round(load.mass, 4), np.round(load.center_of_mass, 5)
     tensor = np.round(load.inertia, 7)
-    moments, axes = np.linalg.eigh(load.inertia)  # principal ones
+    moments, axes = np.linalg.eigh(load.inertia)  # principal ones, next to those of the flange
+    order = max(map(list, permutations(range(3))), key=lambda p: np.abs(axes[:, p]).trace())
+    moments, axes = moments[order], axes[:, order]
+    axes = axes * np.where(axes.diagonal() < 0.0, -1.0, 1.0)
     axes[:, 0] *= np.linalg.det(axes)  # a rotation
     m, c, nine = written(mass), listed(center), listed(tensor.ravel())
     six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -15,8 +15,7 @@ exactly by the equation of motion; nothing is held from one sample to the next, 
 half-step lag that an identification would take for physics.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class ArmOptions:
 @dataclass(frozen=True)
 class ArmState:
     """
-    One instant of the arm, each (n,), or many, each (k, n), in the order of its joint names.
+    One instant of the arm, each (n,), in the order of its joint names.
 
     time : [s] since the arm was made; q, v, a, tau : the truth [rad, rad/s, rad/s^2, N m]
     tau is the motor torque on the link side: rigid bodies, armature and friction
@@ -75,11 +74,6 @@ class ArmState:
     measured_q: np.ndarray
     measured_v: np.ndarray
     measured_tau: np.ndarray
-
-    def __post_init__(self):
-        for array in (self.q, self.v, self.a, self.tau,
-                      self.measured_q, self.measured_v, self.measured_tau):
-            array.setflags(write=False)
 
 
 class SimulatedArm:
@@ -115,7 +109,6 @@ class SimulatedArm:
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v
         self._path = rest_at(home)
-        self._reference = self._served
         self._count = 0
         self._resting = None  # command and sample of an arm that does not move any more
 
@@ -146,7 +139,6 @@ class SimulatedArm:
         points = [x for x in (positions, velocities, accelerations) if x is not None]
         self._refuse_outside(np.asarray(positions, dtype=float))
         self._receive(self.time + np.asarray(times, dtype=float), points)
-        self._reference = self._served
 
     def _receive(self, times, points):
         """Begin now with points at ``times`` (m,) [s] of this arm."""
@@ -205,26 +197,13 @@ class SimulatedArm:
         return ArmState(np.array((self._count - 1) / self.options.rate), truth[0], truth[1],
                         np.array(a), truth[2], measured[0], measured[1], measured[2])
 
-    def simulate(self, reference: Callable[[np.ndarray], Any], duration: float) -> ArmState:
-        """
-        Return the ArmState, arrays with leading axis k, of following ``reference``.
-
-        reference : times (k,) [s] -> (q, v, a), each (k, n); the arm starts on it
-        duration : [s]
-        """
-        self._reference, self._resting = reference, None
-        self._state = np.array([x[0] for x in reference(np.array([self.time]))[:2]])
-        samples = [self.step() for _ in range(round(duration * self.options.rate))]
-        return ArmState(*(np.array([getattr(sample, field.name) for sample in samples])
-                          for field in fields(ArmState)))
-
     def _served(self, times):
         """Return the commands (q, v, a), each (k, n)."""
         return self._path(times)
 
     def _command(self, times):
         """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""
-        q, v, a = self._reference(times)
+        q, v, a = self._served(times)
         return a + self._gains[0] * q + self._gains[1] * v
 
     def _motor(self, q, v, wanted):

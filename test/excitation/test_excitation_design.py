@@ -277,11 +277,6 @@ def test_torque_limits_bind_where_they_are_tight(brief):
     assert held.use.joints['effort'].max() > 0.9
 
 
-def test_several_mountings_make_more_parameters_visible():
-    problem, base = motion_problem(arm3(), replace(SMALL, mountings=('upright', 'rpy 0 1.57 0')))
-    assert len(base) == 17 and len(problem.gravities) == 2  # 15 upright (METHODS.md section 1)
-
-
 def test_search_in_processes_finds_what_one_process_finds():
     problem = motion_problem(arm3(), replace(SMALL, harmonics=2))[0]
     alone, spread = (min(c.value for c in search(problem, SAMPLES // 4, 2, 0, 3600.0, count) if c)

@@ -67,7 +67,6 @@ CASES = {
     'friction and weights': ('arm3', {'friction': ('viscous', 'coulomb', 'offset', 'armature'),
                                       'sigma': (2.0, 0.5, 0.1)}),
     'bounded': ('franka', {'box': (-.3, -.3, -.2, .3, .3, .5), 'sphere': .6}),
-    'two mountings': ('arm3', {'mountings': ('upright', 'gravity 9.81 0 0')}),
     'given start': ('arm3', {'start': (0.1, 0.5, -0.3), 'effort': (10.0, 9.0, 2.0)}),
     'branched with sliders': ('branched', {'acceleration': (3.0,)})}
 

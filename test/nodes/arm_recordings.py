@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from controlled_arm import simulate
 import numpy as np
 
 from ros_inertial_id.excitation.fourier import random_motion
@@ -27,7 +28,7 @@ def simulated(motion, seconds=10.0):
     """Return (Recording, ArmState) of the arm following the motion; always the same true arm."""
     options = ArmOptions(rate=RATE, seed=1, bandwidth=BANDWIDTH)
     arm = SimulatedArm(ARM.read_text(), options=options)
-    state = arm.simulate(motion.at, seconds)
+    state = simulate(arm, motion.at, seconds)
     stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
     channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
         'position': state.measured_q, 'velocity': state.measured_v,

@@ -137,7 +137,6 @@ def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
         'found Not a directory\n'
 
 
-@pytest.mark.one_distribution
 @pytest.mark.parametrize('number, status', [
     (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):

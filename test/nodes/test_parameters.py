@@ -71,7 +71,6 @@ def test_all_parameters_can_be_dumped_described_and_set_back(nodes, node):
     ('identification', 'friction', ['foo'], 'there is: viscous, presliding'),
     ('excitation', 'design.criterion', 'foo', 'there is: '),
     ('excitation', 'design.mounting', 'sideways', 'there is: upright, rpy R P Y'),
-    ('excitation', 'design.mountings', ['upright', 'sideways'], 'there is: upright, rpy R P Y'),
     ('excitation', 'design.friction', ['foo'], 'there is: viscous, presliding'),
     ('excitation', 'design.obstacles', ['ball 1 2 3'], 'there is: box X Y Z'),
     ('recorder', 'mounting', 'ceiling', 'ceiling'),

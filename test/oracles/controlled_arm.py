@@ -1,11 +1,11 @@
 """The simulated arm under a controller as ros2_controllers has it, with late drives and faults."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from joint_trajectory_controller import ControllerOptions, JointTrajectoryController
 import numpy as np
 
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+from ros_inertial_id.simulation.arm import ArmOptions, ArmState, SimulatedArm
 from ros_inertial_id.simulation.joint_path import path_of_points
 
 COMPUTED, EFFORT_PID = 'computed_torque', 'effort_pid'
@@ -26,6 +26,19 @@ class ControlledArmOptions(ArmOptions, ControllerOptions):
 
     control: str = COMPUTED
     servo_lag: float = 0.0
+
+
+def simulate(arm, reference, duration):
+    """
+    Return the ArmState, arrays with leading axis k, of an arm that follows ``reference``.
+
+    reference : times (k,) [s] -> (q, v, a), each (k, n); the arm starts on it; duration : [s]
+    """
+    arm._path, arm._resting = reference, None
+    arm._state = np.array([x[0] for x in reference(np.array([arm.time]))[:2]])
+    samples = [arm.step() for _ in range(round(duration * arm.options.rate))]
+    return ArmState(*(np.array([getattr(sample, field.name) for sample in samples])
+                      for field in fields(ArmState)))
 
 
 class ControlledArm(SimulatedArm):
@@ -65,7 +78,7 @@ class ControlledArm(SimulatedArm):
     def _command(self, times):
         if self.options.control == COMPUTED:
             return super()._command(times)
-        q, v, _ = self._reference(times)
+        q, v, _ = self._served(times)
         return self.controller.feed_forward(times) + self._gains[0] * q + self._gains[1] * v
 
     def _motor(self, q, v, wanted):

@@ -1,10 +1,12 @@
 """Load data: what is pasted says the load, by the definitions of those who read it."""
 
+from dataclasses import replace
 import json
 import re
 
 import numpy as np
 import pinocchio as pin
+import pytest
 
 from ros_inertial_id.procedures.payload import Payload
 from ros_inertial_id.report.load_data import load_data, load_lines
@@ -31,11 +33,14 @@ def test_a_robot_that_is_told_by_its_script_knows_the_load():
     assert 'tool0 is taken for the flange' in load_lines(LOAD)[0]
 
 
-def test_principal_axes_of_kuka_turn_about_z_then_y_then_x():
-    _, mass, *place = numbers(load_data(LOAD)['KUKA'])  # after the number of the tool
+@pytest.mark.parametrize('inertia', [INERTIA, -INERTIA + 0.03 * np.eye(3), np.diag([3, 1, 2])])
+def test_principal_axes_of_kuka_turn_about_z_then_y_then_x(inertia):
+    load = replace(LOAD, inertia=inertia)
+    _, mass, *place = numbers(load_data(load)['KUKA'])  # after the number of the tool
     assert [mass, *place[:3]] == [MASS, 10.0, -20.0, 100.0]  # mm
     axes = pin.rpy.rpyToMatrix(*np.radians(place[5:2:-1]))  # Rz Ry Rx
-    np.testing.assert_allclose(axes @ np.diag(place[6:]) @ axes.T, INERTIA, atol=3e-7)
+    np.testing.assert_allclose(axes @ np.diag(place[6:]) @ axes.T, inertia, atol=2e-6)
+    assert np.all(np.abs(place[3:6]) < 75.0)  # near the flange's, far from where angles jump
 
 
 def test_a_description_with_the_load_has_its_inertia():

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
+from controlled_arm import simulate
 import numpy as np
 import pytest
 
@@ -97,7 +98,7 @@ def test_true_description_differs_in_inertials_only(name):
 def test_every_sample_satisfies_the_equation_of_motion(name):
     arm = SimulatedArm(description(name), gravity_base=(3.0, 0.0, -9.0),
                        options=ArmOptions(armature=0.1))
-    motion = arm.simulate(sines(arm), 1.0)
+    motion = simulate(arm, sines(arm), 1.0)
     model = mujoco.MjModel.from_xml_string(arm.true_urdf)  # read again, without our reader
     model.opt.gravity[:] = 3.0, 0.0, -9.0
     model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -113,7 +114,7 @@ def test_every_sample_satisfies_the_equation_of_motion(name):
 @pytest.mark.parametrize('name', ARMS)
 def test_velocity_and_acceleration_are_the_derivatives_of_position(name):
     arm = SimulatedArm(description(name), options=ArmOptions(rate=1000.0))
-    motion = arm.simulate(sines(arm), 1.5)
+    motion = simulate(arm, sines(arm), 1.5)
     settled = motion.time > 0.3  # the start on the reference excites modes of up to 700 1/s
 
     def derivative(x):  # central, order 6, error h^6/140 of the seventh derivative
@@ -132,7 +133,7 @@ def test_torques_are_those_of_the_lagrangian_of_two_planar_links():
     g, (m1, m2), (c2, l1) = 9.81, (2.0, 1.0), (0.15, 0.5)
     center, (i1, i2) = np.array([0.2, 0.05]), (0.04, 0.013)
     arm = SimulatedArm(TWO_LINKS, options=ArmOptions(**AS_DESCRIBED), gravity_base=(0, -g, 0))
-    motion = arm.simulate(sines(arm), 2.0)
+    motion = simulate(arm, sines(arm), 2.0)
     (q1, q2), (v1, v2), (a1, a2) = motion.q.T, motion.v.T, motion.a.T
     h = m2 * l1 * c2
     m12 = i2 + m2 * c2**2 + h * np.cos(q2)
@@ -170,7 +171,7 @@ def test_franka_flange_is_where_the_published_dh_parameters_put_it():
 def test_arm_strays_from_its_reference_by_milliradians(name):
     arm = SimulatedArm(description(name))
     reference = sines(arm)
-    motion = arm.simulate(reference, 3.0)
+    motion = simulate(arm, reference, 3.0)
     error = np.abs(motion.q - reference(motion.time)[0]).max()
     assert 1e-5 < error < 0.015  # a truth that is not the controller's model, but controlled
 
@@ -179,7 +180,7 @@ def test_noise_is_as_asked_and_the_seed_repeats_everything():
     options = ArmOptions(position_noise=1e-4, velocity_noise=2e-3, torque_noise=0.3)
     first, again = (SimulatedArm(description('arm3'), options=options) for _ in range(2))
     other = SimulatedArm(description('arm3'), options=ArmOptions(seed=1))
-    motion, same = (arm.simulate(sines(arm), 2.0) for arm in (first, again))
+    motion, same = (simulate(arm, sines(arm), 2.0) for arm in (first, again))
     for measured, truth, standard_deviation in ((motion.measured_q, motion.q, 1e-4),
                                                 (motion.measured_v, motion.v, 2e-3),
                                                 (motion.measured_tau, motion.tau, 0.3)):

@@ -1,9 +1,7 @@
 """
 Calibration of a suspended platform: from recordings with known masses to a description.
 
-The extrinsics of an IMU on it belong to the rig, so those of all recordings are pooled, and later
-identifications begin with them.  Errors of springs and extrinsics are correlated, and a later
-identification rests on both: their covariance is joint.
+How an IMU on it sits is found in every recording anew; its error there is one of the springs.
 """
 
 from collections.abc import Sequence
@@ -15,8 +13,8 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..estimation.instrumental import score_covariance, tapered_autocovariances
-from ..measurement.imu_mounting import EXTRINSICS
+from ..estimation.instrumental import (moments_of, score_covariance, tapered_autocovariances,
+                                       weighted)
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
@@ -38,7 +36,6 @@ class Calibration:
 
     stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
     platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
-    imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
     preprocessing : per recording the summary of its observation
@@ -50,7 +47,6 @@ class Calibration:
     stiffness_error: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
-    imu: dict[str, np.ndarray]
     residual: dict[str, float]
     excess: float
     preprocessing: tuple
@@ -103,9 +99,9 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
-    extrinsics, covariance = _with_extrinsics(observations, [added for _, added in loaded], rest,
-                                              value, (covariance, residual, inverse))
-    error = np.sqrt(np.diag(covariance))[:43]
+    loads = [added for _, added in loaded]
+    covariance += _by_mountings(observations, loads, rest, value, (residual, inverse))
+    error = np.sqrt(np.diag(covariance))
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
@@ -113,11 +109,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
                                  'several places')
     doubts = [doubt['says'] for o in observations for doubt in o.summary['doubts']
               if doubt['severity'] == 'wrong']
-    excess = _excess(observations, [added for _, added in loaded], value, residual)
-    imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
-           if len(extrinsics) else {})
-    return _result(value, covariance, rest, text, imu,
-                   residual=residual, excess=excess,
+    return _result(value, covariance, rest, text, residual=residual,
+                   excess=_excess(observations, loads, value, residual),
                    doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 
@@ -151,12 +144,7 @@ def _instrumental(states, rest, value):
     count = sum(len(block.t) for block, _ in pairs)
     rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
     sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    ZW, Zy = np.zeros((43, 43)), np.zeros(43)
-    for block, other in pairs:
-        for group, instrument in zip(block.groups, other.groups):
-            Z = instrument.W / sd[group.name] ** 2
-            ZW += Z.T @ group.W
-            Zy += Z.T @ group.y
+    ZW, Zy = weighted(moments_of(pairs, np.arange(43)), sd)
     size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
     try:
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
@@ -190,47 +178,35 @@ def _rest(observations):
         np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
 
 
-def _result(value, covariance, rest, text, imu, **notes):
-    error = np.sqrt(np.diag(covariance))[:43]
+def _result(value, covariance, rest, text, **notes):
+    error = np.sqrt(np.diag(covariance))
     K, dK = stiffness_of(value), stiffness_of(error)
     text = with_entries(text, ('platform',), {
         'stiffness': K, 'damping': value[31:37], 'preload': value[37:43],
         'rest_position': rest[0], 'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
         'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
-                       for k, row in enumerate(covariance)],
-        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
-    return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
+                       for k, row in enumerate(covariance)]})
+    return Calibration(K, dK, value[:10], error[:10], text=text, **notes)
 
 
-def _with_extrinsics(observations, loads, rest, value, fit):
+def _by_mountings(observations, loads, rest, value, fit):
     """
-    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one.
+    Return the covariance (43, 43) by errors of how the IMU sits in each recording.
 
-    And the covariance (49, 49) of the calibrated numbers, then of these.
-
-    value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
-    group, inverse of Z'W, before the errors of how the IMU sits in each recording
+    value : (43,) the estimate by instrumental variables; fit : its rms by group, inverse of Z'W
     """
-    covariance, rms, inverse = fit
-    found = [o.motion.fused[0].fused.extrinsics() for o in observations if 0 in o.motion.fused]
-    if not found:
-        return np.zeros(0), covariance
+    rms, inverse = fit
     sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    weights = [np.linalg.inv(errors @ errors.T) for _, errors in found]
-    pooled = np.linalg.inv(sum(weights))
-    covariance = np.pad(covariance, (0, len(EXTRINSICS)))
-    for observation, added, weight, (_, errors) in zip(observations, loads, weights, found):
-        slope = np.vstack([-inverse @ _scores(observation, added, rest, value, sd),
-                           pooled @ weight @ errors])
-        covariance += slope @ slope.T
-    return pooled @ sum(w @ x for w, (x, _) in zip(weights, found)), covariance
+    slopes = [inverse @ _scores(observation, added, rest, value, sd)
+              for observation, added in zip(observations, loads) if observation.motion.fused]
+    return sum(slope @ slope.T for slope in slopes)
 
 
 def _scores(observation, added, rest, value, sd):
     """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
     out = 0.0
-    others = [replace(observation, motion=m) for m in observation.motion.erring(shared=False)]
+    others = [replace(observation, motion=m) for m in observation.motion.erring()]
     for states in zip(*(o.states(training=True) for o in (observation, *others))):
         quiet = predicted_state(states[0], rest, value, added)
         for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
@@ -238,14 +214,3 @@ def _scores(observation, added, rest, value, sd):
                 r = np.array([g.W @ value - g.y for g in groups])
                 out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
     return out
-
-
-def _described_extrinsics(imu, extrinsics, covariance):
-    """Return {position [m], rpy [rad], position_error, rpy_error} (3,) of a BodySource."""
-    rotation, shift = np.split(extrinsics, 2)
-    turned = Rotation.from_rotvec(rotation) * Rotation.from_matrix(imu.rotation)
-    rpy, small = turned.as_euler('xyz'), 1e-6
-    slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]
-    error = np.sqrt(np.diag(np.transpose(slope) @ covariance[:3, :3] @ slope)) / small
-    return {'position': np.asarray(imu.position) + shift, 'rpy': rpy,
-            'position_error': np.sqrt(np.diag(covariance)[3:]), 'rpy_error': error}

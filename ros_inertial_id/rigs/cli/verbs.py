@@ -32,9 +32,6 @@ def calibrate(options: Any) -> None:
             for axis, K, dK in zip(FREEDOMS, np.diag(result.stiffness),
                                    np.diag(result.stiffness_error))]
     rows.append(number_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
-    for name, unit in (('position', 'm'), ('rpy', 'rad')):
-        rows += [number_row(f'{name} of the IMU {axis}', x, dx, unit) for axis, x, dx in
-                 zip('xyz', result.imu.get(name, ()), result.imu.get(f'{name}_error', ()))]
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     show(options, dict(numbers, description=str(options.out)), '\n'.join([
         *aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,

@@ -37,18 +37,13 @@ NO_MOTOR = ('none',)  # option actuated
 
 
 @dataclass(frozen=True)
-class PriorOptions(KnownOptions):
-    """What is measured, and what is known before."""
+class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, KnownOptions,
+                        MotionOptions):
+    """All options of the method; the recorder and nodes declare them as parameters."""
 
     actuated: tuple[str, ...] = option(
         (), 'joints with a measured torque or force; empty: the independent; none: no motor, '
         'gravity alone moves it')
-
-
-@dataclass(frozen=True)
-class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOptions,
-                        MotionOptions):
-    """All options of the method; the recorder and nodes declare them as parameters."""
 
 
 class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dynamics.regressor import body_rows, cross
+from ...dynamics.regressor import body_rows
 
 AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')  # of the six rows: force, then torque
 ROW_UNITS = ('N',) * 3 + ('N m',) * 3
@@ -41,7 +41,7 @@ def composite_rows(bodies: Sequence[Any], origin: np.ndarray) -> np.ndarray:
         R = body.rotation()
         inward = R.transpose(1, 2, 0)  # (row, component in the body, sample)
         arm = np.einsum('nji,nj->in', R, body.position - origin)
-        moment = cross(inward, np.broadcast_to(arm, inward.shape))
+        moment = np.cross(inward, arm, axisa=1, axisb=0, axisc=1)
         zero = np.zeros_like(inward)
         out.append(_rows(body, np.concatenate([inward, moment]), np.concatenate([zero, inward])))
     return np.concatenate(out, axis=1)

@@ -4,8 +4,7 @@ Errors that an estimate inherits from what was calibrated.
 What was calibrated (springs, platform) enters the rows linearly, W beta + C theta = 0, so an
 error of theta moves the estimate by the same least squares solution: d beta = -(W+ C) d theta.  It
 is the same in all recordings and does not average out, however long they are.  How an IMU sits
-moves the rows too: C are their changes under its errors, those of the calibration and those by
-every recording's own noise.
+moves the rows too: C are their changes under its errors by every recording's own noise.
 """
 
 from collections.abc import Sequence
@@ -30,21 +29,21 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
     """
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
-    shared, own = ([o.motion.erring(of) for o in data.observations] for of in (True, False))
+    own = [o.motion.erring() for o in data.observations]
     size, known = len(base), len(covariance)
     factors = RFactors(size + known + sum(map(len, own)))
     if factors.size == size:
         return None
     joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
-    for robot, observation, *motions in zip(data.robots, data.observations, shared, own):
-        others = [replace(observation, motion=m) for several in motions for m in several]
-        columns = np.r_[size + known - len(motions[0]):size + known, place:place + len(motions[1])]
+    for robot, observation, motions in zip(data.robots, data.observations, own):
+        others = [replace(observation, motion=m) for m in motions]
+        columns = np.arange(place, place + len(motions))
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
             calibrated = data.method.calibrated_rows(states[0], robot)
             moved = (data.method.regress(state, robot, base.parameters) for state in states)
             for other, *blocks in zip(calibrated, *moved):
                 joined.accumulate(other, blocks, columns)
-        place += len(motions[1])
+        place += len(motions)
     A = factors.system(estimate.standard_deviation)[0]
     roots = block_diag(_root(covariance), np.eye(factors.size - size - known))
     return pseudo_inverse(A[:, :size], base.prior_sd) @ (-A[:, size:] @ roots)

@@ -11,6 +11,7 @@ cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s') B^-T with its autocovariance
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -42,13 +43,13 @@ def instrumental(problem: Problem, read: Callable[[Sequence[Parameter]], Iterabl
         free of the noise of the first
     """
     beta, standard_deviation = two_step(problem)
-    moments = _moments(problem, instruments)
+    moments = moments_of(instruments(problem.base.parameters), problem.base.places())
     scale = problem.base.prior_sd
     for _ in range(3):
-        ZW, Zy = _weighted(moments, standard_deviation)
+        ZW, Zy = weighted(moments, standard_deviation)
         beta = pseudo_inverse(scale[:, None] * ZW, scale) @ (scale * Zy)
         standard_deviation = group_standard_deviation(problem, beta)
-    ZW, _ = _weighted(moments, standard_deviation)
+    ZW, _ = weighted(moments, standard_deviation)
     rows = whiten(_scores(problem, read, instruments, (beta, standard_deviation)), ZW)
     plain = finish(problem, beta, standard_deviation)
     # What no row shows has no error by the pseudo-inverse; least squares knows that it is large.
@@ -69,29 +70,24 @@ def _scores(problem, read, instruments, found):
                             standard_deviation, base.places())
 
 
-def _moments(problem, instruments):
-    """Return group -> (Z'W (b, b), Z'y (b,)) over all the data."""
-    base = problem.base
-    keep = base.places()
-    out = {}
-    for block, other in instruments(base.parameters):
+def moments_of(pairs: Pairs, place: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return group -> (Z'W (b, b), Z'y (b,)); pairs, place : see ``score_covariance``."""
+    b, out = int(place.max()) + 1, dict[str, tuple[np.ndarray, np.ndarray]]()
+    for block, other in pairs:
         if not np.array_equal(block.t, other.t):
             raise EstimationError('the instruments are of other samples than the data')
         for g, h in zip(block.groups, other.groups):
-            place = keep[g.columns]
-            seen = np.flatnonzero(place >= 0)
-            where, W, Z = place[seen], g.W[:, seen], h.W[:, seen]
-            if g.name not in out:
-                b = len(base)
-                out[g.name] = np.zeros((b, b)), np.zeros(b)
-            ZW, Zy = out[g.name]
+            seen = np.flatnonzero(place[g.columns] >= 0)
+            where, W, Z = place[g.columns][seen], g.W[:, seen], h.W[:, seen]
+            ZW, Zy = out.setdefault(g.name, (np.zeros((b, b)), np.zeros(b)))
             ZW[np.ix_(where, where)] += Z.T @ W
             Zy[where] += Z.T @ g.y
     return out
 
 
-def _weighted(moments, standard_deviation):
-    """Return both moments summed over the groups by their weights."""
+def weighted(moments: Mapping[str, tuple[np.ndarray, np.ndarray]],
+             standard_deviation: Mapping[str, float]) -> list[Any]:
+    """Return both ``moments`` summed over groups, weighted by ``standard_deviation`` of each."""
     return [sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
             for k in range(2)]
 

@@ -69,7 +69,7 @@ class Calibrated(NoisyMotion):
     """
     The rows rest on calibrated numbers, of which robots have the ``covariance`` (k, k) or None.
 
-    Observations have a ``motion`` with ``erring(shared)``: it under errors of what sees it.
+    Observations have a ``motion`` with ``erring()``: it under errors of what sees it.
     """
 
     @abstractmethod

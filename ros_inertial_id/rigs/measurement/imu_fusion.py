@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .imu_mounting import (as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of,
-                           ROTATION, SHIFT)
+from .imu_mounting import as_mounted, Imu, imu_on, LATE, NUMBERS
 from .kalman import at_ticks, Readings, smoothed, steady_jerk
 from .sources import BodySource
 from ...errors import RecordingError
@@ -28,7 +27,6 @@ ROUNDS = 4    # of linearising at most ...
 SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
 VAGUE = 10.0, 300.0, 1e4  # noises of a reading by which the first sample may deviate, /s, /s^2
 STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
-STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,7 @@ class Fused:
 
     deviation : [(N, 3 k), ...] from the nominal; slope : [(N, 3 k, p), ...] with the numbers
     mounting : (n, 19)
-    errors : (p, r), errors of the numbers by independent ones of unit size; shared : (p, 6 c) by
-        an error [rad, m] of extrinsics that were calibrated, the same in all recordings
+    errors : (p, p), errors of the numbers by independent ones of unit size
     """
 
     imus: tuple[Imu, ...]
@@ -77,15 +74,10 @@ class Fused:
     slope: list[np.ndarray]
     mounting: np.ndarray
     errors: np.ndarray
-    shared: np.ndarray
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return topic -> what a report says of each IMU."""
         return {imu.topic: imu.note(x) for imu, x in zip(self.imus, self.mounting)}
-
-    def extrinsics(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotation and shift (6,) [rad, m] of the only IMU, and their errors (6, r)."""
-        return self.mounting[0, EXTRINSICS], (self.imus[0].root @ self.errors)[EXTRINSICS]
 
 
 def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[Track],
@@ -115,14 +107,8 @@ def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[T
         deviation = [x.x + x.slope @ unit for x in found]
         if (np.abs(unit - before) < SETTLED * np.sqrt(np.diag(P))).all():
             break
-    own, shared = P, np.zeros((len(root), 0))
-    for i, (imu, source) in enumerate(zip(imus, sources)):
-        if source.covariance is not None:
-            known = NUMBERS * i + EXTRINSICS
-            _check_extrinsics(imu.topic, mounting[i], unit[known], P[np.ix_(known, known)])
-            shared = np.hstack([shared, P[:, known] @ np.linalg.inv(root[np.ix_(known, known)])])
-            own = own - P[:, known] @ P[known]
-    return Fused(imus, deviation, [x.slope for x in found], mounting, root_of(own), shared)
+    return Fused(imus, deviation, [x.slope for x in found], mounting,
+                 np.linalg.cholesky(P))
 
 
 def _linearised(track, imus, deviation, mounting, root):
@@ -162,15 +148,3 @@ def _smoothed(track, readings, intensity):
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
     return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start ** 2))
-
-
-def _check_extrinsics(topic, mounting, unit, P):
-    """Raise RecordingError where extrinsics are far from their calibration; unit (6,), P of it."""
-    square = unit @ np.linalg.pinv(np.eye(6) - P, 1e-6, hermitian=True) @ unit
-    if square > 6 * STRAYED ** 2:
-        raise RecordingError(
-            f'the IMU {topic} does not sit where it was calibrated', expected='rotation '
-            'and position within the errors of the calibration',
-            found=f'{np.degrees(np.linalg.norm(mounting[ROTATION])):.2f} degrees and '
-            f'{1e3 * np.linalg.norm(mounting[SHIFT]):.1f} mm away, or more',
-            do='calibrate anew, or leave out covariance: to have it found in each recording')

@@ -29,7 +29,6 @@ FEWEST = 10    # readings while the motion is seen
 ROTATION, GYRO, FORCE, SHIFT = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)
 SCALE, LATE = slice(12, 18), 18
 NUMBERS = 19
-EXTRINSICS = np.r_[ROTATION, SHIFT]  # what belongs to the rig
 # Standard deviations of all but the clock.
 PRIOR = np.repeat([0.3, 0.5, 0.3, 0.02, 0.01, 0.01], 3)
 
@@ -95,17 +94,9 @@ def imu_on(recording: Recording, source: BodySource, times: Sequence[np.ndarray]
     expected = np.concatenate([at_times(t[x], *y) for x, *y in zip(seen, times, predicted)])
     _check_mounting(imu.topic, expected, read, rotation)
     _check_body(imu.topic, expected[:, :3], read[:, :3])
-    root = np.diag(np.append(PRIOR, limit))
-    if source.covariance is not None:
-        root[np.ix_(EXTRINSICS, EXTRINSICS)] = root_of(source.covariance)
     variance = white_variance(read - expected).reshape(2, 3).mean(1).repeat(3)
-    return Imu(imu.topic, t, values, rotation, late, variance, _silence(t, times), root)
-
-
-def root_of(covariance: np.ndarray) -> np.ndarray:
-    """Return L (k, k) with L L' a ``covariance`` (k, k) that may be singular but for rounding."""
-    w, V = np.linalg.eigh(covariance)
-    return V * np.sqrt(np.maximum(w, 0.0))
+    return Imu(imu.topic, t, values, rotation, late, variance, _silence(t, times),
+               np.diag(np.append(PRIOR, limit)))
 
 
 def _silence(t, times):

@@ -25,8 +25,6 @@ class BodySource:
     layout : marker -> (3,) place in the body's frame [m] (markers)
     position, rotation : of the IMU in the body's frame (imu)
     imu : BodySource of an IMU on the same body besides, or None
-    covariance : (6, 6) of how the IMU is turned about the body's axes [rad] and of its position,
-        None where it was not calibrated
     """
 
     name: str
@@ -37,7 +35,6 @@ class BodySource:
     position: tuple = (0.0, 0.0, 0.0)
     rotation: np.ndarray | None = None
     imu: 'BodySource | None' = None
-    covariance: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,11 @@ class PlatformMotion:
         self._states.update(zip(self._keys[body], self.fused[body].states()))
         return note
 
-    def erring(self, shared: bool) -> list['PlatformMotion']:
-        """
-        Return the motion under each independent error of unit size of how IMUs are mounted.
-
-        shared : those of the calibration, which are the same in all recordings, or the others
-        """
+    def erring(self) -> list['PlatformMotion']:
+        """Return the motion under each independent error of unit size of how IMUs are mounted."""
         out = []
         for body, fused in self.fused.items():
-            errors = fused.fused.shared if shared else fused.fused.errors
-            for off in errors.T:
+            for off in fused.fused.errors.T:
                 other = copy(self)
                 other._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
                 out.append(other)

@@ -7,7 +7,7 @@ import numpy as np
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig
 from ..bodies.observation import BodiesObservation, clock_and_filter, marker_doubts
-from ..measurement.body_state import choose_pose_cutoff, on_clock
+from ..measurement.body_state import choose_pose_cutoff, white_variance
 from ..measurement.sources import common_clock, on_stretches, read_pose
 from ...errors import RecordingError
 from ...measurement import signals
@@ -76,15 +76,12 @@ def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     """
     Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
 
-    White noise has third differences of sqrt(20) times its size; those of a swing are far less.
-    Their median: what touches the platform is no noise.
+    The median over stretches: what touches the platform is no noise.
     """
     motion: Any = observation.motion  # a PlatformMotion
-    series, thirds = motion.series[0], []
-    for start, count in observation.clock.segments:
-        t = start + np.arange(count) * motion.period
-        thirds.append(np.abs(np.diff(on_clock(series.t, series.values[:, :3], t), 3, axis=0)))
-    standard_deviation = np.median(np.concatenate(thirds), axis=0) / 0.6745 / np.sqrt(20.0)
+    noise = [white_variance(values[:, :3])
+             for values in on_stretches([motion.series[0]], observation.clock)]
+    standard_deviation = np.sqrt(np.median(noise, axis=0))
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0
     _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)

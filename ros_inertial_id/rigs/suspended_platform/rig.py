@@ -4,7 +4,7 @@ PlatformRig: a platform on springs, what is known of it, and the links that stan
 Read from a YAML text; urdf/two_link_platform.yaml shows every key.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import hashlib
 from typing import Any
 
@@ -20,8 +20,7 @@ from ...errors import ConfigError
 
 Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
 KEYS = ('name', 'platform', 'links', 'mass')
-CALIBRATED = 43  # numbers that step zero finds ...
-EXTRINSICS = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
+CALIBRATED = 43  # numbers that step zero finds
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,7 @@ class PlatformRig:
         pose rest_position (3,), rest_rotation (3, 3)
     platform : (10,) its standard parameters; mass : of all links together [kg], nan unknown
     inertias (n, 10) : nominal parameters of the links, zeros where the description has none
-    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None;
-        (49, 49) with turn and shift of the platform's IMU
+    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None
     """
 
     name: str
@@ -82,13 +80,8 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
     """
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
-    covariance, source = _covariance(entry.get('covariance')), _pose_source('platform', entry)
-    if source.imu is None:
-        covariance = None if covariance is None else covariance[:CALIBRATED, :CALIBRATED]
-    elif covariance is not None and len(covariance) > CALIBRATED:
-        extrinsics = covariance[CALIBRATED:, CALIBRATED:]
-        source = replace(source, imu=replace(source.imu, covariance=extrinsics))
-    names, joints, sources, inertias = ['platform'], [free_joint()], [source], []
+    names, joints, inertias = ['platform'], [free_joint()], []
+    sources = [_pose_source('platform', entry)]
     for name, link in mapping(data.get('links'), 'links', empty=True).items():
         link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
@@ -107,7 +100,7 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        covariance)
+        _covariance(entry.get('covariance')))
 
 
 def _pose_source(name, entry):
@@ -158,9 +151,7 @@ def _covariance(rows):
             out[k, :k + 1] = out[:k + 1, k] = row
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
-    good = (CALIBRATED, CALIBRATED + EXTRINSICS)
-    if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
+    if len(out) != CALIBRATED or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
         raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
-                          expected=f'the {CALIBRATED} lines that a calibration writes, or '
-                          f'{good[1]} with an IMU')
+                          expected=f'the {CALIBRATED} lines that a calibration writes')
     return out

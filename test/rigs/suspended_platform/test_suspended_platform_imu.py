@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 import yaml
 
 from ros_inertial_id.errors import InertialIdError
@@ -91,38 +90,13 @@ def test_imu_on_the_platform_makes_the_errors_smaller_and_they_are_true(recordin
     assert note['clock_offset'] == pytest.approx(4e-3, abs=5e-4)
 
 
-def test_calibration_finds_how_the_imu_sits_within_its_errors(calibration):
-    found = calibration.imu
-    true = {'position': rig.IMU.position,
-            'rpy': Rotation.from_matrix(rig.IMU.rotation).as_euler('xyz')}
-    for key, value in true.items():
-        assert (found[f'{key}_error'] < 1e-3).all()
-        assert (abs(found[key] - value) < 3.5 * found[f'{key}_error']).all()
-    robot = suspended_platform.build(calibration.text, OPTIONS, [0.0, 0.0, -9.81])
-    assert robot.covariance.shape == (49, 49)
-    np.testing.assert_allclose(np.sqrt(np.diag(robot.sources[0].imu.covariance))[3:],
-                               found['position_error'], rtol=1e-6)
-    # Numbers of the platform that were found with this IMU share its error.
-    scale = np.sqrt(np.diag(robot.covariance))
-    shared = robot.covariance[:43, 43:] / np.outer(scale[:43], scale[43:])
-    assert 0.02 < np.nanmax(np.abs(shared)) < 1.0
-
-
 def test_rig_calibrated_with_an_imu_is_better_than_one_without(recordings, loaded, calibration):
     alone = calibrate_platform(yaml.safe_dump(_bare(imu=False)), loaded, OPTIONS)
     assert np.median(np.diag(alone.stiffness_error / calibration.stiffness_error)) > 1.5
     _, error, standard_deviation = _judged(recordings, calibration.text)
-    # The errors stated hold what springs and extrinsics inherit; see the report for eight seeds.
+    # The errors stated hold what springs inherit, of how the IMU sat too.
     z = error / standard_deviation
     assert np.sqrt((z ** 2).mean()) < 1.6 and abs(z).max() < 4.0
-
-
-def test_imu_that_was_moved_since_its_calibration_is_refused(recordings, calibration):
-    text = yaml.safe_load(calibration.text)
-    text['platform']['imu_position'][0] += 0.02
-    with pytest.raises(InertialIdError, match='does not sit where it was calibrated'):
-        identify(recordings[:1], OPTIONS, method='suspended_platform',
-                 urdf=yaml.safe_dump(text, sort_keys=False))
 
 
 def test_imu_on_the_limb_too_helps_what_the_loose_limb_shows(recordings, fused):
