@@ -254,6 +254,10 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
         left, found = ([f for f in own if f.name not in EXPLAINED] for own in (left, found))
     found += left + touched + used + _resting(arm, DOUBTFUL if model is None else NOTE)
+    if getattr(data.robot, 'parents', ()).count(-1) > 1:  # the ground on legs is like any of these
+        found = [replace(f, says=f'{f.says}, or legs are in contact with the ground',
+                         do=f'{f.do}; or hang the robot, or fix its base')
+                 if f.severity == WRONG else f for f in found]
     found += _impossible(data.robot)
     torque, residual, nominal = arm.rms()
     # What friction takes of a joint at rest says nothing of a model.

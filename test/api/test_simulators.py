@@ -1,10 +1,13 @@
 """Robots without torque sensors: what MuJoCo simulated is found, and MuJoCo moves like it."""
 
+from dataclasses import replace
+
 import mjcf_runs
 import mujoco
 import numpy as np
 import pytest
 import servo_arms
+import six_axis_arm
 import yaml
 
 import ros_inertial_id as rid
@@ -57,3 +60,16 @@ def test_isaac_lab_gets_its_fields_and_the_errors_beside(servos, model, tmp_path
     assert fields['friction'] == fields['dynamic_friction']
     assert fields['effort_limit_sim'] == dict(zip(servos.names, (80.0, 80.0, 40.0)))
     assert set(fields['velocity_limit_sim']) == set(fields['joint_names_expr'])
+
+
+def test_legs_that_pull_the_wrong_way_may_stand_on_the_ground(monkeypatch):
+    """To legs that carry a slow robot its feet are the base, and gravity points up."""
+    pair = six_axis_arm.description('pair', servo_arms.LEGS[:6], servo_arms.NUMBERED, 0.04, 3)
+    monkeypatch.setitem(servo_arms.KINDS, 'pair', replace(
+        servo_arms.KINDS['legs'], urdf=pair, home=(0.0, 0.8, -1.6) * 2))
+    legs = servo_arms.servos('pair', 1)
+    recording = replace(servo_arms.recorded(legs, 1, 8.0), mounting='rpy 3.14159265 0 0')
+    verdict = rid.check(recording, effort_kind='command', stiffness=list(legs.stiffness),
+                        damping=list(legs.damping)).verdict
+    assert verdict.word == 'do not use'
+    assert 'or legs are in contact with the ground' in verdict.reasons[0]

@@ -76,7 +76,7 @@ class Servos:
         return mujoco_arm.joints_of(self.urdf)
 
     def truth(self) -> dict[str, float]:
-        """Return {fv1, fc1, Ia1, off1, ks1, ...: value} of what no URDF holds."""
+        """Return {fv1, fc1, Ia1, ...: value} of what no URDF holds."""
         return {f'{symbol}{k}': x for symbol, values in (
             ('fv', self.viscous), ('fc', self.coulomb), ('Ia', self.armature))
             for k, x in enumerate(values, 1)}

@@ -28,7 +28,8 @@ from ...methods.capabilities import DescribesRobots
 PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
 SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJCF has room
 SERVO_WORDS = (
-    'delay: MuJoCo 3.5 or later; before, take delay, nsample and interp out and hold ctrl back',
+    'delay: MuJoCo 3.5 or later, steps of 0.5 ms or more; else hold ctrl back yourself, without '
+    'delay, nsample and interp',
     'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp')
 ISAACLAB = """\
 # ImplicitActuatorCfg(**this['ImplicitActuatorCfg']), or with the delay of the commands
@@ -90,14 +91,13 @@ def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, phys
     def limits(values):
         return {j: float(x) for j, x in zip(joints, values) if np.isfinite(x) and x > 0} or None
 
-    fields = {'stiffness': 'stiffness', 'damping': 'damping'}
-    own = {name: name for name in JOINT_TERMS if name not in fields}
+    own = {name: name for name in JOINT_TERMS if name != 'damping'}
     friction = {**own, 'dynamic_friction': 'friction', 'viscous_friction': 'damping'}
     steps = round(delay / physics_dt)
     out = plain({
         'ImplicitActuatorCfg': {
             'joint_names_expr': list(joints),
-            **{field: column(gains, name) if gains else None for field, name in fields.items()},
+            **{name: column(gains, name) if gains else None for name in ('stiffness', 'damping')},
             **{field: column(terms, name) for field, name in friction.items()},
             'effort_limit_sim': limits(tree.effort), 'velocity_limit_sim': limits(tree.velocity)},
         'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},

@@ -19,6 +19,7 @@ from .imu_mounting import (as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, r
                            ROTATION, SHIFT)
 from .kalman import at_ticks, Readings, smoothed, steady_jerk
 from .sources import BodySource
+from ...errors import RecordingError
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
