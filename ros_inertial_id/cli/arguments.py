@@ -233,6 +233,8 @@ class Parser(argparse.ArgumentParser):
         """Return (namespace, []) of the words ``args``; what is not an option is an error."""
         self._typed = list(args)
         found, more = super().parse_known_args(args, namespace)
+        if getattr(found, 'bags', None) == [] and not any(x.startswith('-') for x in more):
+            found.bags, more = more, []  # behind an option, where argparse looks for none any more
         if more:
             self.error(f'unrecognized: {" ".join(more)}')
         return found, more

@@ -29,7 +29,7 @@ def drive_gains(options: Any) -> None:
     rows = [number_row(joint, result.gains.get(joint), result.gain_errors.get(joint),
                        'N m/rad' if commanded else 'torque per effort')
             for joint in result.standard_deviation]
-    leans = ['The described masses fix the scale, taken to be right within 10 %: weigh a load '
+    leans = ['The described masses fix the scale, taken to be right within 15 %: weigh a load '
              '(--loaded) for a better one.'] if result.described else []
     listed = ', '.join(f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
                        for joint in result.standard_deviation)

@@ -38,8 +38,7 @@ from ..methods import DEFAULT_METHOD
 STEPS = 60
 SETTLED = 1e-10
 SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts, or of the described one
-DESCRIBED = 0.1  # of a described body, and of all alike: standard deviation
-ROUNDED = 1e-9  # of the unit of a friction law: less is none
+DESCRIBED = 0.15  # of a described body, and of all alike: standard deviation
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ def described_drive_gains(factors: RFactors, base: BaseParameters,
         own = np.flatnonzero(W.any(axis=0) & laws)
         A = np.column_stack([W @ np.where(laws, 0.0, beta), W[:, own]])
         x = lsq_linear(A, y, (np.r_[0.0, np.where(brakes[own], 0.0, -np.inf)], np.inf)).x
-        free = np.flatnonzero(np.r_[True, (np.abs(x[1:]) > ROUNDED) | ~brakes[own]])
-        row = pseudo_inverse(A[:, free])[0]
+        row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
         left = np.linalg.norm(y - A @ x)
         sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
         square, whole = square + left ** 2, whole + y @ y

@@ -166,6 +166,8 @@ def test_joints_are_locked_by_an_option(capsys):
     options = parse(['identify', 'bag', '--out', 'x', '--lock', 'wrist,*finger*'])
     assert changed(options, 'mounting') == {'locked_joints': ('wrist', '*finger*')}
     assert changed(parse(['identify', 'bag', '--out', 'x']), 'mounting') == {}
+    weighed = parse(['payload', 'model.yaml', '--frame', 'tool0', 'bag'])  # options between
+    assert (weighed.model, weighed.bags) == ('model.yaml', ['bag'])
 
 
 def test_open_shows_the_page_of_a_result(capsys, tmp_path, monkeypatch):

@@ -99,7 +99,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, cont
 class Slow:
     """What learns and estimates as long as the test wants."""
 
-    waiting, gaps = '', 0
+    waiting, gaps, commands = '', 0, ()
 
     def __init__(self):
         self.learnt, self.begun, self.go_on = 0, threading.Event(), threading.Event()

@@ -29,7 +29,7 @@ def run(seconds, push=None, **options):
                            np.random.default_rng(3), period=6.0)
     begin = round(push * RATE) if push is not None else None
     samples = []
-    arm._reference, first = motion.at, motion.at(np.zeros(1))
+    arm._path, first = motion.at, motion.at(np.zeros(1))
     arm._state = np.array([first[0][0], first[1][0]])
     for k in range(round(seconds * RATE)):
         if k == begin:

@@ -21,7 +21,7 @@ from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
-from ...errors import EstimationError
+from ...errors import ConfigError, EstimationError
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
@@ -82,6 +82,8 @@ def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, phys
     """
     tree = tree_of(robot)
     joints = tree.joint_names
+    if not physics_dt > 0.0:
+        raise ConfigError('physics_dt', expected='above 0 s', found=physics_dt)
     gains, delay = servos(model, tree), delay_of(model)
     terms, errors = joint_terms(model), joint_errors(model, covariance)
 
