@@ -26,8 +26,6 @@ LONGEST = ('test_rig_demonstrations', 'test_excitation_faults', 'test_excitation
 def pytest_configure(config):
     """Let xdist give files out in our order; its own puts those with few tests last."""
     config.option.loadscopereorder = False
-    config.addinivalue_line('markers', 'one_distribution: what it needs of rclpy is tested by '
-                            'others on every distribution of ROS, so it runs on one')
 
 
 def pytest_collection_modifyitems(items):

@@ -13,7 +13,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-pytestmark = pytest.mark.one_distribution
 
 from arm_recordings import ARM  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-pytestmark = pytest.mark.one_distribution
 
 from ros_inertial_id.errors import RecordingError  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402

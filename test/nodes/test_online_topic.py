@@ -8,7 +8,6 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-pytestmark = pytest.mark.one_distribution
 
 import arm_recordings  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402

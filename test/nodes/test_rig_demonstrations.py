@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
-pytestmark = pytest.mark.one_distribution
 
 from live_graph import ROOT  # noqa: E402
 

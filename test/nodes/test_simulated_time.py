@@ -12,7 +12,6 @@ import yaml
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the other simulator needs mujoco')
-pytestmark = pytest.mark.one_distribution
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
