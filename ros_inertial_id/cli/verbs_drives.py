@@ -29,8 +29,9 @@ def drive_gains(options: Any) -> None:
     rows = [number_row(joint, result.gains.get(joint), result.gain_errors.get(joint),
                        'N m/rad' if commanded else 'torque per effort')
             for joint in result.standard_deviation]
-    leans = ['The described masses fix the scale, taken to be right within 15 %: weigh a load '
-             '(--loaded) for a better one.'] if result.described else []
+    leans = ['The described masses fix the scale, taken to be right within 15 %; least sure are '
+             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
+             ] if result.described else []
     listed = ', '.join(f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
                        for joint in result.standard_deviation)
     show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,

@@ -143,7 +143,7 @@ def described_drive_gains(factors: RFactors, base: BaseParameters,
     if not gains:
         raise EstimationError('the efforts do not show the described bodies', do='move faster and '
                               'against gravity, look for a wrong sign, or give gains')
-    return DriveGains(gains, errors, beta, np.zeros((len(beta), len(beta))), sd,
+    return DriveGains(gains, errors, beta, np.full((len(beta), len(beta)), np.nan), sd,
                       float(100.0 * np.sqrt(square / whole)), True)
 
 

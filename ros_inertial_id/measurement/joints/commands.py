@@ -20,6 +20,8 @@ from ...errors import ConfigError, RecordingError
 ARRAY = 'std_msgs/msg/Float64MultiArray'
 TYPES = (JOINT_STATE, 'control_msgs/msg/JointTrajectoryControllerState',
          'trajectory_msgs/msg/JointTrajectory', ARRAY)  # of topics that hold commands
+MOVES = 0.05  # [rad, m] that a joint goes in all, and is asked to, where it has to follow
+FOLLOWED = 0.7  # correlation of commanded and measured positions, of 45 degrees of lag
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,31 @@ def commanded(channels: Sequence[Channel], joints: Sequence[str], options: Drive
         out[low:low + PIECE] = control.commanded(*values.values())
     return Channel(' '.join(c.topic for c in channels), JOINT_STATE, stamps, stamps,
                    {'effort': out}, tuple(joints))
+
+
+def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequence[str]) -> None:
+    """
+    Raise RecordingError where ``joints`` do not move as commanded: of another sign or order.
+
+    motion : of the joint states; channels : of ``separated``.  What such commands make of the
+    stiffness is huge, and looks like a spring that explains all of it.
+    """
+    commands = next((c for c in channels if carries(c, 'position', joints)), None)
+    if commands is None or not set(joints) <= set(commands.names) or not len(commands):
+        return  # ``commanded`` says so
+    motion = motion.rows(slice(None, None, -(-len(motion) // PIECE)))
+    q = motion.fields['position'][:, [motion.names.index(joint) for joint in joints]]
+    asked = _held(whole(commands, joints, BROKEN), 'position', joints, motion.stamp_ns)
+    good = np.isfinite(q).all(axis=1) & (motion.stamp_ns >= commands.stamp_ns[0])
+    wrong: list[str] = []
+    for joint, *both in zip(joints, q[good].T, asked[good].T) if good.any() else ():
+        one, two = (np.unwrap(x) - np.unwrap(x).mean() for x in both)
+        if min(np.ptp(one), np.ptp(two)) > MOVES and (
+                one @ two < FOLLOWED * np.linalg.norm(one) * np.linalg.norm(two)):
+            wrong.append(joint)
+    if wrong:
+        raise RecordingError('joints do not move as they are commanded', found=', '.join(wrong),
+                             do='look at the signs, the order and the topic of the commands')
 
 
 def _held(channel: Channel, name: str, joints: Sequence[str], at: np.ndarray) -> np.ndarray:

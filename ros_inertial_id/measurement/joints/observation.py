@@ -12,7 +12,7 @@ import numpy as np
 
 from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
                        SHORTEST, Unwrapper, whole)
-from .commands import commanded, position_control, PositionControl, separated
+from .commands import check_followed, commanded, position_control, PositionControl, separated
 from .drives import COMMAND, effort_map, joint_side
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
@@ -170,6 +170,7 @@ def sources(recording: Recording, joints: Sequence[str], options: SignalOptions,
         commands, recording = separated(recording, actuated, options.effort_topic)
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
     if control is not None:
+        check_followed(motion, commands, actuated)
         return motion, commanded(commands, actuated, options, control)
     if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
         return motion, find_channel(recording, actuated, options.effort_topic or motion.topic,

@@ -91,6 +91,14 @@ def test_the_checks_see_the_same_torques():
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
 
 
+@pytest.mark.parametrize('command, joints', [(Q * [1.0, -1.0] + 0.1, 'b'), (Q[:, ::-1], 'a, b')])
+def test_commands_of_another_sign_or_order_are_refused(command, joints):
+    """What they make of the stiffness looks like a spring, which explains all of it."""
+    with pytest.raises(RecordingError, match=f'do not move as they are commanded; found {joints};'):
+        observe_joints(recording(channel('/cmd', T, position=command)), ('a', 'b'), OPTIONS,
+                       limit=np.zeros(2))
+
+
 def test_commands_are_no_measurements_unless_they_are_asked_for():
     """A feedforward beside joint states without efforts is no torque that was measured."""
     made = recording(channel('/joint_commands', T, position=Q, effort=Q))
