@@ -16,6 +16,7 @@ from .cdr import RawMessages
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
+from .unpacked_size import check_unpacked
 from ..recording import LazyChannels, Recording, TF
 from ...errors import path_text, RecordingError
 
@@ -59,17 +60,21 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
 
 def _read(path, progress):
     files, damage = storage_files(path)
+    unchecked: set[str] = set()
     sizes = [file.stat().st_size for file in files]
     contents = Contents(path)
     for i, file in enumerate(files):
         def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
                 progress((before + fraction * size) / (sum(sizes) or 1))
-        for topic, _, raw in read_storage(file, contents.wanted, damage, report):
+        for topic, _, raw in read_storage(file, contents.wanted, damage, unchecked, report):
             contents.add(topic, raw)
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
+    for storage in sorted(unchecked):
+        _logger.warning('%s: damage to it could not be seen, as %s has no checksums; "ros2 bag '
+                        'record -s mcap" writes them', path, storage)
     return Recording(contents.channels(), **contents.texts(), provenance={
         'path': path_text(path), 'sha256': sha256(files), 'skipped': contents.skipped,
         'damage': tuple(damage), 'left_out': contents.left_out})
@@ -100,6 +105,7 @@ class Contents:
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
+        check_unpacked(self.path, 0, 0, len(self.types))
         if known != full_name(type_name):
             self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
             return False

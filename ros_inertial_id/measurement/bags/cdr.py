@@ -18,6 +18,7 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from .definitions import fields
+from .unpacked_size import MEMBERS
 
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
            'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
@@ -223,6 +224,8 @@ class _Walker:
             return self.field(name, element)
         if element[0] == Nodetype.BASE and element[1][0] != 'string':
             return self.base(element[1][0], (count,))
+        if count > MEMBERS:
+            raise CdrError(f'{count} {name}')
         return [self.field(name, element) for _ in range(count)]
 
     def base(self, name, shape):

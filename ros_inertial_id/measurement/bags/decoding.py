@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .cdr import CdrError, Layout, Numbers, RawMessages, walk
+from .unpacked_size import check_unpacked
 from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
 _SUBROWS = 1 << 20     # more than the transforms of one message
+_LARGEST = 1e12        # SI: more is no quantity of a joint or body, but a damaged number
+_CENTURY_NS = 100 * 365 * 86_400 * 10 ** 9  # between clocks: simulated time begins at 0
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class ChannelBuilder:
         self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
-        self._waits = self._count = 0
+        self._waits = self._count = self._bytes = 0
+        self._names: set[str] = set()
         self._parts: list[Channel] = []
         self._merged: list[Channel] = []
 
@@ -94,6 +98,10 @@ class ChannelBuilder:
             parts: list[tuple[np.ndarray, Channel]] = []
             while left.size:
                 left = self._decode_alike(raw, left, parts)
+            self._bytes += raw.data.size
+            self._names.update(name for _, channel in parts for name in channel.names)
+            check_unpacked(f'topic {self.topic}', self._bytes, 8 * len(self._decoder.fields) * (
+                self._count + len(raw)) * len(self._names), len(self._names))
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
@@ -132,8 +140,9 @@ class ChannelBuilder:
             if len(index) == 1:
                 self._refuse(index[0], error)
                 return
-            for i in range(len(index)):
-                self._add_parts(shape, data[i:i + 1], received[i:i + 1], index[i:i + 1], parts)
+            middle = len(index) // 2
+            for half in slice(middle), slice(middle, None):
+                self._add_parts(shape, data[half], received[half], index[half], parts)
 
     def _refuse(self, index, error):
         self.refused += 1
@@ -163,9 +172,18 @@ class _Shape:
     single: bool
 
     def parts(self, data, received, index):
-        """Return (order among all of the batch, stamps, fields, names), one for each stamp."""
+        """
+        Return (order among all of the batch, stamps, fields, names), one for each stamp.
+
+        Raises CdrError where a number or stamp of any message can be none.
+        """
         fields, order = self._fields(data), index * _SUBROWS
         stamp = self._stamp(data, received)
+        for name, values in fields.items():
+            if name != 'data' and (wrong := np.isfinite(values) & (abs(values) > _LARGEST)).any():
+                raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
+        if (wrong := abs(stamp.T - received) > _CENTURY_NS).any():
+            raise CdrError(f'a stamp of {stamp.T[wrong][0]} ns, a century from its reception')
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
             return [(order + j, stamp[:, j].copy(),
                      {key: values[:, j:j + 1] for key, values in fields.items()}, (name,))

@@ -35,24 +35,26 @@ _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, O
 
 
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-              progress: Callable[[float], None]) -> Iterator[Batch]:
+              unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
     """
     Yield (topic, type, messages) of the file, chunk by chunk.
 
-    wanted, damage, progress : see ``storage.read_storage``
+    wanted, damage, unchecked, progress : see ``storage.read_storage``
     """
-    topics = _Topics(wanted)
+    topics, plain = _Topics(wanted), 0
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
         try:
             for record in _Records(stream, emit_chunks=True, record_size_limit=size).records:
                 if not isinstance(record, Message) or topics.waiting > _TOGETHER:
                     yield from topics.taken()
+                if isinstance(record, Message) or isinstance(record, Chunk) and (
+                        not record.uncompressed_crc):
+                    unchecked.add('an mcap file written without CRC')
                 if isinstance(record, Chunk):
-                    plain = record.uncompressed_size
-                    if record.compression == 'zstd':  # what its frame says, unpacking believes
-                        plain = max(plain, frame_content_size(record.data))
-                    check_unpacked(path, len(record.data), plain)
+                    plain += max(record.uncompressed_size, frame_content_size(record.data) if (
+                        record.compression == 'zstd') else 0)  # which unpacking believes
+                    check_unpacked(path, stream.tell(), plain)
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)
