@@ -54,7 +54,8 @@ class ChannelBuilder:
     """
     A Channel that grows batch by batch, holding little more than its arrays.
 
-    refused : number of messages that cannot be read as the type; reason : why the first cannot
+    count : number of messages that were decoded
+    refused : of them that cannot be read as the type; reason : why the first cannot
     unstamped : whether several came and none has a stamp: the times of reception stand in
     """
 
@@ -64,7 +65,7 @@ class ChannelBuilder:
         self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
-        self._waits = self._count = self._bytes = 0
+        self._waits = self.count = self._bytes = 0
         self._names: set[str] = set()
         self._parts: list[Channel] = []
         self._merged: list[Channel] = []
@@ -77,12 +78,12 @@ class ChannelBuilder:
             self._decode()
 
     def channel(self) -> Channel:
-        """Return the Channel; the builder is empty afterwards."""
+        """Return the Channel of all messages, once."""
         self._decode()
-        parts, self._merged, self._parts = self._merged + self._parts, [], []
         none = np.empty(0, np.int64)
-        whole = joined(parts or [Channel(self.topic, self.type, none, none, {})])
-        self._count = 0
+        whole = joined(self._merged + self._parts
+                       or [Channel(self.topic, self.type, none, none, {})])
+        del self._merged, self._parts  # hours of motion are there once
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
         return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
@@ -101,14 +102,14 @@ class ChannelBuilder:
             self._bytes += raw.data.size
             self._names.update(name for _, channel in parts for name in channel.names)
             check_unpacked(f'topic {self.topic}', self._bytes, 8 * len(self._decoder.fields) * (
-                self._count + len(raw)) * len(self._names), len(self._names))
+                self.count + len(raw)) * len(self._names), len(self._names))
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
                 if (order[1:] < order[:-1]).any():  # several layouts take turns
                     whole = whole.rows(np.argsort(order, kind='stable'))
                 self._parts.append(whole)
-            self._count += len(raw)
+            self.count += len(raw)
             if sum(x.nbytes for c in self._parts for x in (c.stamp_ns, c.received_ns,
                                                            *c.fields.values())) > _TOGETHER:
                 self._merged.append(joined(self._parts))
@@ -146,7 +147,7 @@ class ChannelBuilder:
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: cannot '
+        self.reason = self.reason or (f'topic {self.topic}, message {self.count + index}: cannot '
                                       f'be read as {self._message}; found {error}')
 
 

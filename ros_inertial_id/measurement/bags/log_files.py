@@ -12,31 +12,22 @@ names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a
 ``/b1/pose/position/x``.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-import csv
-from itertools import islice
+from collections.abc import Callable
 import json
 import math
 import os
 from pathlib import Path
-import re
 import struct
 from typing import Any
 import zlib
 
 import numpy as np
 
-from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
-from .messages import DECODERS
-from .unpacked_size import check_unpacked
+from .log_columns import meaning, renamed, WORDS
+from .log_text import read_text, texts
+from .unpacked_size import check_file
 from ...errors import ConfigError, path_text, RecordingError
 
-KINDS = ('PoseStamped', 'TwistStamped', 'AccelStamped', 'WrenchStamped')  # columns of topics
-# The longest first: an orientation of an Imu is not that of a pose.
-PATHS = dict(sorted(((tuple(path.split('.')), (kind, name)) for kind in (
-    *(f'geometry_msgs/msg/{kind}' for kind in KINDS), 'sensor_msgs/msg/Imu')
-    for name, path in DECODERS[kind].fields.items()), key=lambda item: -len(item[0])))
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
 _COMPRESSED = 15  # type of an element of a .mat
 
@@ -62,7 +53,7 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
         raise RecordingError(f'log {where}',
                              expected=f"an existing file of type {', '.join(READERS)}")
     try:
-        return (_text(path, columns) if reader is _text else
+        return (read_text(path, columns) if reader is read_text else
                 renamed(where, reader(path), columns))
     except ImportError as error:
         raise ConfigError(f'{where} cannot be read', found=str(error).partition('\n')[0],
@@ -74,15 +65,6 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
                              expected='plain arrays or columns of numbers') from error
 
 
-def field_of(name: str) -> tuple[str, str, str, str] | None:
-    """Return (topic, type, field, axis) that the ``name`` of a column says, None for no topic."""
-    *words, axis = re.split(r'[/.]', name.strip('/'))
-    for path in PATHS:
-        if tuple(words[-len(path):]) == path and len(words) > len(path):
-            return '/' + '/'.join(words[:-len(path)]), *PATHS[path], axis
-    return None
-
-
 def is_log(path: Path) -> bool:
     """Return whether a ``path`` is that of a log, by its name, or of a LeRobot dataset."""
     return bool(_info(path)) if os.path.isdir(path) else path.suffix.lower() in READERS
@@ -90,35 +72,19 @@ def is_log(path: Path) -> bool:
 
 def _arrays(table, path=None):
     """Return {name: array} of a mapping or data frame; lists in cells become a matrix."""
-    names = (table if isinstance(table, Mapping) else table.column_names
-             if type(table).__module__.startswith('pyarrow') else table.columns)
     out = {}
-    for name in names:
+    for name in getattr(table, 'column_names', getattr(table, 'columns', table)):
         x = np.atleast_1d(table[name])
         if x.dtype == object and len(x) and not np.isscalar(x[0]):
             x = np.stack(list(x))
-        out[str(name)] = _texts(x, path) if x.dtype == object and isinstance(x[0], str) else x
+        out[str(name)] = texts(x, path) if x.dtype == object and isinstance(x[0], str) else x
     return out
-
-
-def _texts(cells, path):
-    """Return cells (n,) as texts, each of which takes the room of the longest."""
-    if path:
-        longest = max((len(str(cell)) for cell in cells), default=0)
-        _check(path, 4 * longest * len(cells))
-    return np.asarray(cells, str)
-
-
-def _check(path, plain, members=0):
-    """Raise RecordingError where a file or folder cannot hold so many bytes, or ``members``."""
-    files = path.rglob('*') if path.is_dir() else [path]
-    check_unpacked(path, sum(file.stat().st_size for file in files), plain, members)
 
 
 def _npz(path):
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
-        _check(path, sum(member.file_size for member in members), len(members))
+        check_file(path, sum(member.file_size for member in members), len(members))
         arrays = {key: file[key] for key in file.files}
         return {key: x for key, x in arrays.items() if isinstance(x, np.ndarray)}
 
@@ -132,9 +98,9 @@ def _mat(path):
         found = _hdf5(path)
     else:
         sizes = [*_elements(path)]
-        _check(path, sum(sizes), len(sizes))
+        check_file(path, sum(sizes), len(sizes))
         # Whole numbers may lie there as bytes.
-        _check(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
+        check_file(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
         arrays = {name: np.atleast_1d(x) for name, x in _leaves(loadmat(path, simplify_cells=True))
                   if not name.startswith('__')}
         found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x
@@ -177,11 +143,11 @@ def _hdf5(path):
         if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
                 item.dtype != np.uint8) and not name.startswith('#'):
             found[name] = item
-            _check(path, 0, len(found))
+            check_file(path, 0, len(found))
 
     with h5py.File(path) as file:
         file.visititems(take)
-        _check(path, sum(x.size * x.dtype.itemsize for x in found.values()))
+        check_file(path, sum(x.size * x.dtype.itemsize for x in found.values()))
         return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in found.items()}
 
 
@@ -196,7 +162,7 @@ def _json_lines(path):
                 raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
                                      found=line.strip()[:60]) from None
     names = {name for row in rows for name in row}
-    _check(path, 8 * len(rows) * len(names), len(names))
+    check_file(path, 8 * len(rows) * len(names), len(names))
     return _arrays(DataFrame(rows), path)
 
 
@@ -211,14 +177,14 @@ def _parquet_table(path):
     from pyarrow.parquet import ParquetDataset, read_metadata
     texts, plain = set(), 0
     for content in map(read_metadata, ParquetDataset(path).files):
-        _check(path, 0, content.num_columns)
+        check_file(path, 0, content.num_columns)
         for k in range(content.num_columns):
             column = content.schema.column(k)
             plain += max(8, column.length) * sum(
                 content.row_group(group).column(k).num_values
                 for group in range(content.num_row_groups))
             texts |= {column.path} if column.physical_type == 'BYTE_ARRAY' else set()
-    _check(path, plain)
+    check_file(path, plain)
     return ParquetDataset(path, read_dictionary=[*texts]).read()
 
 
@@ -245,105 +211,8 @@ def _parquet(path):
     return out
 
 
-def _text(path, columns):
-    """Return the columns of a text: of joints and topics as numbers, times and names as text."""
-    from pandas import read_csv, to_numeric
-    delimiter, header, first, comma = _head(path, columns)
-    places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
-    texts = {name for own, _ in clocks(places) for name in own}
-    texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
-    frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
-                     names=range(len(header) + 1), index_col=False, skiprows=first,
-                     dtype={places[name]: str for name in texts}, low_memory=False,
-                     decimal=',' if comma else '.', skipinitialspace=True,
-                     encoding='utf-8-sig', encoding_errors='replace')
-    longer = frame[len(header)].notna()
-    if longer.any():
-        raise RecordingError(f'{path}, line {longer.argmax() + first + 1}', found='more',
-                             expected=f'{len(header)} cells')
-    out = {}
-    for name, k in places.items():
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
-        if name in texts:
-            out[name] = _texts(frame[k].fillna(''), path)
-        elif bad.any() and (field_of(name) or of_joints(name)):
-            raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
-                                 found=frame[k][bad].iloc[0])
-        else:
-            out[name] = frame[k].to_numpy(object if bad.any() else float)
-    return out
-
-
-def _head(path, columns):
-    """Return delimiter, names of the columns, line of the first row, whether commas are points."""
-    with path.open(encoding='utf-8-sig', errors='replace') as stream:
-        lines = [line.strip() for line in islice(stream, 5)] + ['', '']
-    said = re.match(r'sep=(.)', lines[0])
-    first = 1 if said else 0
-    lines[first] = lines[first].lstrip('# ')
-    delimiter = said[1] if said else next((d for d in ';\t,|' if d in lines[0]), ' ')
-    header, *rows = [[cell.strip() for cell in (
-        line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
-        for line in lines[first:]]
-    _check(path, 8 * len(header) * _lines(path), len(header))
-    second = rows[0] or header
-    if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
-        rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
-        if header[0] == '0' and not columns:
-            raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]),
-                                 do=RENAME)
-    else:
-        units = [unit.strip('[]() ') for unit in second]
-        with_units = len(units) == len(header) and {*map(str.lower, units)} & {*SI, *SECONDS}
-        if with_units:
-            header = [f'{name} [{unit}]' if unit else name for name, unit in zip(header, units)]
-        first += 2 if with_units else 1
-    header = _named_by_file(path, header)
-    twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
-    if twice:
-        raise RecordingError(f'{path}: a column is there twice', found=twice)
-    comma = delimiter != ',' and any(re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I)
-                                     for row in rows for cell in row)
-    return delimiter, header, first, comma
-
-
-def _lines(path):
-    """Return how many lines a text has: a short one takes the room of all columns."""
-    with path.open('rb') as stream:
-        return sum(block.count(b'\n') + block.count(b'\r')
-                   for block in iter(lambda: stream.read(1 << 20), b''))
-
-
-def _of_echo(cells):
-    """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or None."""
-    words = [not _is_number(cell) for cell in cells[3:]]
-    joints = words.index(False) if False in words else 0
-    numbers = len(words) - joints
-    if not (all(cell.isdecimal() for cell in cells[:2]) and joints and numbers == 3 * joints):
-        return None
-    return ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id'] + [
-        f'{word}{k}' for word in ('name', *WORDS) for k in range(joints)]
-
-
-def _named_by_file(path, header):
-    """Return the header; with the quantity where only the name of the file tells it."""
-    said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if (not said or said.quantity not in WORDS or said.commanded or said.joint
-            or any(map(of_joints, header))):
-        return header
-    times = {name for own, _ in clocks(header) for name in own}
-    return [name if name in times else f'{said.quantity}_{name}' for name in header]
-
-
-def _is_number(cell):
-    try:
-        return bool(float(cell.replace(',', '.'))) or True
-    except ValueError:
-        return False
-
-
 READERS: dict[str, Callable[..., Any]] = {
-    '.npz': _npz, '.csv': _text, '.txt': _text, '.mat': _mat, '.parquet': _parquet,
+    '.npz': _npz, '.csv': read_text, '.txt': read_text, '.mat': _mat, '.parquet': _parquet,
     '.jsonl': _json_lines, '.hdf5': _hdf5, '.h5': _hdf5}
 INSTALL = {_parquet: 'pip install pyarrow', _hdf5: 'pip install h5py',
            _mat: "save it with '-v7', or pip install h5py"}

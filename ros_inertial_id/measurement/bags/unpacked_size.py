@@ -20,3 +20,9 @@ def check_unpacked(source: str | Path, packed: int, plain: int, members: int = 0
     if members > MEMBERS:
         raise RecordingError(f'{source} is no recording', found=f'{members} columns or more',
                              expected=f'at most {MEMBERS}', do='leave out what is not of joints')
+
+
+def check_file(path: Path, plain: int, members: int = 0) -> None:
+    """Raise RecordingError as ``check_unpacked`` for what a file or folder at ``path`` holds."""
+    files = path.rglob('*') if path.is_dir() else [path]
+    check_unpacked(path, sum(file.stat().st_size for file in files), plain, members)
