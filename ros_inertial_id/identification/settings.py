@@ -109,6 +109,6 @@ class DriverOptions:
 
     namespace: str = option('', 'of the driver and of the nodes beside it')
     joint_states: str = option('joint_states', 'topic of the joint states with effort, the '
-                               'fastest there is')
+                               'fastest there is', topic=True)
     controller: str = option('joint_trajectory_controller/joint_trajectory',
-                             'JointTrajectory topic of the controller that is active')
+                             'JointTrajectory topic of the controller that is active', topic=True)

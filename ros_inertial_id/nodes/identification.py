@@ -54,7 +54,7 @@ class NodeOptions(ConfiguredOptions):
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
     topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
-                                     'options name, else the joint states')
+                                     'options name, else the joint states', topic=True)
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
 

@@ -47,7 +47,7 @@ class RecorderOptions(ConfiguredOptions):
 
     topics: tuple[str, ...] = option(
         (JOINT_STATES,), 'topics to record, of any type that the package can decode; the '
-        'effort_topic of the configuration comes with the joint states')
+        'effort_topic of the configuration comes with the joint states', topic=True)
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))

@@ -53,7 +53,8 @@ class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
     mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
                            'as base_imu_topic says; empty: as identified')
-    base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
+    base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu',
+                                 topic=True)
     lag: float = option(0.1, 'after how long a sample is predicted, the wait for the others of '
                         'its period included; less lag, more noise in the acceleration; 0: none, '
                         'by a fit to the past alone, whose noise is said; where IMUs are '

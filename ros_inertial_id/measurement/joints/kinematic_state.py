@@ -28,10 +28,11 @@ class SignalOptions(DriveOptions):
 
     joint_states_topic: str = option(
         '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
-        'those, that carry the joints')
+        'those, that carry the joints', topic=True)
     effort_topic: str = option(
         '', 'JointState topic of the efforts, where they are not in the joint states; of drives '
-        'that are commanded the topic of the commands, and one of a feedforward beside it')
+        'that are commanded the topic of the commands, and one of a feedforward beside it',
+        topic=True)
     velocity: str = option(
         'auto', 'use measured velocities, differentiated positions, or decide by agreement',
         choices=('auto', 'measured', 'differentiated'))

@@ -35,7 +35,8 @@ PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 class RigidBodyOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
-    wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is')
+    wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is',
+                               topic=True)
     wrench_frame: str = option('', 'link in whose frame the sensor measures; empty: the one '
                                'that the messages name')
     wrench_of: str = option('auto', 'what the sensor shows: the wrench on the body, its '
@@ -43,7 +44,7 @@ class RigidBodyOptions(BodiesOptions):
                             choices=('auto', 'on_body', 'by_body'))
     sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
     joint_states_topic: str = option('', 'topic of the joint states; empty: the one that '
-                                     'carries the joints')
+                                     'carries the joints', topic=True)
     unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
                            'the world and principal inertias, frames at the centres of mass',
                            choices=('ten', 'principal'))
