@@ -63,10 +63,10 @@ def file_errors(path: object, done: str = 'read') -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise ConfigError(f'{path_text(path)} cannot be {done}', expected='text in UTF-8',
+        raise ConfigError(f'{path} cannot be {done}', expected='text in UTF-8',
                           found='other bytes') from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise ConfigError(f'{path_text(path)} cannot be {done}',
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte in it
+        raise ConfigError(f'{path} cannot be {done}',
                           found=getattr(error, 'strerror', None) or error) from None
 
 

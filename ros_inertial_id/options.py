@@ -40,19 +40,22 @@ _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 
 
 def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
-           at_most: float | None = None, choices: Sequence[Any] | None = None,
-           topic: bool = False) -> Any:
+           at_most: float | None = None, choices: Sequence[Any] | None = None) -> Any:
     """
     Return a dataclass field that carries its own documentation and range.
 
     default : value, a tuple for a list; description : one sentence; unit : SI, '' for none
     at_least, at_most : range of a number, or of every number in a list
     choices : the values there are, or those of every element of a list
-    topic : whether a text is the name of a topic, or names with blanks between
     """
     metadata = {'description': description, 'unit': unit, 'at_least': at_least,
-                'at_most': at_most, 'choices': choices, 'topic': topic}
+                'at_most': at_most, 'choices': choices}
     return field(default=default, metadata=metadata)
+
+
+def topic_option(default: Any, description: str) -> Any:
+    """Return the field of an option that is a topic, or several with blanks between."""
+    return field(default=default, metadata={'description': description, 'topic': True})
 
 
 def element_type(kind: Any, name: str) -> tuple[type, bool]:
@@ -121,8 +124,9 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
                           found=repr(value)[:80])
     if metadata.get('topic'):
-        value = ' '.join(value.split())
-        if not all(TOPIC.fullmatch(name) for name in value.split()):
+        names = str(value).split()
+        value = ' '.join(names)
+        if not all(map(TOPIC.fullmatch, names)):
             raise ConfigError(what, expected='a topic: letters, digits, _ and single /, at most '
                               '200, no digit behind a /', found=repr(value)[:80])
     choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))

@@ -19,7 +19,7 @@ import sys  # noqa: E402
 from typing import Any  # noqa: E402
 
 from .arguments import parse  # noqa: E402
-from ..errors import ConfigError, InertialIdError, path_text, printable  # noqa: E402
+from ..errors import ConfigError, InertialIdError, printable  # noqa: E402
 
 signal.signal(signal.SIGINT, _BEFORE)
 INTERRUPTED = 130  # exit status, as shells have it
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (InertialIdError, OSError) as error:
         if isinstance(error, OSError):  # a path that the system refuses: too long, no right, ...
-            error = ConfigError(f"{path_text(error.filename or 'a file')} cannot be read or written",
+            error = ConfigError(f"{error.filename or 'a file'} cannot be read or written",
                                 found=error.strerror or error)
         print(f'inertial-id: {error}', file=sys.stderr)
         return 2

@@ -195,7 +195,8 @@ OUTSIDE = {'samples_percent?': NUMBER_OR_NONE, 'relative_percent_inside?': NUMBE
 SCHEMA: dict[str, Any] = {
     'method': TEXT, 'options': {str: ANYTHING},
     'robot': {'name': TEXT, 'joints': [TEXT], 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT},
-    'mounting': {'text': [TEXT], 'gravity_base': [[NUMBER] * 3, ...], 'known?': [TEXT], 'missing?': [TEXT]},
+    'mounting': {'text': [TEXT], 'gravity_base': [[NUMBER] * 3, ...], 'known?': [TEXT],
+                 'missing?': [TEXT]},
     'parameters': [{'name': TEXT, 'unit': TEXT, 'owner': TEXT, 'law': TEXT, 'scale': POSITIVE,
                     'nominal': NUMBER, 'prior_sd': POSITIVE, 'value': NUMBER,
                     'nonlinear': NUMBER_OR_NONE}, ...],

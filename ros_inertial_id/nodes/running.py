@@ -18,7 +18,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import rclpy
-from rclpy.exceptions import NameValidationException, ParameterException
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -69,7 +69,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
             _spin(node, end)
     except ExternalShutdownException:
         pass
-    except (InertialIdError, NameValidationException, OSError, ParameterException) as error:
+    except (InertialIdError, OSError, ParameterException) as error:
         print(f'{node_class.__name__}: {InertialIdError(error)}', file=sys.stderr)
         return 2
     except RuntimeError:  # of rcl: the context ended meanwhile

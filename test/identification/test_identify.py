@@ -180,6 +180,9 @@ def model_text(arm3, arm3_motion):
     (lambda d: d['parameters'][0].update(scale=0), 'scale; expected a positive number; found 0'),
     (lambda d: d['validity_range']['joint1'].update(v=[1.0]), 'joint1, v; expected a list of 2'),
     (lambda d: d['base'][0]['grouping'].update(nobody=1.0), 'base parameters of them'),
+    (lambda d: d['statistics']['dependence']['IzzR1'].pop('partner'), 'IzzR1 .* no partner'),
+    (lambda d: d['preprocessing'][0].update(rate='1a'), 'rate; expected a finite number'),
+    (lambda d: d['mounting']['text'].append('x' * 5_000_000), 'text, 2; expected a text of at'),
     (lambda d: d['provenance'].update(created=7), 'created; expected a text of .*; found 7'),
 ])
 def test_a_damaged_model_file_is_refused_with_what_is_wrong(model_text, damage, said):
