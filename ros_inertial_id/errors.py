@@ -5,6 +5,15 @@ One base class.  A message says what was expected, what was found, what exists a
 in one line: the command line prints it as it is and exits with status 2, a service returns it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+import re
+import unicodedata
+
+LONGEST = 2000  # letters of a message: what it quotes comes from files
+CODED_TWICE = ('names of the same letters are coded in two ways (Unicode NFC and NFD): write them '
+               'alike')
+
 
 def printable(text: object) -> str:
     r"""Return ``text`` with what commands a terminal shown as ``\x1b``: names come from files."""
@@ -35,11 +44,30 @@ class InertialIdError(Exception):
             parts.append(f'there is: {_words(exists)}')
         if do is not None:
             parts.append(str(do))
-        super().__init__(printable('; '.join(part.rstrip('.;') for part in parts)))
+        text = '; '.join(part.rstrip('.;') for part in parts)
+        names = set() if text.isascii() else set(re.findall(r"[^\s,;:'\"]+", text))
+        if len({unicodedata.normalize('NFC', name) for name in names}) < len(names):
+            text += f'; {CODED_TWICE}'
+        if len(text) > LONGEST:
+            text = f'{text[:LONGEST // 2]} [...] {text[-LONGEST // 2:]}'
+        super().__init__(printable(text))
 
 
 class ConfigError(InertialIdError):
     """A configuration file, option or command line argument is wrong."""
+
+
+@contextmanager
+def file_errors(path: object, done: str = 'read') -> Iterator[None]:
+    """Raise ConfigError where within it a ``path`` cannot be ``done``, as the system says why."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ConfigError(f'{path} cannot be {done}', expected='text in UTF-8',
+                          found='other bytes') from None
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte in it
+        raise ConfigError(f'{path} cannot be {done}',
+                          found=getattr(error, 'strerror', None) or error) from None
 
 
 class RecordingError(InertialIdError):

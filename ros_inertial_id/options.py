@@ -20,7 +20,7 @@ from functools import lru_cache
 import math
 import numbers
 from pathlib import Path
-import reprlib
+import re
 import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
@@ -28,15 +28,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import yaml
 
-from .errors import ConfigError
+from .errors import ConfigError, file_errors
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
+DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
+TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
 _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
-_shown = reprlib.Repr()  # of values in messages: a YAML of aliases can stand for gigabytes
-_shown.maxlevel, _shown.maxstring, _shown.maxother = 2, 80, 80
 
 
 def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
@@ -51,6 +51,11 @@ def option(default: Any, description: str, *, unit: str = '', at_least: float | 
     metadata = {'description': description, 'unit': unit, 'at_least': at_least,
                 'at_most': at_most, 'choices': choices}
     return field(default=default, metadata=metadata)
+
+
+def topic_option(default: Any, description: str) -> Any:
+    """Return the field of an option that is a topic, or several with blanks between."""
+    return field(default=default, metadata={'description': description, 'topic': True})
 
 
 def element_type(kind: Any, name: str) -> tuple[type, bool]:
@@ -98,7 +103,7 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
         return _checked(value, element, spec.metadata, what)
     if not isinstance(value, (list, tuple)):
         raise ConfigError(what, expected=f'a list, of {_WORDS[element]} each',
-                          found=_shown.repr(value))
+                          found=repr(value)[:80])
     return tuple(_checked(v, element, spec.metadata, f'{what}, element {k + 1}')
                  for k, v in enumerate(value))
 
@@ -117,10 +122,16 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
-                          found=_shown.repr(value))
+                          found=repr(value)[:80])
+    if metadata.get('topic'):
+        names = str(value).split()
+        value = ' '.join(names)
+        if not all(map(TOPIC.fullmatch, names)):
+            raise ConfigError(what, expected='a topic: letters, digits, _ and single /, at most '
+                              '200, no digit behind a /', found=repr(value)[:80])
     choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
     if choices and value not in choices:
-        raise ConfigError(what, found=_shown.repr(value), exists=tuple(choices),
+        raise ConfigError(what, found=repr(value)[:80], exists=tuple(choices),
                           do=nearest(value, choices))
     if low is not None and value < low or high is not None and value > high:
         low = '-inf' if low is None else low
@@ -150,17 +161,12 @@ def read_yaml(path: str) -> Any:
 
     path : of the file; ConfigError when it cannot be read or is no YAML
     """
-    try:
+    with file_errors(f'configuration {path}'):
         text = Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise ConfigError(f'configuration {path} cannot be read', found=error.strerror) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f'configuration {path} cannot be read', expected='text in UTF-8',
-                          found='other bytes') from None
     return yaml_content(text, f'configuration {path}')
 
 
-class _Loader(yaml.SafeLoader):  # in Python: the library's C overflows its stack when nested
+class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
     """Refuses a key that is there twice, of which YAML keeps the last, and endless digits."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -186,11 +192,32 @@ _Loader.add_constructor('tag:yaml.org,2002:int', _Loader.construct_yaml_int)
 def yaml_content(text: str, what: str) -> Any:
     """Return what a YAML ``text`` holds; ConfigError calls it ``what``."""
     try:
+        _check_size(text)
         return yaml.load(text, Loader=_Loader)
-    except RecursionError:
-        raise ConfigError(f'{what} is nested too deeply') from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise ConfigError(f'{what} is not YAML', found=' '.join(str(error).split())) from None
+
+
+def _check_size(text: str) -> None:
+    """Raise YAMLError where a ``text`` is nested too deeply, or much longer than it looks."""
+    whole, copied = 0, 0  # letters and nodes with every alias written out; those of aliases
+    outer: list[tuple[str | None, int]] = []
+    sizes: dict[str | None, int] = {}
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            outer.append((event.anchor, whole))
+            whole += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = outer.pop()
+            sizes[anchor] = whole - before
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor] = 1 + len(event.value)
+            whole += sizes[event.anchor]
+        elif isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, MOST_COPIED + 1)  # in what it stands for: endless
+            whole, copied = whole + size, copied + size
+        if len(outer) > DEEPEST or copied > MOST_COPIED:
+            raise yaml.YAMLError(f'nesting or aliases beyond all need, {event.start_mark}')
 
 
 def described_blocks(urdf: str) -> dict[str, Any]:
@@ -242,10 +269,10 @@ MEANINGS = {'ols': 'ordinary', 'ls': 'ordinary', 'lstsq': 'ordinary', 'least_squ
 
 def nearest(name: Any, choices: Any) -> str | None:
     """Return the advice "did you mean ...?" for a ``name`` that is not among ``choices``."""
-    meant = MEANINGS.get(str(name).lower())
+    meant = MEANINGS.get(str(name)[:99].lower())
     if meant in choices:
         return f'did you mean {meant!r}?'
-    close = difflib.get_close_matches(str(name), [str(c) for c in choices], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:99], [str(c) for c in choices], n=1, cutoff=0.5)
     return f'did you mean {close[0]!r}?' if close else None
 
 

@@ -19,7 +19,7 @@ import sys  # noqa: E402
 from typing import Any  # noqa: E402
 
 from .arguments import parse  # noqa: E402
-from ..errors import InertialIdError, printable  # noqa: E402
+from ..errors import ConfigError, InertialIdError, printable  # noqa: E402
 
 signal.signal(signal.SIGINT, _BEFORE)
 INTERRUPTED = 130  # exit status, as shells have it
@@ -48,12 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         return _run(options) if options is not None else 0
-    except InertialIdError as error:
-        print(f'inertial-id: {error}', file=sys.stderr)
-        return 2
     except BrokenPipeError:  # who reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (InertialIdError, OSError) as error:
+        if isinstance(error, OSError):  # a path that the system refuses: too long, no right, ...
+            error = ConfigError(f"{error.filename or 'a file'} cannot be read or written",
+                                found=error.strerror or error)
+        print(f'inertial-id: {error}', file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print('inertial-id: interrupted', file=sys.stderr)
         return INTERRUPTED

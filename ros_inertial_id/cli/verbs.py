@@ -240,11 +240,12 @@ def design_(options: Any) -> None:
     from ..report.design_files import write_design
     settings = load_design(options.config, changed(
         options, 'mounting', 'model', 'period', 'seconds', 'seed'))
+    urdf = read_description(options.urdf)
     beside = str(Path(options.urdf).resolve().parent)  # where its meshes may be
     settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(settings.mounting or 'upright',
                                     magnitude=settings.gravity_magnitude)
-    robot = robot_from_options(read_description(options.urdf), settings, gravity)
+    robot = robot_from_options(urdf, settings, gravity)
     with Progress('s') as bars:
         def progress(now: Any) -> None:
             bars(f'design, best {now.best:.4g},' if now.best else 'design',

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
-from ..errors import ConfigError, path_text
+from ..errors import ConfigError, file_errors, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
 
@@ -19,15 +19,9 @@ def read_text(path: str | Path) -> str:
 
     ConfigError where it cannot be read or is none.
     """
-    try:
+    with file_errors(path):
         inside = Path(path) / 'model.yaml'
         return (inside if inside.is_file() else Path(path)).read_text(encoding='utf-8')
-    except UnicodeDecodeError:
-        raise ConfigError(f'{path} cannot be read', expected='text in UTF-8',
-                          found='other bytes') from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise ConfigError(f'{path} cannot be read',
-                          found=getattr(error, 'strerror', None) or error) from None
 
 
 def read_description(path: str | Path) -> str:
@@ -74,15 +68,12 @@ def write_text(path: str | Path, text: str) -> None:
     path : of the file, replaced where it exists; a pipe or device is written to as it is
     ConfigError where it cannot be written.
     """
-    try:
+    with file_errors(path, 'written'):
         goal, content = Path(path).resolve(), path_text(text).encode()  # a link stays a link
         if goal.exists() and not goal.is_file():
             goal.write_bytes(content)
         else:
             replace_file(goal, content)
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise ConfigError(f'{path} cannot be written',
-                          found=getattr(error, 'strerror', None) or error) from None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -97,7 +88,5 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def make_folder(path: str | Path) -> None:
     """Make the folder ``path`` and those above it; ConfigError where it cannot be made."""
-    try:
+    with file_errors(f'folder {path}', 'made'):
         Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f'folder {path} cannot be made', found=error.strerror) from None

@@ -8,7 +8,6 @@ Behind it nobody checks again.
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 import math
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +17,11 @@ from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, path_text
+from ..options import yaml_content
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
-DEEPEST = 100  # brackets: a model file has three
+MOST_LETTERS = 100_000  # of a text but the URDF: a row of the covariance of 4000 parameters
 LARGEST, SMALLEST = 1e30, 1e-100  # of numbers: squares and reciprocals stay finite
 
 
@@ -81,15 +81,7 @@ class IdentifiedModel:
         text : as ``to_yaml`` makes it; source : where it comes from, for messages
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
-        if _nested(text) > DEEPEST:
-            raise ConfigError(f'{source} is not an identified model',
-                              expected=f'at most {DEEPEST} brackets open')
-        try:
-            data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise ConfigError(f'{source} is not YAML',
-                              found=' '.join(str(error).split())) from None
-        return cls.from_content(data, source)
+        return cls.from_content(yaml_content(text, source), source)
 
     @classmethod
     def from_content(cls, data: Any, source: str = 'model') -> 'IdentifiedModel':
@@ -108,14 +100,6 @@ class IdentifiedModel:
             if keys:
                 raise ConfigError(f"{source} {words} {', '.join(sorted(map(str, keys)))}")
         return cls(**checked_content(data, source))
-
-
-def _nested(text: str) -> int:
-    """Return how many brackets of a text are open at most: libyaml dies of a hundred thousand."""
-    letters = np.frombuffer(text.encode(errors='replace'), np.uint8)
-    step = np.isin(letters, tuple(b'[{')).astype(int) - np.isin(letters, tuple(b']}'))
-    in_a_row = max((len(m) // 2 for m in re.findall(r'(?:[-?:] ){9,}', text)), default=0)
-    return max(int(np.cumsum(step).max(initial=0)), in_a_row)
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
@@ -188,11 +172,15 @@ def _finite(value: Any) -> bool:
 
 
 ANYTHING = Leaf('anything', lambda value: True)
-TEXT = Leaf('a text', lambda value: isinstance(value, str))
+LONG_TEXT = Leaf('a text', lambda value: isinstance(value, str))
+TEXT = Leaf(f'a text of at most {MOST_LETTERS} letters', lambda value: (
+    isinstance(value, str) and len(value) <= MOST_LETTERS))
 FLAG = Leaf('true or false', lambda value: isinstance(value, bool))
 NUMBER = Leaf('a finite number', _finite)
 POSITIVE = Leaf('a positive number', lambda value: _finite(value) and value > SMALLEST)
 NUMBER_OR_NONE = Leaf('a finite number or null', lambda value: value is None or _finite(value))
+PAIR_OR_NONE = Leaf('two finite numbers or null', lambda value: value is None or (
+    isinstance(value, list) and len(value) == 2 and all(map(_finite, value))))
 
 # A mapping names its keys, optional ones with ?, and may have others; {str: item} is one of any
 # keys.  [item] is a list, [item, ...] one of at least one, [item] * n one of n.
@@ -200,31 +188,48 @@ NUMBERS = {str: NUMBER}
 RESIDUALS = {'rms': NUMBERS, 'relative_percent': NUMBER_OR_NONE, 'measured_rms?': NUMBERS,
              'samples?': NUMBER, 'rms_all?': NUMBER_OR_NONE}
 FIT = {'filtered': RESIDUALS, 'raw?': RESIDUALS}
+RANGE = {str: {str: [NUMBER] * 2}}
+OUTSIDE = {'samples_percent?': NUMBER_OR_NONE, 'relative_percent_inside?': NUMBER_OR_NONE,
+           'relative_percent_outside?': NUMBER_OR_NONE,
+           'joints?': {str: {str: {'samples_percent': NUMBER, 'seen': [NUMBER] * 2}}}}
 SCHEMA: dict[str, Any] = {
     'method': TEXT, 'options': {str: ANYTHING},
-    'robot': {'name': TEXT, 'joints': [TEXT], 'kinematics_sha256': TEXT, 'urdf': TEXT},
-    'mounting': {'gravity_base': [[NUMBER] * 3, ...], 'known?': [TEXT], 'missing?': [TEXT]},
+    'robot': {'name': TEXT, 'joints': [TEXT], 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT},
+    'mounting': {'text': [TEXT], 'gravity_base': [[NUMBER] * 3, ...], 'known?': [TEXT],
+                 'missing?': [TEXT]},
     'parameters': [{'name': TEXT, 'unit': TEXT, 'owner': TEXT, 'law': TEXT, 'scale': POSITIVE,
                     'nominal': NUMBER, 'prior_sd': POSITIVE, 'value': NUMBER,
                     'nonlinear': NUMBER_OR_NONE}, ...],
     'base': [{'name': TEXT, 'expression': TEXT, 'unit': TEXT, 'determined': FLAG,
               'nominal': NUMBER, 'value': NUMBER_OR_NONE, 'standard_error': NUMBER_OR_NONE,
-              'relative_percent': NUMBER_OR_NONE, 'grouping': NUMBERS}],
+              'relative_percent': NUMBER_OR_NONE, 'grouping': NUMBERS,
+              'unconstrained?': PAIR_OR_NONE}, ...],
     'covariance': [TEXT],
     'statistics': {
         'training': FIT, 'samples': NUMBER, 'rank': NUMBER, 'rank_in_data': NUMBER,
         'condition_number': NUMBER_OR_NONE, 'correlation_samples': {str: POSITIVE},
-        'validation?': FIT, 'standard_deviation?': NUMBERS,
-        'prediction_band?': {'joints': {str: NUMBERS}},
+        'validation?': {**FIT, 'outside?': OUTSIDE, 'range?': RANGE,
+                        'fixed_cutoff?': {'cutoff': NUMBER, 'relative_percent': NUMBER_OR_NONE}},
+        'cross_validation?': RESIDUALS, 'standard_deviation?': NUMBERS,
+        'dependence?': {str: {'inflation': NUMBER, 'partner': TEXT, 'correlation': NUMBER}},
+        'prediction_band?': {'level?': NUMBER, 'joints': {str: NUMBERS}},
+        'unconstrained?': {'training?': FIT, 'validation?': FIT},
         'nonlinear_parameters?': {str: {'value': NUMBER, 'least?': NUMBER_OR_NONE,
                                         'greatest?': NUMBER_OR_NONE}},
         'masked_share?': [NUMBER_OR_NONE],
-        'checks?': [{str: ANYTHING}], 'choices?': [{'what': TEXT}],
+        'checks?': [{str: ANYTHING}], 'choices?': [
+            {'what': TEXT, 'candidate?': TEXT, 'chosen?': FLAG, 'evidence?': NUMBER,
+             'tilt_deg?': NUMBER_OR_NONE, 'left_out_error?': NUMBER_OR_NONE,
+             'worse_percent?': NUMBER_OR_NONE, 'worse_error_percent?': NUMBER_OR_NONE}],
         'verdict?': {'word': TEXT, 'reasons': [TEXT], 'joints?': {str: {'word': TEXT}}},
         'consistent?': {'loss_percent': NUMBER_OR_NONE, 'links?': {str: [NUMBER] * 10}}},
-    'validity_range': {str: {str: [NUMBER] * 2}},
-    'preprocessing': [{'cutoff': POSITIVE, 'velocity': TEXT, 'time_offset?': NUMBER}, ...],
-    'provenance': {'created': TEXT, 'recordings': [{str: ANYTHING}]}}
+    'validity_range': RANGE,
+    'preprocessing': [{'cutoff': POSITIVE, 'velocity': TEXT, 'motion_ends_at?': NUMBER_OR_NONE,
+                       **{f'{key}?': NUMBER for key in (
+                           'rate', 'decimate', 'duration', 'time_offset', 'time_offset_found',
+                           'time_offset_error', 'time_offset_residual_ratio')}}, ...],
+    'provenance': {'created': TEXT, 'recordings': [{str: ANYTHING}], 'versions': {str: TEXT},
+                   'validation?': [{str: ANYTHING}], 'left_out?': {str: TEXT}}}
 
 
 def check(value: Any, schema: Any, where: str) -> None:
@@ -269,12 +274,12 @@ def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
         parameters = tuple(Parameter(**{k: v for k, v in p.items() if k != 'value'})
                            for p in data['parameters'])
         covariance = np.array([[float(x) for x in row.split()] for row in data['covariance']])
-        good = not data['base'] or covariance.shape == (len(data['base']),) * 2
+        good = covariance.shape == (len(data['base']),) * 2
     except (TypeError, ValueError):
         good = False
     names = {p['name'] for p in data['parameters']}
     if not good or not np.isfinite(covariance).all() or any(
-            not names.issuperset(entry['grouping'])
+            not (entry['grouping'] and names.issuperset(entry['grouping']))
             or entry['determined'] and None in (entry['value'], entry['standard_error'])
             for entry in data['base']):
         raise ConfigError(f'{source} is damaged', found='other content', expected='columns of '

@@ -11,7 +11,8 @@ from .identified_model import IdentifiedModel
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES
 from ..methods import DEFAULT_METHOD, METHODS
-from ..options import described_blocks, DESIGN, DRIVER, option, options_from, read_blocks
+from ..options import (described_blocks, DESIGN, DRIVER, option, options_from, read_blocks,
+                       topic_option)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class DriverOptions:
     """Names that the driver gives to its topics, relative to its namespace."""
 
     namespace: str = option('', 'of the driver and of the nodes beside it')
-    joint_states: str = option('joint_states', 'topic of the joint states with effort, the '
-                               'fastest there is')
-    controller: str = option('joint_trajectory_controller/joint_trajectory',
-                             'JointTrajectory topic of the controller that is active')
+    joint_states: str = topic_option('joint_states', 'topic of the joint states with effort, the '
+                                     'fastest there is')
+    controller: str = topic_option('joint_trajectory_controller/joint_trajectory',
+                                   'JointTrajectory topic of the controller that is active')

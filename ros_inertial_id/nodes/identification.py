@@ -34,7 +34,7 @@ from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.serial_arm import friction_laws, FrictionOptions
-from ..options import option
+from ..options import option, topic_option
 from ..procedures.bag_paths import find_bags
 from ..procedures.online import OnlineIdentification
 from ..procedures.payload import identify_payload
@@ -53,8 +53,8 @@ class NodeOptions(ConfiguredOptions):
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
-    topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
-                                     'options name, else the joint states')
+    topics: tuple[str, ...] = topic_option((), 'topics to learn from online; empty: those the '
+                                           'options name, else the joint states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
 

@@ -12,12 +12,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from .isolation import isolate, NAMESPACE
 from .parameters import JOINT_STATES, load_driver
 from ..errors import ConfigError
 from ..methods import DEFAULT_METHOD, METHODS
+from ..options import yaml_content
 from ..plugins import SIMULATED_RIGS
 from ..share import config_file, PACKAGE, shared_file
 
@@ -195,10 +194,7 @@ def _value(argument: str, text: str) -> Any:
         return config_file(text)
     if argument == 'arm':
         return str(shared_file('urdf', f'{text}.urdf'))
-    try:
-        value = text if kind is str else yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = None
+    value = text if kind is str else yaml_content(text, f'launch argument {argument}')
     if value in (None, []):
         raise ConfigError(f'launch argument {argument}', found=repr(text),
                           expected='a list: [a, b]' if kind is list else 'a value')

@@ -16,7 +16,7 @@ from ..excitation.design import design, DesignOptions, load_design, Progress
 from ..excitation.limits import kinematic_limits, Limits
 from ..excitation.problem import refuse_loops
 from ..excitation.shapes import obstacle_shape
-from ..options import described_blocks, option
+from ..options import described_blocks, option, topic_option
 from ..report.design_files import write_design
 
 PREFIX = 'design.'
@@ -28,13 +28,14 @@ class PlaybackOptions(ConfiguredOptions):
     """What is played, how fast, and what stops it."""
 
     motion_file: str = option('', 'YAML of a designed motion (inertial-id design)')
-    controller: str = option('', 'JointTrajectory topic of the controller, or its action: a name '
-                             'that ends in follow_joint_trajectory; empty: as the configuration '
-                             'says, else joint_trajectory_controller/joint_trajectory')
+    controller: str = topic_option(
+        '', 'JointTrajectory topic of the controller, or its action: a name that ends in '
+        'follow_joint_trajectory; empty: as the configuration says, else '
+        'joint_trajectory_controller/joint_trajectory')
     from_command: bool = option(
         False, 'the controller goes on from its last command (interpolate_from_desired_state) and '
         'cannot say so: the first motion may begin where the arm is measured')
-    speed_scaling_topic: str = option(
+    speed_scaling_topic: str = topic_option(
         'speed_scaling_state_broadcaster/speed_scaling', 'Float64 topic [%] of a driver that can '
         'slow trajectories down (UR); none')
     periods: int = option(1, 'how often the motion is played', at_least=1, at_most=1000)
@@ -43,7 +44,7 @@ class PlaybackOptions(ConfiguredOptions):
     tracking: float = option(0.1, 'largest distance from the course', unit='rad', at_least=0.001)
     stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.03)
     effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
-    recorder: str = option('recorder', 'recorder node to start and stop; none')
+    recorder: str = topic_option('recorder', 'recorder node to start and stop; none')
 
 
 def declare_design(node: Node, config: str) -> None:

@@ -30,7 +30,7 @@ from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter
 from ..measurement.joints.drives import COMMAND
-from ..options import option
+from ..options import option, topic_option
 
 STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
@@ -45,7 +45,7 @@ CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: a
 class RecorderOptions(ConfiguredOptions):
     """What is recorded and where to."""
 
-    topics: tuple[str, ...] = option(
+    topics: tuple[str, ...] = topic_option(
         (JOINT_STATES,), 'topics to record, of any type that the package can decode; the '
         'effort_topic of the configuration comes with the joint states')
     out: str = option('recordings', 'folder of the bags')

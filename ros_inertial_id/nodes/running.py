@@ -69,8 +69,8 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
             _spin(node, end)
     except ExternalShutdownException:
         pass
-    except (InertialIdError, ParameterException) as error:
-        print(f'{node_class.__name__}: {error}', file=sys.stderr)
+    except (InertialIdError, OSError, ParameterException) as error:
+        print(f'{node_class.__name__}: {InertialIdError(error)}', file=sys.stderr)
         return 2
     except RuntimeError:  # of rcl: the context ended meanwhile
         if rclpy.utilities.ok():

@@ -35,7 +35,7 @@ from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS, methods_of
 from ..methods.capabilities import Live
 from ..methods.contract import LiveSource, LiveTorques
-from ..options import option
+from ..options import option, topic_option
 from ..procedures.stream_watch import StreamWatch
 
 MODEL = 'identification/identified_model'  # latched topic
@@ -53,7 +53,7 @@ class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
     mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
                            'as base_imu_topic says; empty: as identified')
-    base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
+    base_imu_topic: str = topic_option('', 'topic of an IMU on the base, for mounting: imu')
     lag: float = option(0.1, 'after how long a sample is predicted, the wait for the others of '
                         'its period included; less lag, more noise in the acceleration; 0: none, '
                         'by a fit to the past alone, whose noise is said; where IMUs are '

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from ros_inertial_id.cli.console import changed
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.methods import METHODS
 
+ARM = str(Path(__file__).parents[2] / 'urdf' / 'arm2.urdf')
 HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'rich', 'jinja2')
 
 
@@ -103,6 +105,23 @@ def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monk
     assert 'bag does not exist' in refused(capsys, *words, str(xacro))
 
 
+@pytest.mark.parametrize('verb, words', [
+    ('design', 'PATH --out o'), ('design', f'{ARM} --config PATH --out o'),
+    ('design', f'{ARM} --model PATH --out o'), ('import', f'PATH --urdf {ARM} --out o'),
+    ('import', 'l.csv --urdf PATH --out o'), ('check', 'PATH'), ('check', 'bag --config PATH'),
+    ('identify', 'PATH --out o'), ('identify', 'bag --validate PATH --out o'),
+    ('validate', 'PATH bag'), ('compare', 'PATH PATH'), ('drift', 'PATH bag'),
+    ('payload', 'PATH bag'), ('payload', '--empty PATH --loaded bag'),
+    ('drive-gains', '--empty PATH --loaded bag 1'), ('open', 'PATH'),
+    ('calibrate', 'PATH --empty bag --out o'), ('postures', 'PATH --held bag')])
+def test_paths_that_the_system_refuses_are_said_in_a_line(capsys, tmp_path, verb, words):
+    (tmp_path / 'file').write_text('')
+    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+    for path in ('x' * 300, str(tmp_path / 'file' / 'under'), str(tmp_path / 'loop')):
+        message = refused(capsys, verb, *words.replace('PATH', path).split())
+        assert len(message) < 2500
+
+
 @pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
 def test_completions_name_verbs_and_options(capsys, shell):
     assert main(['completion', shell]) == 0
@@ -137,7 +156,6 @@ def test_interrupting_the_start_prints_no_traceback(words):
 
 
 def test_every_verb_that_prints_json_is_documented_with_its_keys():
-    from pathlib import Path
     doc = Path(__file__).parents[2] / 'doc'
     documented = (doc / 'json.md').read_text(encoding='utf-8')
     assert not [name for name, verb in all_verbs().items()
@@ -147,7 +165,6 @@ def test_every_verb_that_prints_json_is_documented_with_its_keys():
 
 
 def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
-    from pathlib import Path
     import re
     urdf = Path(__file__).parents[2] / 'urdf' / 'arm2.urdf'
     log = tmp_path / 'log.csv'

@@ -146,7 +146,8 @@ def test_a_namespace_moves_every_node(plan):
     assert {s['namespace'] for s in settings(plan, namespace='cell').values()} == {'cell'}
 
 
-@pytest.mark.parametrize('argument, text', [('topics', '[]'), ('locked_joints', '[')])
-def test_texts_that_are_no_list_are_refused(argument, text):
-    with pytest.raises(ConfigError, match=f'launch argument {argument}; expected a list'):
+@pytest.mark.parametrize('argument, text, said', [
+    ('topics', '[]', '; expected a list'), ('locked_joints', '[', ' is not YAML')])
+def test_texts_that_are_no_list_are_refused(argument, text, said):
+    with pytest.raises(ConfigError, match=f'launch argument {argument}{said}'):
         settings('robot', **{argument: text})

@@ -15,7 +15,7 @@ from .drives import DriveOptions
 from .. import signals
 from ..recording import page_out
 from ..sampling import held, interpolate, REACH
-from ...options import option
+from ...options import option, topic_option
 
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 PIECE = 8192  # samples of one state
@@ -26,10 +26,10 @@ MOST = 256  # rows of a History; of more the smallest reversals go: noise at res
 class SignalOptions(DriveOptions):
     """How joint signals are read and prepared."""
 
-    joint_states_topic: str = option(
+    joint_states_topic: str = topic_option(
         '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
         'those, that carry the joints')
-    effort_topic: str = option(
+    effort_topic: str = topic_option(
         '', 'JointState topic of the efforts, where they are not in the joint states; of drives '
         'that are commanded the topic of the commands, and one of a feedforward beside it')
     velocity: str = option(

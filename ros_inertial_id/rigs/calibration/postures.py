@@ -32,6 +32,7 @@ from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress
 from ...identification.prepare.mounting import robot_of
 from ...measurement.recording import Recording
+from ...options import yaml_content
 
 MOMENTS = ('Ixx', 'Iyy', 'Izz')
 ZERO = 1e-12  # what rounding leaves of a direction that has no such component
@@ -101,7 +102,7 @@ def identify_held(text: str, recordings: Sequence[Recording], options: Any,
     RecordingError when a link was not still; EstimationError when the whole is not determined.
     """
     options = replace(options, posture='held')
-    data = yaml.safe_load(text)
+    data = yaml_content(text, 'the description')
     first = next(iter(data['links'] or {}), None)
     whole = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
     held, moments = [], []

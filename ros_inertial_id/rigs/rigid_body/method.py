@@ -23,7 +23,7 @@ from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
 from ...measurement.recording import Recording
 from ...methods.capabilities import Live
-from ...options import option
+from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
 LATE = 2e-4  # [s] by which a wrench may be late
@@ -35,15 +35,15 @@ PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 class RigidBodyOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
-    wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is')
+    wrench_topic: str = topic_option('', 'topic of the sensor; empty: the only one there is')
     wrench_frame: str = option('', 'link in whose frame the sensor measures; empty: the one '
                                'that the messages name')
     wrench_of: str = option('auto', 'what the sensor shows: the wrench on the body, its '
                             'reaction, or decide by the sign of the mass',
                             choices=('auto', 'on_body', 'by_body'))
     sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
-    joint_states_topic: str = option('', 'topic of the joint states; empty: the one that '
-                                     'carries the joints')
+    joint_states_topic: str = topic_option('', 'topic of the joint states; empty: the one that '
+                                           'carries the joints')
     unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
                            'the world and principal inertias, frames at the centres of mass',
                            choices=('ten', 'principal'))
