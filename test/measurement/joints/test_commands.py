@@ -100,8 +100,8 @@ def test_commands_of_another_sign_or_order_are_refused(command, joints):
 
 
 def test_commands_of_other_joints_are_refused_by_their_names():
-    with pytest.raises(RecordingError, match='no positions of all joints.* a, b; found c, d'):
-        observe_joints(recording(channel('/cmd', T, names=('c', 'd'), position=Q)), ('a', 'b'),
+    with pytest.raises(RecordingError, match='no positions of all joints.* a, b; found a, c'):
+        observe_joints(recording(channel('/cmd', T, names=('a', 'c'), position=Q)), ('a', 'b'),
                        replace(OPTIONS, effort_topic='/cmd'), limit=np.zeros(2))
 
 
