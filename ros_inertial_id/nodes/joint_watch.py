@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
 from .conversions import every, simulated_time, subscribe
@@ -51,7 +51,7 @@ class JointWatch:
                  topic: str = JOINT_STATES):
         self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
         self._topic = topic
-        self.streams = Streams(node, self._complain, went_back, ReliabilityPolicy.BEST_EFFORT)
+        self.streams = Streams(node, self._complain, went_back)
         self.simulated = simulated_time(node)
         every(node, 0.2, lambda: self.streams.look((topic,)))
         self._robot: RobotModel | None = None
@@ -115,8 +115,8 @@ class JointWatch:
             raise MotionError(self._complaint or 'the joint states are late',
                               expected=f'one every {stale:g} s at the latest (stale:)',
                               found=f'the last {self.silence:.2f} s ago')
-        if self.streams.slow():
-            raise MotionError(self.streams.slow())
+        if self.streams.falls_behind():
+            raise MotionError(self.streams.falls_behind())
         self._driver.refuse(self.simulated)
         return self.position
 
