@@ -13,7 +13,7 @@ and the nodes declare their ROS parameters from the same fields, so a name, defa
 once.  Unknown keys are refused with the nearest one named.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 from functools import lru_cache
@@ -24,6 +24,7 @@ import re
 import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
+from xml.sax.saxutils import unescape
 
 import numpy as np
 import yaml
@@ -32,6 +33,7 @@ from .errors import ConfigError, file_errors
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
+LARGEST = sys.float_info.max  # a whole number of 400 digits is no float
 DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
@@ -87,9 +89,7 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
                               exists=tuple(specs))
     given = {name: _check(kind, specs[name], value, f'{source}, option {name}')
              for name, value in values.items()}
-    options = kind(**given)
-    check_ranges(options)
-    return options
+    return kind(**given)
 
 
 def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
@@ -112,11 +112,8 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     """Return a single value in its type and range."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool):
-        if kind is float and isinstance(value, numbers.Real):
-            try:
-                value = float(value)
-            except OverflowError:  # a whole number of 400 digits
-                value = math.inf
+        if kind is float and isinstance(value, numbers.Real) and abs(value) <= LARGEST:
+            value = float(value)
         elif kind is int and isinstance(value, numbers.Integral):
             value = int(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
@@ -140,18 +137,23 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     return value
 
 
-def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] | None]:
-    """Return the blocks of a YAML configuration file."""
-    data = read_yaml(path)
+def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
+    """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
+    data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
     blocks = (*methods, DESIGN, DRIVER)
-    if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
-                                             for v in data.values()):
-        raise ConfigError(f'configuration {path}', expected='a block named by the method',
-                          exists=blocks)
     for name in data:
         if name not in blocks:
             raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
                               do=nearest(name, blocks))
+    return data
+
+
+def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
+    """Return the content ``data`` of a configuration; ConfigError where it is not of blocks."""
+    if not isinstance(data, dict) or not all(isinstance(name, str) and isinstance(
+            block, (dict, types.NoneType)) for name, block in data.items()):
+        raise ConfigError(what, expected='blocks of options, each named by its method',
+                          found=repr(data)[:80])
     return data
 
 
@@ -167,7 +169,7 @@ def read_yaml(path: str) -> Any:
 
 
 class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses a key that is there twice, of which YAML keeps the last, and endless digits."""
+    """Refuses a key that is there twice, of which YAML keeps the last."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return the mapping of a ``node``; YAMLError where a key is there twice."""
@@ -177,16 +179,6 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mi
         if twice:
             raise yaml.YAMLError(f"{', '.join(sorted(twice))} is there twice, {node.start_mark}")
         return super().construct_mapping(node, deep)
-
-    def construct_yaml_int(self, node: Any) -> int:
-        """Return the whole number of a ``node``; YAMLError where no float is as large."""
-        value = int(super().construct_yaml_int(node))
-        if abs(value) > sys.float_info.max:
-            raise yaml.YAMLError(f'a number of {len(node.value)} digits, {node.start_mark}')
-        return value
-
-
-_Loader.add_constructor('tag:yaml.org,2002:int', _Loader.construct_yaml_int)
 
 
 def yaml_content(text: str, what: str) -> Any:
@@ -225,11 +217,8 @@ def described_blocks(urdf: str) -> dict[str, Any]:
     begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
     if begin < 0 or end < begin:
         return {}
-    text = urdf[begin + len(TAG) + 2:end]
-    for code, letter in (('&lt;', '<'), ('&gt;', '>'), ('&amp;', '&')):
-        text = text.replace(code, letter)
-    blocks = yaml_content(text, f'<{TAG}> of the robot description')
-    return blocks if isinstance(blocks, dict) else {}
+    text, what = unescape(urdf[begin + len(TAG) + 2:end]), f'<{TAG}> of the robot description'
+    return _blocks(yaml_content(text, what) or {}, what)
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .model import Model, model_of
+from .model import load_model, Model, model_of
 from .recordings import description_text, recording_of, Recordings, several
 from ..checks.check import together
 from ..checks.checked import checked_statistics
 from ..errors import ConfigError
-from ..identification.files import read_text
-from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
@@ -110,8 +108,7 @@ def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *
     engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
-    identified = (model.identified if isinstance(model, Model) else
-                  IdentifiedModel.from_yaml(read_text(model), str(model)))
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    return drift_of(identified, find_bags([str(p) for p in single]),
+    own = model if isinstance(model, Model) else load_model(model)
+    return drift_of(own.identified, find_bags([str(p) for p in single]),
                     Engine(progress=progress, **engine))

@@ -81,11 +81,7 @@ class IdentifiedModel:
         text : as ``to_yaml`` makes it; source : where it comes from, for messages
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
-        return cls.from_content(yaml_content(text, source), source)
-
-    @classmethod
-    def from_content(cls, data: Any, source: str = 'model') -> 'IdentifiedModel':
-        """Return the model of the content ``data`` of a file; ConfigError as ``from_yaml``."""
+        data = yaml_content(text, source)
         if not isinstance(data, dict) or data.get('format') != FORMAT:
             raise ConfigError(f'{source} is not an identified model', expected=f'format: {FORMAT}',
                               found=data.get('format') if isinstance(data, dict) else type(data))

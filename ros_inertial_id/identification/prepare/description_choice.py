@@ -7,6 +7,7 @@ of another one is of another robot.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 import logging
 import re
 from typing import Any
@@ -18,7 +19,6 @@ from ...measurement.recording import Channel, Recording
 
 PART = re.compile(r'_\d+(?=\.[a-z0-9.]*$)')  # of the name of a file of a split bag
 _logger = logging.getLogger(__name__)
-_said: set[str] = set()
 
 
 def description_of(recording: Recording, options: Any) -> str:
@@ -46,10 +46,14 @@ def description_of(recording: Recording, options: Any) -> str:
     topic = pairs[0][0] if pairs else next(iter(texts))
     line = f"{recording.provenance.get('path', 'a recording')}: of several descriptions {topic} " \
         f'is used{f", with {pairs[0][1]}" if pairs else ""}; --urdf gives another'
-    if line not in _said:
-        _said.add(line)
-        _logger.warning('%s', line)
+    _say(line)
     return texts[topic]
+
+
+@cache
+def _say(line: str) -> None:
+    """Warn of what a ``line`` says, once."""
+    _logger.warning('%s', line)
 
 
 def _owner(channel: Channel, topics: Sequence[str]) -> str | None:
