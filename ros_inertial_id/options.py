@@ -18,7 +18,6 @@ from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 from functools import lru_cache
 import math
-import numbers
 from pathlib import Path
 import re
 import sys
@@ -112,9 +111,9 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     """Return a single value in its type and range."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool):
-        if kind is float and isinstance(value, numbers.Real) and abs(value) <= LARGEST:
+        if kind is float and isinstance(value, (int, float)) and abs(value) <= LARGEST:
             value = float(value)
-        elif kind is int and isinstance(value, numbers.Integral):
+        elif kind is int and isinstance(value, int):
             value = int(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
@@ -131,8 +130,7 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
         raise ConfigError(what, found=repr(value)[:80], exists=tuple(choices),
                           do=nearest(value, choices))
     if low is not None and value < low or high is not None and value > high:
-        low = '-inf' if low is None else low
-        high = 'inf' if high is None else high
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
         raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
     return value
 
@@ -158,11 +156,7 @@ def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
 
 
 def read_yaml(path: str) -> Any:
-    """
-    Return what a YAML file holds.
-
-    path : of the file; ConfigError when it cannot be read or is no YAML
-    """
+    """Return what the YAML file ``path`` holds; ConfigError where it cannot be read or is none."""
     with file_errors(f'configuration {path}'):
         text = Path(path).read_text(encoding='utf-8')
     return yaml_content(text, f'configuration {path}')
@@ -225,13 +219,11 @@ def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     """Return the JSON schema of a configuration file (draft 2020-12)."""
     return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
             'additionalProperties': False,
-            'properties': {name: _schema_of(kind) for name, kind in kinds.items()}}
-
-
-def _schema_of(kind: type[Any]) -> dict[str, Any]:
-    return {'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
-            'additionalProperties': False,
-            'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}}
+            'properties': {name: {
+                'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
+                'additionalProperties': False,
+                'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}
+            } for name, kind in kinds.items()}}
 
 
 def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:

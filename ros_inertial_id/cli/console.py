@@ -18,7 +18,6 @@ from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..report import outline
 
-NONE: Mapping[str, str] = {}
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
 STYLES = {'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
@@ -35,8 +34,8 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
     return changes
 
 
-def show(options: Any, data: Mapping[str, Any], text: str, files: Mapping[str, str] = NONE
-         ) -> None:
+def show(options: Any, data: Mapping[str, Any], text: str,
+         files: Mapping[str, str] | None = None) -> None:
     """
     Print the result of a verb: its lines of ``text``, or with --json ``data`` as one JSON object.
 
@@ -44,7 +43,7 @@ def show(options: Any, data: Mapping[str, Any], text: str, files: Mapping[str, s
     data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
     and ``verdict``: the result's own or the lines of the text.
     """
-    data, text = {**data, **files}, '\n'.join([text, *files.values()])
+    data, text = {**data, **(files or {})}, '\n'.join([text, *(files or {}).values()])
     if not options.json:
         if sys.stdout.isatty():
             from rich.console import Console

@@ -70,7 +70,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     except ExternalShutdownException:
         pass
     except (InertialIdError, OSError, ParameterException) as error:
-        print(f'{node_class.__name__}: {InertialIdError(error)}', file=sys.stderr)
+        print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
     except RuntimeError:  # of rcl: the context ended meanwhile
         if rclpy.utilities.ok():

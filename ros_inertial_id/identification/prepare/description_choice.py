@@ -18,7 +18,7 @@ from ...measurement.joints.channels import carries, JOINT_STATE
 from ...measurement.recording import Channel, Recording
 
 PART = re.compile(r'_\d+(?=\.[a-z0-9.]*$)')  # of the name of a file of a split bag
-_logger = logging.getLogger(__name__)
+_warn_once = cache(logging.getLogger(__name__).warning)
 
 
 def description_of(recording: Recording, options: Any) -> str:
@@ -46,14 +46,8 @@ def description_of(recording: Recording, options: Any) -> str:
     topic = pairs[0][0] if pairs else next(iter(texts))
     line = f"{recording.provenance.get('path', 'a recording')}: of several descriptions {topic} " \
         f'is used{f", with {pairs[0][1]}" if pairs else ""}; --urdf gives another'
-    _say(line)
+    _warn_once('%s', line)
     return texts[topic]
-
-
-@cache
-def _say(line: str) -> None:
-    """Warn of what a ``line`` says, once."""
-    _logger.warning('%s', line)
 
 
 def _owner(channel: Channel, topics: Sequence[str]) -> str | None:
