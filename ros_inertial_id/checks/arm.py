@@ -17,10 +17,12 @@ from .judges import Change, described_judge, FreeBodies, Judge, ONCE
 from .thresholds import BEST
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import bodies
+from ..estimation.base_parameters import with_known
 from ..identification.choose.choice import log_ratio
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import resting_columns, Systems
-from ..identification.reduce.wide_factor import WideFactor
+from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 LEFT_OUT, DESCRIPTION = 'left-out residual', 'left-out residual of the description'
@@ -222,3 +224,11 @@ class Arm:
         x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
         spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans='T', check_finite=False)
         return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), 1e-300)
+
+
+def arm_of(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:
+    """Return the Arm of one recording, every so-manieth sample, masses of a ``model`` if any."""
+    columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
+    return Arm(data, wide_factor(data, wide_structure(data, columns), every),
+               data.robot.inertias.ravel() if model is None
+               else model.values[:10 * len(data.robot)])

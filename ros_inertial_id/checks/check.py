@@ -6,30 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from .arm import Arm, DESCRIPTION, LEFT_OUT
+from .arm import Arm, arm_of, DESCRIPTION, LEFT_OUT
 from .causes import causes
 from .channel_checks import channel_checks, merged, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .contacts import contacts
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, REMOVED, SEVERITIES, Verdict, whole_verdict, WRONG)
+from .joint_kind import DEGREES, in_degrees, SLIDES, turning
 from .joint_order import exchanged
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .thresholds import (FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, SURE, TENTH,
+from .thresholds import (FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, TENTH,
                          TOO_LATE, VISIBLE)
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
-from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
-from ..identification.choose.choice import log_ratio
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.systems import Systems
-from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from ..identification.reduce.wide_factor import wide_factor, WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.capabilities import JointTorques
@@ -41,7 +40,6 @@ LATE_ALL = 'effort delayed'
 EXPLAINED = ('description of another robot', LATE_ALL)
 RESTING = 'joints at rest'
 NEGATED = 'velocity or position negated'
-DEGREES = 'position in degrees'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest',
             'impossible inertia')
 
@@ -227,7 +225,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
         asked = differentiated(data, other) if lag else data
         every = 1 if asked is data else -(-asked.samples(training=True) // ENOUGH)
-        arm = _arm(asked, model, every)
+        arm = arm_of(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
             found, rms, read, wide = _models(without_bad(recording, touched)[0], options, method,
@@ -237,8 +235,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
             touched = masks(contacts(asked, arm.systems, arm.places, efforts.T))
-        found = found or _in_degrees(arm)
-        order = exchanged(arm, errors, _noise(arm))
+        slides = turning(arm, model, every)
+        found = slides or found or in_degrees(arm)
+        order = [] if slides else exchanged(arm, errors, _noise(arm))
         left = [] if order else _large_residual(arm, found, arm.left(errors))
         if order:
             found = order
@@ -268,14 +267,6 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
            # Under a model that is given, friction alone would be fitted to these very data.
            if model is None or name != 'nominal'}
     return found, rms, data, arm.wide if asked is data else None
-
-
-def _arm(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:
-    """Return the Arm of one recording, every so-manieth sample, masses of a ``model`` if any."""
-    columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
-    return Arm(data, wide_factor(data, wide_structure(data, columns), every),
-               data.robot.inertias.ravel() if model is None
-               else model.values[:10 * len(data.robot)])
 
 
 def _noise(arm: Arm) -> np.ndarray:
@@ -323,28 +314,6 @@ def _late(arm: Arm) -> list[Finding]:
                     'stamp both when they are measured')]
 
 
-def _in_degrees(arm: Arm) -> list[Finding]:
-    """Return a Finding where motion in degrees explains more: only the torques can tell it."""
-    robot, data = arm.data.robot, arm.data
-    torque, residual, _ = arm.rms()
-    if (np.linalg.norm(residual) < TENTH * np.linalg.norm(torque)
-            or np.any(np.isfinite(robot.lower)) or any(robot.prismatic)):
-        return []
-
-    def radians(series: Mapping[str, Any]) -> dict[str, Any]:
-        return {joint: (t, np.radians(x)) for joint, (t, x) in series.items()}
-
-    turned = data.observed([replace(o, position=radians(o.position), velocity=radians(o.velocity))
-                            for o in data.observations])
-    other = Arm(turned, wide_factor(turned, arm.wide.structure), arm.nominal)
-    gap, error = log_ratio(*(x.as_recorded[LEFT_OUT].mean(2) for x in (other, arm)))
-    if gap > -SURE * error:
-        return []
-    return [Finding(DEGREES, 'positions and velocities of all joints are in degrees',
-                    'left-out residual', float(100.0 * (1.0 - np.exp(0.5 * gap))),
-                    REMOVED, arm.names, WRONG, 'publish radians')]
-
-
 def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) -> list[Finding]:
     """
     Return a Finding where motion, or what is described, does not explain the efforts.
@@ -362,7 +331,7 @@ def _large_residual(arm: Arm, found: Sequence[Finding], residual: np.ndarray) ->
                         'at rest the efforts show static friction and contact', 'speeds above '
                         f'{SLOW:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if arm.moved.any() else WRONG, 'record a motion')]
-    if any(f.name == DEGREES for f in found):
+    if any(f.name in (DEGREES, SLIDES) for f in found):
         return []
     if relative > NOTHING and np.linalg.norm(arm.fitted()[arm.moved]) > NOTHING * total:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '

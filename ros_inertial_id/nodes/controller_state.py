@@ -10,8 +10,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from .conversions import ask, message_class, seconds, subscribe
-from .rclpy_internals import taken
+from .conversions import ask, message_class, seconds
+from .running import GuardedNode
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.playback import deviation, LEAD
@@ -115,27 +115,22 @@ class HeldPosition:
 
     _scales = False  # until it has said that it runs at all
 
-    def __init__(self, node: Node, controller: str, scaled: Callable[[float, str], None]) -> None:
+    def __init__(self, node: GuardedNode, controller: str,
+                 scaled: Callable[[float, str], None]) -> None:
         self._node, self._scaled = node, scaled
         self._topic = f"{controller.rpartition('/')[0]}/controller_state"
         self._kind = message_class(STATE)
-        self._newest = b''  # not yet read: a controller may publish a thousand times a second
         self._state: Any = None
         self._state_at = -np.inf
         quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._reader = self._kind and subscribe(
-            node, self._kind, self._topic, self._receive, quality, raw=True)
-
-    def _receive(self, data: bytes) -> None:
-        self._newest = data
+        self._reader = self._kind and node.reader(self._kind, self._topic, quality)
 
     def read(self) -> None:
         """Take the newest state of the controller."""
-        for data, _ in taken(self._reader) if self._reader else ():
-            self._newest = data
-        if not self._newest:
+        waiting = self._reader.read() if self._reader else ()
+        if not waiting:
             return
-        self._state, self._newest = deserialize_message(self._newest, self._kind), b''
+        self._state = deserialize_message(waiting[-1][0], self._kind)
         self._state_at = seconds(self._node)
         # Messages before control_msgs 5.3 lack it; ros2_controllers before 4.39 leave it at 0.
         share = getattr(self._state, 'speed_scaling_factor', 0.0)

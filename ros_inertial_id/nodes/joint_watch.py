@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
 from .conversions import every, simulated_time, subscribe
@@ -51,7 +51,7 @@ class JointWatch:
                  topic: str = JOINT_STATES):
         self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
         self._topic = topic
-        self.streams = Streams(node, self._complain, went_back, ReliabilityPolicy.BEST_EFFORT)
+        self.streams = Streams(node, self._complain, went_back)
         self.simulated = simulated_time(node)
         every(node, 0.2, lambda: self.streams.look((topic,)))
         self._robot: RobotModel | None = None
@@ -115,8 +115,8 @@ class JointWatch:
             raise MotionError(self._complaint or 'the joint states are late',
                               expected=f'one every {stale:g} s at the latest (stale:)',
                               found=f'the last {self.silence:.2f} s ago')
-        if self.streams.slow():
-            raise MotionError(self.streams.slow())
+        if self.streams.falls_behind():
+            raise MotionError(self.streams.falls_behind())
         self._driver.refuse(self.simulated)
         return self.position
 
@@ -187,8 +187,11 @@ class DriverWatch:
         away, allowed = ((min(self._ahead, key=abs), MOVES_AT_ONCE) if simulated else
                          (max(self._ahead), CLOCKS))
         if abs(away) > allowed:
+            behind = away < 0.0
             raise MotionError(
-                f'{JOINT_STATES} is stamped by another clock',
+                f"{JOINT_STATES} is stamped {'late, or ' * behind}by another clock",
                 expected=f'stamps within {allowed:.2g} s of this clock',
-                found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
-                do='synchronise the computers, or give use_sim_time: if the robot is simulated')
+                found=f"{abs(away):.3f} s {'behind' if behind else 'ahead'}",
+                do=('give the computer of a driver that is late less to do; ' * behind
+                    + 'synchronise the clocks of two computers; use_sim_time: if the robot is '
+                    'simulated'))

@@ -18,11 +18,11 @@ from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
-from ..procedures.online import OnlineEstimate, OnlineIdentification
+from ..procedures.online import LONGEST, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next, at least
-LOOK = 0.2  # [s] between looks at the thread and for publishers
+LOOK = 0.2  # [s] between looks at the topics and at the thread
 
 
 class Online:
@@ -65,8 +65,7 @@ class Online:
         return 'learning from now on'
 
     def _go_on(self):
-        """Take what was received and, if no estimate is under way, begin one with it."""
-        self._streams.hand_to(self._take)
+        """If no estimate is under way, begin one with what was received."""
         if self._learning is None or self._thread is not None:
             return
         channels, self._waiting = self._waiting, []
@@ -77,8 +76,11 @@ class Online:
 
     def _take(self, channel: Channel) -> None:
         self._watch.add(channel)
-        if self._learning is not None:
-            self._waiting.append(channel)
+        if self._learning is None:
+            return
+        self._waiting.append(channel)
+        while self._waiting[0].stamp_ns[-1] < channel.stamp_ns[-1] - LONGEST * 1e9:
+            self._streams.dropped += len(self._waiting.pop(0))
 
     def _estimate_of(self, learning: OnlineIdentification, channels: Sequence[Channel]) -> None:
         """Learn ``channels`` and estimate, in the thread."""
@@ -93,8 +95,9 @@ class Online:
             self._outcome = learning, error
 
     def _look(self):
-        """Look for publishers, and publish the estimate; a fault ends this estimate alone."""
+        """Take what came, and publish the estimate; a fault ends this estimate alone."""
         self._streams.look(self._topics)
+        self._streams.hand_to(self._take)
         if self._outcome is None:
             return
         (learning, estimate), self._outcome, self._thread = self._outcome, None, None

@@ -33,6 +33,7 @@ from ..measurement.joints.drives import COMMAND
 from ..options import option, topic_option
 
 STRING = 'std_msgs/msg/String'
+READ = 0.005  # [s] between looks at what came: the time of what is not stamped, where simulated
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
@@ -64,7 +65,7 @@ class Recorder(GuardedNode):
         super().__init__('recorder', **node_options)
         own = self._options = declare_options(
             self, RecorderOptions, settable=('name', 'mounting'), check=_check)  # of the next bag
-        self._inputs = Subscriptions(self, self._write)
+        self._inputs = Subscriptions(self)
         joint_states = driver_of(self, own.config).joint_states
         states = [joint_states, *configured(own.config, 'effort_topic').split()]
         self._commands = self._inputs.resolved(
@@ -83,6 +84,7 @@ class Recorder(GuardedNode):
         self._finished = self.create_publisher(String, '~/recording', latched())
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
+        every(self, READ, self._read)
         every(self, 0.2, self._look_for_publishers)
         every(self, FLUSH, self._flush)
         self.report(self._health)
@@ -98,6 +100,10 @@ class Recorder(GuardedNode):
         """Subscribe to topics that have got a publisher; return the names of those without."""
         missing = self._inputs.look([*self._topics, self._description])
         return [topic for topic in missing if topic in self._topics]
+
+    def _read(self):
+        for waiting in self._inputs.read():
+            self._write(*waiting)
 
     def _write(self, topic, messages, received_ns):
         """Write messages, as received by our clock where it is a simulated one."""
@@ -193,7 +199,7 @@ class Recorder(GuardedNode):
 
     def _stop(self):
         """Close the bag; return its path and what is in it."""
-        self._inputs.drain()
+        self._read()
         bag = self._bag
         if bag is None:
             raise RecordingError(self._problem or 'not recording',

@@ -6,7 +6,7 @@ a callback of a GuardedNode costs its message, never the node.
 """
 
 import _thread
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import faulthandler
 import functools
 import gc
@@ -21,13 +21,15 @@ import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
 
-from .conversions import every, row, STATE, table
-from .rclpy_internals import Executor
+from .conversions import every, row, STATE, subscribe, table
+from .rclpy_internals import Executor, Reader
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
 from ..share import shared_file
@@ -155,6 +157,19 @@ class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
     _complaint = ''
+    _polled: frozenset[Subscription] = frozenset()  # by their Readers, served by no executor
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Return the subscriptions that executors serve."""
+        return (each for each in super().subscriptions if each not in self._polled)
+
+    def reader(self, kind: type, topic: str, quality: QoSProfile) -> Reader:
+        """Return a Reader of a ``topic`` with a quality that parameters may override."""
+        reader = Reader(lambda take: subscribe(self, kind, topic, take, quality, raw=True))
+        if not reader.served:
+            self._polled |= {reader.subscription}
+        return reader
 
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
                             *args: Any, **how: Any) -> Any:

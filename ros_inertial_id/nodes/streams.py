@@ -5,21 +5,22 @@ Messages stay bytes until somebody asks; then they are decoded in one go, by the
 read bags.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 import time
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import ReliabilityPolicy
 
 from .conversions import seconds, simulated_time
 from .running import GuardedNode
-from .subscriptions import Subscriptions
+from .subscriptions import NEWEST, Subscriptions
 from ..errors import InertialIdError
 from ..measurement.bags.messages import decode, DECODERS
 from ..measurement.recording import Channel
 from ..measurement.stream_clock import StreamClock
 
+OLDEST_NS = 10 ** 9  # [ns] for which a message may wait: what moves a robot or is predicted of it
 SILENCE = 2.0  # [s] of the node's time without a message of a sensor that are worth a warning
 
 
@@ -75,57 +76,56 @@ class Streams:
 
     complain : called with words when a topic, or what it says, cannot be used
     went_back : called with words when the clock of a topic was set back: to begin anew
-    reliability : as Subscriptions have it
-    slow, values : as TopicClocks have them
+    falls_behind, values : as slow and values of TopicClocks
     waited : how long the newest message of the batch at hand waited for its reader [s]
+    dropped : how many messages waited for longer than OLDEST
     """
 
     def __init__(self, node: GuardedNode, complain: Callable[[str], None],
-                 went_back: Callable[[str], None] = lambda words: None,
-                 reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
+                 went_back: Callable[[str], None] = lambda words: None) -> None:
         self._node, self._complain, self._went_back = node, complain, went_back
-        self._subscriptions = Subscriptions(node, self._keep, reliability)
-        self._messages: dict[str, list[bytes]] = {}  # by resolved name
+        self._subscriptions = Subscriptions(node, NEWEST)
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()
-        self._received: dict[str, int] = {}  # [ns] when the newest of a topic came
         self._clocks = TopicClocks(node)
-        self.slow, self.values, self.waited = self._clocks.slow, self._clocks.values, 0.0
-
-    def _keep(self, topic: str, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
-        if topic in self._messages:  # messages of an ended subscription may wait in the executor
-            self._messages[topic] += messages
-            self._received[topic] = received_ns[-1]
+        self.falls_behind, self.values = self._clocks.slow, self._clocks.values
+        self.waited, self.dropped = 0.0, 0
 
     def look(self, topics: Sequence[str]) -> None:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""
         self._names = {self._node.resolve_topic_name(topic): topic for topic in topics}
-        self._messages = {name: self._messages.get(name, []) for name in self._names}
         self._subscriptions.look(topics)
         for name, kind in self._subscriptions.undecoded.items():
             if name in self._names and name not in self._refused:
                 self._complain(f'{self._names[name]} of type {kind} cannot be read')
         self._refused = set(self._subscriptions.undecoded)
-        self._subscriptions.drain()
 
     def silent(self) -> str:
         """Return in words from which topics nothing came lately, '' when there is none."""
         return self._clocks.silent(self._names)
+
+    def slow(self) -> str:
+        """Return in words that samples were dropped, or which topics fall behind, '' if none."""
+        return (f'{self.dropped} samples dropped: this computer is too slow' if self.dropped else
+                self.falls_behind())
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """
         Call ``take`` with a Channel of what each topic said since; complain of what it says.
 
         The Channel's topic is the name that was asked for.  Whatever a message does to its reader
-        costs that batch and is complained of, never the node.
+        costs that batch and is complained of, never the node.  What has waited for longer than
+        OLDEST is dropped unread: who is too slow for a topic gets its newest samples and a gap.
         """
-        self._subscriptions.drain()
-        for name, messages in self._messages.items():
-            batch, messages[:] = messages[:], []
-            if not batch:
+        for name, messages, received_ns in self._subscriptions.read():
+            if name not in self._names:
+                continue
+            late = bisect_left(received_ns, time.time_ns() - OLDEST_NS) if received_ns[0] else 0
+            self.dropped += late
+            if late == len(messages):
                 continue
             try:
-                channel = self._sound(name, batch)
+                channel = self._sound(name, messages[late:], received_ns[-1])
                 if len(channel):
                     take(channel)
             except InertialIdError as error:
@@ -133,9 +133,9 @@ class Streams:
             except Exception as error:  # a fault of ours: say so and go on with the next batch
                 self._complain(f'internal error, please report: {type(error).__name__}: {error}')
 
-    def _sound(self, name: str, batch: Sequence[bytes]) -> Channel:
-        """Return messages of a topic as a Channel of what is stamped soundly."""
-        kind, at = self._subscriptions.types[name], self._received[name]
+    def _sound(self, name: str, batch: Sequence[bytes], at: int) -> Channel:
+        """Return messages of a topic, the newest of ``at`` [ns], as soundly stamped Channel."""
+        kind = self._subscriptions.types[name]
         self.waited = max(0.0, (time.time_ns() - at) * 1e-9)
         # Where a driver does not stamp, the time of reception would be mistaken for it.
         received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds

@@ -7,17 +7,20 @@ publishers' sequence numbers, not ``message_lost`` events: these and an EventsEx
 each other for ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 
-from .conversions import DEPTH, message_class, subscribe
-from .rclpy_internals import Received, taken, with_information
+from .conversions import DEPTH, message_class
+from .rclpy_internals import Reader
 from .running import GuardedNode
 from ..measurement.bags.messages import DECODERS
 
-Take = Callable[[str, Sequence[bytes], Sequence[int]], object]
+ALL = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
+                 durability=DurabilityPolicy.BEST_AVAILABLE)
+NEWEST = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT,
+                    durability=DurabilityPolicy.BEST_AVAILABLE)
+Waiting = tuple[str, Sequence[bytes], Sequence[int]]
 Offer = tuple[str, bool, bool]  # type, whether all publishers are reliable, and keep for late ones
 
 
@@ -25,16 +28,14 @@ class Subscriptions:
     """
     Subscribes for a node.
 
-    take : called with the resolved topic, messages that came as bytes, and when [ns] each did, 0
-        where the middleware does not say
-    reliability : best effort for who would rather have the newest than wait for what was lost: a
-        reliable reader that was held up was seen to get nothing for a second after it
+    quality : NEWEST for who would rather have the newest than wait for what was lost: a reliable
+        reader that was held up gets nothing for a second after it, then what is old
     """
 
-    def __init__(self, node: GuardedNode, take: Take,
-                 reliability: ReliabilityPolicy = ReliabilityPolicy.BEST_AVAILABLE) -> None:
-        self._node, self._take, self._reliability = node, take, reliability
-        self._readers: dict[str, Subscription] = {}  # all by resolved topic
+    def __init__(self, node: GuardedNode, quality: QoSProfile = ALL) -> None:
+        self._node, self._quality = node, quality
+        self._readers: dict[str, Reader] = {}  # all by resolved topic
+        self._left: list[Waiting] = []  # of ended subscriptions
         self._offers: dict[str, Offer] = {}
         self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}
@@ -49,7 +50,7 @@ class Subscriptions:
         """Return whether late joiners get the last messages of a resolved ``topic``."""
         if topic not in self._readers:
             return False
-        keeps = self._readers[topic].qos_profile.durability
+        keeps = self._readers[topic].subscription.qos_profile.durability
         return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
                     or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offers[topic][2])
 
@@ -90,31 +91,31 @@ class Subscriptions:
             self._end(topic)
         self._offers[topic], self.types[topic] = offer, offer[0]
         self._counts.setdefault(topic, SequenceCount(lambda: self._node.count_publishers(topic)))
-        quality = QoSProfile(depth=DEPTH, reliability=self._reliability,
-                             durability=DurabilityPolicy.BEST_AVAILABLE)
-        self._readers[topic] = subscribe(
-            self._node, kind, topic,
-            with_information(lambda received: self._hand_over(topic, [received])), quality,
-            raw=True)
+        self._readers[topic] = self._node.reader(kind, topic, self._quality)
 
-    def _hand_over(self, topic: str, received: Sequence[Received]) -> None:
-        if not received:
-            return
-        messages, about = zip(*received)
-        for each in about:
-            self._counts[topic].add(each.get('publication_sequence_number'))
-        self._take(topic, messages, [each.get('received_timestamp') or 0 for each in about])
+    def read(self) -> Iterator[Waiting]:
+        """
+        Yield what waits: a resolved topic, its messages as bytes, and when [ns] each came.
 
-    def drain(self) -> None:
-        """Take what has arrived and waits its turn, of every topic."""
-        for topic, reader in self._readers.items():
-            self._hand_over(topic, taken(reader))
+        0 [ns] where the middleware does not say.
+        """
+        left, self._left = self._left, []
+        yield from left
+        for topic in [*self._readers]:
+            yield from self._waiting(topic)
+
+    def _waiting(self, topic: str) -> Iterator[Waiting]:
+        received = self._readers[topic].read()
+        for _, about in received:
+            self._counts[topic].add(about.get('publication_sequence_number'))
+        if received:
+            yield (topic, [message for message, _ in received],
+                   [about.get('received_timestamp') or 0 for _, about in received])
 
     def _end(self, topic: str) -> None:
-        """Take what waits of a topic and end its subscription."""
-        reader = self._readers.pop(topic)
-        self._hand_over(topic, taken(reader))
-        self._node.destroy_subscription(reader)
+        """End the subscription of a topic; what waits of it is read next."""
+        self._left += self._waiting(topic)
+        self._node.destroy_subscription(self._readers.pop(topic).subscription)
 
 
 class SequenceCount:

@@ -17,7 +17,10 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 import math
+from socket import SHUT_RDWR, socket
+import sys
 import threading
+import time
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,6 +30,7 @@ POLICY = "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 STEP = 0.02  # [s] between samples of a curve that are kept: 50 Hz are enough for eyes
 KEPT = 1500  # samples of a curve: 30 s of them
 ADDRESS = '127.0.0.1'  # no other machine reaches it
+DEADLINE, MOST = 3.0, 32  # [s] for a request and its answer; connections at once
 HEADER = 'X-Inertial-Id'  # of a call; a page of another origin may not send it
 
 
@@ -98,9 +102,11 @@ class WatchServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, port: int, page: str, state: WatchState, calls: Collection[str],
                  call: Callable[[str], None]) -> None:
+        self._open: dict[socket, float] = {}  # by connection: when it came [s]
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -108,6 +114,31 @@ class WatchServer(ThreadingHTTPServer):
                               found=error, do='give another port') from None
         self.page, self.state, self.calls, self.call = page.encode(), state, calls, call
         threading.Thread(target=self.serve_forever, args=(0.1,)).start()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; where too many wait for an answer, instead of the oldest."""
+        self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
+        self.service_actions()
+
+    def service_actions(self) -> None:
+        """Drop whoever takes too long to ask or to read, and the oldest of too many."""
+        latest, connections = time.monotonic() - DEADLINE, [*self._open.items()]
+        for place, (request, came) in enumerate(connections):
+            if came < latest or place < len(connections) - MOST:
+                self._open.pop(request, None)
+                with suppress(OSError):  # it has just ended by itself
+                    request.shutdown(SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection, by its thread."""
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a connection that broke, or was dropped."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:
@@ -124,7 +155,6 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: WatchServer
-    timeout = 30.0  # [s] for a client that says nothing
 
     def do_GET(self) -> None:
         """Answer with the page or what has changed."""
@@ -159,14 +189,13 @@ class _Handler(BaseHTTPRequestHandler):
                 and origin in (None, f'http://{host}'))
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
-        with suppress(OSError):  # the page was closed
-            self.send_response(status)
-            for key, value in (('Content-Type', kind), ('Content-Length', str(len(body))),
-                               ('Cache-Control', 'no-store'), ('Content-Security-Policy', POLICY),
-                               ('X-Content-Type-Options', 'nosniff')):
-                self.send_header(key, value)
-            self.end_headers()
-            self.wfile.write(body)
+        self.send_response(status)
+        for key, value in (('Content-Type', kind), ('Content-Length', str(len(body))),
+                           ('Cache-Control', 'no-store'), ('Content-Security-Policy', POLICY),
+                           ('X-Content-Type-Options', 'nosniff')):
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: requests are no events of the robot, whatever ``format`` and ``args``."""

@@ -36,14 +36,15 @@ class StreamWatch:
         self._thread = ThreadPoolExecutor(1) if aside else None
         self._kept: dict[str, list[Channel]] = {}
         self._looked: dict[str, float] = {}
-        self._looks: list[Future] = []  # that are under way
+        self._look: Future | None = None  # that is under way: another waits for its end
         self._found: dict[tuple[str, tuple[str, ...]], tuple[float, Finding]] = {}
         self._newest = -np.inf
 
     def add(self, channel: Channel) -> None:
         """Take a ``channel`` of new samples and look when it is time to."""
-        while self._looks and self._looks[0].done():
-            self._found.update(self._looks.pop(0).result())
+        if self._look is not None and self._look.done():
+            self._found.update(self._look.result())
+            self._look = None
         if not len(channel) or channel.topic in self._besides:
             return
         now = float(channel.stamp_ns.max()) * 1e-9
@@ -55,14 +56,15 @@ class StreamWatch:
         if len(parts) >= SMALL and len(parts[-SMALL]) < SMALL:
             parts[-SMALL:] = [joined(parts[-SMALL:])]
         self._newest = max(self._newest, now)
-        if now >= self._looked.setdefault(channel.topic, now - 0.5 * EVERY) + EVERY:
+        if (self._look is None
+                and now >= self._looked.setdefault(channel.topic, now - 0.5 * EVERY) + EVERY):
             self._looked[channel.topic] = now
             self._kept[channel.topic] = [
                 part for part in parts if part.stamp_ns[-1] > (now - STRETCH + EVERY) * 1e9]
             if self._thread is None:
                 self._found.update(_look(parts, now, self._urdf))
             else:
-                self._looks.append(self._thread.submit(_look, parts, now, self._urdf))
+                self._look = self._thread.submit(_look, parts, now, self._urdf)
 
     def findings(self) -> list[Finding]:
         """Return what was found in the last SAID seconds; its windows are stamps [s]."""

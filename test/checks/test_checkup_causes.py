@@ -48,6 +48,22 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
     assert limited['position not unwrapped'] == WRONG
 
 
+def _with_a_slider(urdf):
+    """Return the text of ``urdf`` with its last joint prismatic."""
+    robot = ElementTree.fromstring(urdf)
+    robot.findall("joint[@type='revolute']")[-1].set('type', 'prismatic')
+    return ElementTree.tostring(robot, encoding='unicode')
+
+
+def test_a_joint_that_turns_is_told_from_a_slider(arm, monkeypatch):
+    told = replace(arm, robot_description=_with_a_slider(arm.robot_description))
+    found, = check([told], OPTIONS).checks
+    assert found.severity == WRONG and found.joints == arm.channels['/joint_states'].names[-1:]
+    assert 'a joint that turns' in found.says
+    monkeypatch.setattr(mujoco_arm, 'description', lambda name: told.robot_description)
+    assert check([mujoco_arm.recorded('slider', 2)], OPTIONS).verdict.word == GOOD
+
+
 def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
     # A tenth of the torque: as little of gravity is left where a driver compensates it.
     found, = check([_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05]))],

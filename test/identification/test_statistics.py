@@ -1,8 +1,13 @@
-"""What is known only together is named."""
+"""What is known only together is named; what the choice of a model leaves open is counted."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.estimation.base_parameters import BaseParameters
+from ros_inertial_id.identification.fit.model_errors import choice_errors
 from ros_inertial_id.identification.judge.statistics import dependence
 
 
@@ -17,3 +22,18 @@ def test_what_is_known_together_is_named_with_its_inflation():
     assert shared['a']['partner'] == 'b' and shared['b']['correlation'] == pytest.approx(r)
     assert shared['a']['inflation'] == pytest.approx(1.0 / (1.0 - r ** 2))
     assert shared['c']['inflation'] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize('z', [0.0, 2.0])
+def test_a_model_that_predicts_worse_by_z_errors_counts_by_its_likelihood(z):
+    base = BaseParameters(tuple(Parameter(f'x{k}', '', 1.0, 0.0, 1.0, 'rows') for k in range(2)),
+                          np.arange(2), np.arange(0), np.zeros((2, 0)), np.inf)
+    worse = 0.1 * np.array([-1.0, 1.0, -1.0, 1.0])  # standard error of their mean: 0.1 / sqrt(3)
+    best, other = (SimpleNamespace(params=np.array(params), errors=errors, constants={})
+                   for params, errors in (([1.0, 2.0], np.ones(4)),
+                                          ([1.5, 0.0], np.exp(worse + z * 0.1 / np.sqrt(3.0)))))
+    choice = SimpleNamespace(best=best, candidates=[best, other], systems=SimpleNamespace(
+        parameters=base.parameters, wide=SimpleNamespace(structure=SimpleNamespace(base=base))))
+    H = choice_errors(choice, base)
+    odds = np.exp(-0.5 * z ** 2)
+    np.testing.assert_allclose(H @ H.T, odds / (1.0 + odds) * np.outer([0.5, -2.0], [0.5, -2.0]))

@@ -67,7 +67,7 @@ def test_locked_joints_are_where_they_were_recorded(at, given, expected):
 
 
 @pytest.mark.parametrize('at, given, words', [
-    ({'finger': 0.1}, (), 'joint3 is locked and moves'),
+    ({'joint3': np.linspace(-0.8, 0.8, 500), 'finger': 0.1}, (), 'joint3 is locked and moves'),
     ({'joint3': 0.3, 'finger': 0.1}, (1.5, 0.0, -1.4), 'another place of joint3 .* 0.3 as rec'),
     ({'joint3': 0.3, 'finger': 80.0}, (), 'finger is far beyond its limits; .*0 to 0.8')])
 def test_locked_joints_that_are_elsewhere_are_refused(at, given, words):

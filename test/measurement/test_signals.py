@@ -149,15 +149,6 @@ def test_a_high_harmonic_beyond_a_wide_gap_is_motion(size):
     assert 24.0 < _cutoff(v[:, None], 250.0) < 40.0
 
 
-@pytest.mark.parametrize('fast', [
-    lambda t: np.sin(2 * np.pi * 6.0 * t),
-    lambda t: sum(np.sin(2 * np.pi * f * t + f) for f in np.arange(0.5, 6.1, 0.5))])
-def test_a_fast_joint_among_slow_ones_is_not_filtered_away(fast):
-    t = np.arange(10000) / 250.0
-    slow = np.sin(2 * np.pi * np.outer(t, [0.2, 0.3, 0.4, 0.5, 0.3, 0.2]))
-    assert 18.0 < _cutoff(np.column_stack([slow, fast(t)]), 250.0) < 30.0
-
-
 @pytest.mark.parametrize('rate', [10.0, 15.0, 20.0, 50.0])
 def test_a_motion_near_a_quarter_of_the_rate_is_found(rate):
     t = np.arange(int(60.0 * rate)) / rate

@@ -35,10 +35,13 @@ def states(message):
     return [(row.name, row.level, row.message) for row in message.status]
 
 
-@pytest.mark.parametrize('stiffness', [0.0, 300.0])  # of commanded drives; 0: torques are measured
+@pytest.mark.parametrize('stiffness, coupling', [  # of commanded drives; 0: torques are measured
+    (0.0, []), (300.0, []), (0.0, [[1.0, 0.0], [0.5, 1.0]])])  # on the motors' side
 def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_recording, setting,
-                                                          stiffness):
+                                                          stiffness, coupling):
     node, (model, robot, options) = shared_graph.node, setting
+    if coupling:
+        options = replace(options, effort_kind='motor', coupling=tuple(np.ravel(coupling)))
     if stiffness:
         model = replace(model, preprocessing=[{**model.preprocessing[0], 'time_offset': -0.004}])
         options = replace(options, effort_kind='command', stiffness=(stiffness,) * 2,
@@ -51,6 +54,8 @@ def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_reco
     whole = arm_recording.channels['/joint_states'].rows(slice(0, 1000))
     effort = whole.fields['effort'].copy()
     effort[500:, 1] -= PUSH  # the surroundings carry a part of what the motor would need
+    if coupling:  # power is that of the joints: torques of motors are so divided
+        effort = effort @ np.linalg.inv(coupling)
     whole = replace(whole, topic='joint_states', fields={**whole.fields, 'effort': effort})
     external.add(replace(whole, topic='another'))  # not of this robot
     if stiffness:

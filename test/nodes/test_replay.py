@@ -45,7 +45,7 @@ def original(arm_recording, tmp_path_factory):
 @pytest.mark.parametrize('clock', ['', 'clock'], ids=['a log from 0', 'use_sim_time and /clock'])
 def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, clock):
     path, model = original.bag if clock else original.log, original.model
-    player = graph.run('bag_player.py', path, 4000, clock)
+    player = graph.run('bag_player.py', path, 2000, clock)
     graph.start('recorder', out=tmp_path, name='again', mounting='upright',
                 use_sim_time=bool(clock))
     graph.start('identification', online=not clock)

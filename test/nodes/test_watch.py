@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -22,7 +24,7 @@ from std_srvs.srv import Trigger  # noqa: E402
 from test_processes import until  # noqa: E402
 
 from ros_inertial_id.nodes.conversions import row, table  # noqa: E402
-from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
+from ros_inertial_id.nodes.watch_server import ADDRESS, HEADER, MOST, WatchServer  # noqa: E402
 from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState  # noqa: E402
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
@@ -86,6 +88,20 @@ def test_only_the_page_itself_reaches_the_server(served):
     assert asked == ['record']
     through = {'Host': 'localhost:9000', 'Origin': 'http://localhost:9000'}  # ssh -L
     assert ask(port, 'POST', '/call/record', **through, **own)[0] == 202
+
+
+def test_who_never_asks_or_never_reads_keeps_nobody_waiting(served):
+    port, _, state = served
+    state.set('bag', 'x' * 10 ** 7)  # more than a connection holds unread
+    idle = [socket.create_connection((ADDRESS, port), PATIENCE) for _ in range(4 * MOST)]
+    for reader in idle[::2]:
+        reader.sendall(b'GET /since/0 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert ask(port, 'GET', '/')[0] == 200
+    until(lambda: threading.active_count() < MOST)  # there are two besides
+    for silent in idle[1::2]:
+        assert silent.recv(1) == b''  # ended by the server
+    for each in idle:
+        each.close()
 
 
 def test_readers_get_what_they_do_not_know_yet_and_no_more(served):

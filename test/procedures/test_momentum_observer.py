@@ -177,6 +177,21 @@ def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
     assert np.mean(hits) > 0.8  # nine of ten, of 36: less than eight of ten is one in thirty
 
 
+def test_friction_that_grows_with_the_load_is_no_torque_from_outside():
+    robot, t = load_robot_model(TEXT), np.arange(0.0, 2.0, 0.002)
+    parameters = SerialArm().parameters(robot, SerialArmOptions(
+        friction=('coulomb_load',), coulomb_width=0.1))
+    values = np.array([0.2 if p.law else p.nominal for p in parameters])
+    phase = np.outer(t, [2.0, 3.0, 4.0])
+    q, v, a = np.sin(phase), np.cos(phase) * [2.0, 3.0, 4.0], -np.sin(phase) * [4.0, 9.0, 16.0]
+    friction = 0.2 * np.abs(nominal_torques(robot, q, v, 0.0 * a)) * np.tanh(v / 0.1)
+    out = MomentumObserver(robot, parameters, values, band=band(robot, 0.98)).add(
+        t, q, v, nominal_torques(robot, q, v, a) + friction)
+    assert np.abs(friction).max() > 2.0 > 5.0 * np.abs(out.torque[t > 0.5]).max()
+    # Without noise it is the model's: half a band of 95 %.
+    assert out.standard_deviation.min() == pytest.approx(0.98 / 1.96, rel=0.01)
+
+
 def test_friction_that_holds_a_joint_at_rest_is_no_contact():
     """A joint creeps to rest in one direction; then friction of 5 N m holds it the other way."""
     robot = load_robot_model(TEXT)

@@ -28,7 +28,7 @@ def watched(names, t, q, v, tau, batch=5, aside=False):
     channel = mujoco_arm.recording(names, t + BEGIN * 1e-9, q, v, tau).channels['/joint_states']
     for rows in np.array_split(np.arange(len(t)), len(t) // batch):
         watch.add(channel.rows(rows))
-        wait(watch._looks)
+        wait([watch._look] if watch._look else [])
         seen.update({f.name: f.joints for f in watch.findings()})
     return watch, seen
 

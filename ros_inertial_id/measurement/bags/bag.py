@@ -12,10 +12,10 @@ from pathlib import Path
 import re
 from typing import Any, Callable
 
-from .cdr import RawMessages
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
+from .unpacked_size import check_unpacked
 from ..recording import LazyChannels, Recording, TF
 from ...errors import path_text, RecordingError
 
@@ -59,27 +59,32 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
 
 def _read(path, progress):
     files, damage = storage_files(path)
+    unchecked: set[str] = set()
     sizes = [file.stat().st_size for file in files]
     contents = Contents(path)
     for i, file in enumerate(files):
         def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
                 progress((before + fraction * size) / (sum(sizes) or 1))
-        for topic, _, raw in read_storage(file, contents.wanted, damage, report):
-            contents.add(topic, raw)
+        for topic, _, raw in read_storage(file, contents.wanted, damage, unchecked, report):
+            contents.builders[topic].add(raw)
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
+    for storage in sorted(unchecked):
+        _logger.warning('%s: damage to it could not be seen, as %s has no checksums; "ros2 bag '
+                        'record -s mcap" writes them', path, storage)
     return Recording(contents.channels(), **contents.texts(), provenance={
-        'path': path_text(path), 'sha256': sha256(files), 'skipped': contents.skipped,
-        'damage': tuple(damage), 'left_out': contents.left_out})
+        'path': path_text(path), 'sha256': sha256(files), 'damage': tuple(damage), 'skipped': {
+            topic: kind for topic, kind in contents.types.items()
+            if full_name(kind) not in DECODERS}, 'left_out': contents.left_out})
 
 
 class Contents:
     """
     Takes the messages of a bag at ``path``.
 
-    types : of every topic in the bag
+    types : of every topic in the bag; builders : of those that are wanted
     left_out : topic -> how many of its messages are not in its channel, and why; grows while
         channels are decoded
     """
@@ -88,35 +93,22 @@ class Contents:
         self.path = path
         self.types: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
-        self._builders: dict[str, ChannelBuilder] = {}
-        self._counts: dict[str, int] = {}
-
-    @property
-    def skipped(self) -> dict[str, str]:
-        """Return the types, by topic, that have no decoder."""
-        return {topic: kind for topic, kind in self.types.items()
-                if full_name(kind) not in DECODERS}
+        self.builders: dict[str, ChannelBuilder] = {}
 
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
+        check_unpacked(self.path, 0, 0, len(self.types))
         if known != full_name(type_name):
-            self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
+            self._leave_out(topic, f'those of type {type_name}: the first are of type {known}')
             return False
-        if known in DECODERS and topic not in self._builders:
-            self._builders[topic] = channel_builder(type_name, topic)
+        if known in DECODERS and topic not in self.builders:
+            self.builders[topic] = channel_builder(type_name, topic)
         return known in DECODERS
-
-    def add(self, topic: str, raw: RawMessages) -> None:
-        """Take messages of a wanted topic."""
-        self._builders[topic].add(raw)
-        self._counts[topic] = self._counts.get(topic, 0) + len(raw)
 
     def channels(self) -> LazyChannels:
         """Return the channels by topic, without the texts."""
-        for topic, reason in self.left_out.items():
-            self._say(topic, reason)
-        types = {topic: builder.type for topic, builder in self._builders.items()
+        types = {topic: builder.type for topic, builder in self.builders.items()
                  if not _is_text(topic, builder.type)}
         channels = LazyChannels(types, self._channel)
         for topic in [topic for topic, kind in types.items() if kind != TF]:
@@ -126,7 +118,7 @@ class Contents:
     def texts(self) -> dict[str, Any]:
         """Return the texts by their names, '' for those the bag lacks, and all descriptions."""
         found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
-        for topic in [t for t, b in self._builders.items() if _is_text(t, b.type)]:
+        for topic in [t for t, b in self.builders.items() if _is_text(t, b.type)]:
             channel = self._channel(topic)
             if len(channel):
                 found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
@@ -138,12 +130,11 @@ class Contents:
             name: next(iter(texts.values()), '') for name, texts in found.items()}}
 
     def _channel(self, topic):
-        builder = self._builders[topic]
+        builder = self.builders[topic]
         channel = builder.channel()
         if builder.refused:
-            self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
-                                    f'the first: {builder.reason}')
-            self._say(topic, self.left_out[topic])
+            self._leave_out(topic, f'{builder.refused} of {builder.count} messages; the first: '
+                            f'{builder.reason}')
         if builder.unstamped:
             _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '
                             'used', self.path, topic)
@@ -152,13 +143,14 @@ class Contents:
         if channel.type == TF or not 0 < early < len(channel) or (
                 early == 1 and channel.stamp_ns[some].min() < BEGUN):
             return channel
-        self.left_out[topic] = (f'{early} of {self._counts[topic]} messages stamped 0, before the '
-                                'clock ran')
-        self._say(topic, self.left_out[topic])
+        self._leave_out(topic, f'{early} of {builder.count} messages stamped 0, before the clock '
+                        'ran')
         return channel.rows(some)
 
-    def _say(self, topic, reason):
-        _logger.warning('%s: of topic %s are left out: %s', self.path, topic, reason)
+    def _leave_out(self, topic, reason):
+        if self.left_out.get(topic) != reason:  # not for every file
+            _logger.warning('%s: of topic %s are left out: %s', self.path, topic, reason)
+        self.left_out[topic] = reason
 
 
 def _is_text(topic, type_name):

@@ -18,6 +18,7 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from .definitions import fields
+from .unpacked_size import MEMBERS
 
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
            'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
@@ -46,12 +47,6 @@ class RawMessages:
                    np.array(received_ns, np.int64))
 
     @classmethod
-    def cut(cls, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
-            received_ns: np.ndarray) -> 'RawMessages':
-        """Return pieces at ``starts`` of ``lengths`` (n,) of ``data``, with ``received_ns``."""
-        return cls(_pieces(data, starts, lengths), lengths, received_ns)
-
-    @classmethod
     def joined(cls, parts: Sequence['RawMessages']) -> 'RawMessages':
         """Return ``parts`` as one, in their order."""
         return parts[0] if len(parts) == 1 else cls(*(
@@ -77,17 +72,17 @@ class RawMessages:
         if len(index) == len(self):
             return self.data.reshape(-1, length)
         starts = np.cumsum(self.lengths) - self.lengths
-        return _pieces(self.data, starts[index], self.lengths[index]).reshape(-1, length)
+        return pieces(self.data, starts[index], self.lengths[index]).reshape(-1, length)
 
 
-def _pieces(data, starts, lengths):
-    """Return pieces of ``data`` one after the other, (sum of lengths,)."""
+def pieces(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return pieces at ``starts`` of ``lengths`` (n,) of ``data``, one after the other."""
     if len(starts) and (lengths == lengths[0]).all():
         length = int(lengths[0])
         windows = np.ndarray((len(data) - length + 1, length), np.uint8, data, 0, (1, 1))
         return windows[starts].reshape(-1)
-    pieces = zip(starts.tolist(), (starts + lengths).tolist())
-    return np.concatenate([data[start:end] for start, end in pieces] or [data[:0]])
+    ends = zip(starts.tolist(), (starts + lengths).tolist())
+    return np.concatenate([data[start:end] for start, end in ends] or [data[:0]])
 
 
 Batch = tuple[str, str, RawMessages]  # topic, type, messages
@@ -103,7 +98,10 @@ class Numbers:
     @cached_property
     def _bytes(self) -> slice | np.ndarray:
         size = np.arange(self.dtype.itemsize)
-        return span((self.offsets[..., None] + size).reshape(-1).astype(int))
+        index = (self.offsets[..., None] + size).reshape(-1).astype(int)
+        # Consecutive ones as a slice, which numpy takes much faster.
+        return (slice(int(index[0]), int(index[-1]) + 1)
+                if len(index) and (np.diff(index) == 1).all() else index)
 
     def read(self, data: np.ndarray) -> np.ndarray:
         """Return the numbers (n, ...) of messages ``data`` (n, length) uint8."""
@@ -115,13 +113,6 @@ class Numbers:
         """Set the numbers of messages ``data`` (n, length) uint8 to ``values`` (n, ...)."""
         plain = np.ascontiguousarray(values, self.dtype).reshape(len(data), -1)
         data[:, self._bytes] = plain.view(np.uint8)
-
-
-def span(index: np.ndarray) -> slice | np.ndarray:
-    """Return consecutive indices ``index`` (n,) as a slice, which numpy takes much faster."""
-    if len(index) and (np.diff(index) == 1).all():
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index
 
 
 @dataclass(frozen=True)
@@ -223,6 +214,8 @@ class _Walker:
             return self.field(name, element)
         if element[0] == Nodetype.BASE and element[1][0] != 'string':
             return self.base(element[1][0], (count,))
+        if count > MEMBERS:
+            raise CdrError(f'{count} {name}')
         return [self.field(name, element) for _ in range(count)]
 
     def base(self, name, shape):

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .cdr import CdrError, Layout, Numbers, RawMessages, walk
+from .unpacked_size import check_unpacked
 from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
 _SUBROWS = 1 << 20     # more than the transforms of one message
+_LARGEST = 1e12        # SI: more is no quantity of a joint or body, but a damaged number
+_CENTURY_NS = 100 * 365 * 86_400 * 10 ** 9  # between clocks: simulated time begins at 0
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class ChannelBuilder:
     """
     A Channel that grows batch by batch, holding little more than its arrays.
 
-    refused : number of messages that cannot be read as the type; reason : why the first cannot
+    count : number of messages that were decoded
+    refused : of them that cannot be read as the type; reason : why the first cannot
     unstamped : whether several came and none has a stamp: the times of reception stand in
     """
 
@@ -61,7 +65,8 @@ class ChannelBuilder:
         self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
-        self._waits = self._count = 0
+        self._waits = self.count = self._bytes = 0
+        self._names: set[str] = set()
         self._parts: list[Channel] = []
         self._merged: list[Channel] = []
 
@@ -73,12 +78,12 @@ class ChannelBuilder:
             self._decode()
 
     def channel(self) -> Channel:
-        """Return the Channel; the builder is empty afterwards."""
+        """Return the Channel of all messages, once."""
         self._decode()
-        parts, self._merged, self._parts = self._merged + self._parts, [], []
         none = np.empty(0, np.int64)
-        whole = joined(parts or [Channel(self.topic, self.type, none, none, {})])
-        self._count = 0
+        whole = joined(self._merged + self._parts
+                       or [Channel(self.topic, self.type, none, none, {})])
+        del self._merged, self._parts  # hours of motion are there once
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
         return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
@@ -94,13 +99,17 @@ class ChannelBuilder:
             parts: list[tuple[np.ndarray, Channel]] = []
             while left.size:
                 left = self._decode_alike(raw, left, parts)
+            self._bytes += raw.data.size
+            self._names.update(name for _, channel in parts for name in channel.names)
+            check_unpacked(f'topic {self.topic}', self._bytes, 8 * len(self._decoder.fields) * (
+                self.count + len(raw)) * len(self._names), len(self._names))
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
                 if (order[1:] < order[:-1]).any():  # several layouts take turns
                     whole = whole.rows(np.argsort(order, kind='stable'))
                 self._parts.append(whole)
-            self._count += len(raw)
+            self.count += len(raw)
             if sum(x.nbytes for c in self._parts for x in (c.stamp_ns, c.received_ns,
                                                            *c.fields.values())) > _TOGETHER:
                 self._merged.append(joined(self._parts))
@@ -132,12 +141,13 @@ class ChannelBuilder:
             if len(index) == 1:
                 self._refuse(index[0], error)
                 return
-            for i in range(len(index)):
-                self._add_parts(shape, data[i:i + 1], received[i:i + 1], index[i:i + 1], parts)
+            middle = len(index) // 2
+            for half in slice(middle), slice(middle, None):
+                self._add_parts(shape, data[half], received[half], index[half], parts)
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: cannot '
+        self.reason = self.reason or (f'topic {self.topic}, message {self.count + index}: cannot '
                                       f'be read as {self._message}; found {error}')
 
 
@@ -163,9 +173,18 @@ class _Shape:
     single: bool
 
     def parts(self, data, received, index):
-        """Return (order among all of the batch, stamps, fields, names), one for each stamp."""
+        """
+        Return (order among all of the batch, stamps, fields, names), one for each stamp.
+
+        Raises CdrError where a number or stamp of any message can be none.
+        """
         fields, order = self._fields(data), index * _SUBROWS
         stamp = self._stamp(data, received)
+        for name, values in fields.items():
+            if name != 'data' and (wrong := np.isfinite(values) & (abs(values) > _LARGEST)).any():
+                raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
+        if (wrong := abs(stamp.T - received) > _CENTURY_NS).any():
+            raise CdrError(f'a stamp of {stamp.T[wrong][0]} ns, a century from its reception')
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
             return [(order + j, stamp[:, j].copy(),
                      {key: values[:, j:j + 1] for key, values in fields.items()}, (name,))

@@ -18,8 +18,9 @@ import numpy as np
 
 from .bag import read_bag, split_window
 from .log_columns import differing, joint_columns, JointColumns, RENAME, WORDS
-from .log_files import field_of, is_log, read_table
+from .log_files import is_log, read_table
 from .log_times import nanoseconds, read_stamps
+from .log_topics import field_of, topic_channels
 from .messages import JOINT_STATE
 from .storage import sha256
 from ..recording import Channel, Recording
@@ -130,7 +131,7 @@ def _read(where, table, rate):
         stamp_ns = nanoseconds(where, np.arange(count) / rate)
     if stamp_ns is None and topics:
         raise _no_time_column(where)
-    channels, lacking = _other_topics(topics, stamp_ns)
+    channels, lacking = topic_channels(topics, stamp_ns)
     if not joints and not channels:
         raise RecordingError(f'{where} has no columns of joints', found=lacking or [*table][:50],
                              expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
@@ -158,33 +159,6 @@ def _commands(where, table, joints):
     except RecordingError as error:
         _logger.warning('the commands are not imported: %s', error)
         return None
-
-
-def _other_topics(columns, stamp_ns):
-    """Return the Channels of topics in columns (n,) of PlotJuggler, and why others are none."""
-    topics: dict[str, tuple[str, dict[str, dict[str, str]]]] = {}
-    for column in columns:
-        if said := field_of(column):
-            topic, kind, name, axis = said
-            before, fields = topics.setdefault(topic, (kind, {}))
-            if before != kind:
-                raise RecordingError(f'{topic} is of two types', found=(before, kind),
-                                     do='name one topic for each')
-            fields.setdefault(name, {})[axis] = column
-    channels, lacking = {}, []
-    for topic, (kind, fields) in topics.items():
-        axes = {name: 'xyzw' if name.startswith('orientation') else 'xyz' for name in fields}
-        short = [name for name, own in fields.items() if set(own) != set(axes[name])]
-        if short:
-            lacking.append(f'{short[0]} of {topic} has {", ".join(fields[short[0]].values())}, '
-                           f'not the columns {", ".join(axes[short[0]])}')
-            continue
-        values = {name: np.stack([columns[own[axis]] for axis in axes[name]], axis=1)
-                  for name, own in fields.items()}
-        seen = np.isfinite(np.hstack(list(values.values()))).all(1)
-        channels[topic] = Channel(topic, kind, stamp_ns[seen], stamp_ns[seen].clip(0),
-                                  {name: x[seen] for name, x in values.items()})
-    return channels, lacking
 
 
 def _topics(parts):

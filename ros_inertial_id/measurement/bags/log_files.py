@@ -12,33 +12,24 @@ names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a
 ``/b1/pose/position/x``.
 """
 
-from collections.abc import Callable, Mapping
-import csv
-from itertools import islice
+from collections.abc import Callable
 import json
+import math
 import os
 from pathlib import Path
-import re
 import struct
 from typing import Any
-from zipfile import BadZipFile
 import zlib
 
 import numpy as np
 
-from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
-from .messages import DECODERS
+from .log_columns import meaning, renamed, WORDS
+from .log_text import read_text, texts
+from .unpacked_size import check_file
 from ...errors import ConfigError, path_text, RecordingError
 
-KINDS = ('PoseStamped', 'TwistStamped', 'AccelStamped', 'WrenchStamped')  # columns of topics
-# The longest first: an orientation of an Imu is not that of a pose.
-PATHS = dict(sorted(((tuple(path.split('.')), (kind, name)) for kind in (
-    *(f'geometry_msgs/msg/{kind}' for kind in KINDS), 'sensor_msgs/msg/Imu')
-    for name, path in DECODERS[kind].fields.items()), key=lambda item: -len(item[0])))
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
-# What the libraries raise for a damaged file.
-_DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, MemoryError, RuntimeError,
-            NotImplementedError, struct.error, zlib.error, BadZipFile, csv.Error)
+_COMPRESSED = 15  # type of an element of a .mat
 
 
 def read_table(source: Any, columns: str = '') -> dict[str, Any]:
@@ -62,23 +53,16 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
         raise RecordingError(f'log {where}',
                              expected=f"an existing file of type {', '.join(READERS)}")
     try:
-        return (_text(path, columns) if reader is _text else
+        return (read_text(path, columns) if reader is read_text else
                 renamed(where, reader(path), columns))
     except ImportError as error:
         raise ConfigError(f'{where} cannot be read', found=str(error).partition('\n')[0],
                           do=INSTALL.get(reader, 'pip install pandas')) from None
-    except _DAMAGED as error:
-        raise RecordingError(f'{where} cannot be read', found=error,
+    except RecordingError:
+        raise
+    except Exception as error:  # of six libraries, for a damaged file
+        raise RecordingError(f'{where} cannot be read', found=str(error)[:200],
                              expected='plain arrays or columns of numbers') from error
-
-
-def field_of(name: str) -> tuple[str, str, str, str] | None:
-    """Return (topic, type, field, axis) that the ``name`` of a column says, None for no topic."""
-    *words, axis = re.split(r'[/.]', name.strip('/'))
-    for path in PATHS:
-        if tuple(words[-len(path):]) == path and len(words) > len(path):
-            return '/' + '/'.join(words[:-len(path)]), *PATHS[path], axis
-    return None
 
 
 def is_log(path: Path) -> bool:
@@ -86,77 +70,100 @@ def is_log(path: Path) -> bool:
     return bool(_info(path)) if os.path.isdir(path) else path.suffix.lower() in READERS
 
 
-def _arrays(table):
+def _arrays(table, path=None):
     """Return {name: array} of a mapping or data frame; lists in cells become a matrix."""
-    names = (table if isinstance(table, Mapping) else table.column_names
-             if type(table).__module__.startswith('pyarrow') else table.columns)
     out = {}
-    for name in names:
+    for name in getattr(table, 'column_names', getattr(table, 'columns', table)):
         x = np.atleast_1d(table[name])
         if x.dtype == object and len(x) and not np.isscalar(x[0]):
             x = np.stack(list(x))
-        out[str(name)] = x.astype(str) if x.dtype == object and isinstance(x[0], str) else x
+        out[str(name)] = texts(x, path) if x.dtype == object and isinstance(x[0], str) else x
     return out
 
 
 def _npz(path):
     with np.load(path, allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
+        members = file.zip.infolist()
+        check_file(path, sum(member.file_size for member in members), len(members))
+        arrays = {key: file[key] for key in file.files}
+        return {key: x for key, x in arrays.items() if isinstance(x, np.ndarray)}
 
 
 def _mat(path):
     """Return the arrays of a .mat file; those that lie across are turned."""
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
+    from scipy.io import loadmat, whosmat
     with path.open('rb') as file:
         new = file.read(10) == b'MATLAB 7.3'
-    try:
-        found = _hdf5(path) if new else _flat(loadmat(path, simplify_cells=True))
-    except MatReadError as error:
-        raise ValueError(str(error)) from error
+    if new:
+        found = _hdf5(path)
+    else:
+        sizes = [*_elements(path)]
+        check_file(path, sum(sizes), len(sizes))
+        # Whole numbers may lie there as bytes.
+        check_file(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
+        arrays = {name: np.atleast_1d(x) for name, x in _leaves(loadmat(path, simplify_cells=True))
+                  if not name.startswith('__')}
+        found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x
+                 for name, x in arrays.items()}
     longest = max((max(x.shape, default=0) for x in found.values()), default=0)
     return {name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
             for name, x in found.items()}
 
 
-def _flat(values, before=''):
-    """Return {name: array} of nested dicts: the fields of a struct are data.q."""
-    out: dict[str, np.ndarray] = {}
+def _elements(path):
+    """Yield the sizes [bytes] of the elements of a .mat of version 5, which begin with them."""
+    with path.open('rb') as file:
+        head = file.read(128)
+        order = '<2I' if head[126:] == b'IM' else '>2I'
+        while 0 not in head[:4] and len(tag := file.read(8)) == 8:  # version 4 begins with zeros
+            kind, size = struct.unpack(order, tag)
+            end = file.tell() + size
+            if kind == _COMPRESSED:
+                tag = zlib.decompressobj().decompress(file.read(1 << 12), 8)
+                _, size = struct.unpack(order, tag)
+            yield size
+            file.seek(end)
+
+
+def _leaves(values, before=''):
+    """Yield (name, value) of nested dicts: the fields of a struct are data.q."""
     for name, value in values.items():
         if isinstance(value, dict):
-            out |= _flat(value, f'{before}{name}.')
-        elif not name.startswith('__'):
-            array = np.atleast_1d(value)
-            out[before + name] = np.char.strip(array) if array.dtype.kind == 'U' else array
-    return out
+            yield from _leaves(value, f'{before}{name}.')
+        else:
+            yield before + name, value
 
 
 def _hdf5(path):
     """Return the arrays of an HDF5 file, pictures apart, by their paths in it."""
     import h5py
-    out: dict[str, np.ndarray] = {}
+    found: dict[str, Any] = {}
 
     def take(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
                 item.dtype != np.uint8) and not name.startswith('#'):
-            out[name] = np.atleast_1d(np.squeeze(item[()]))
+            found[name] = item
+            check_file(path, 0, len(found))
 
     with h5py.File(path) as file:
         file.visititems(take)
-    return out
+        check_file(path, sum(x.size * x.dtype.itemsize for x in found.values()))
+        return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in found.items()}
 
 
 def _json_lines(path):
-    from pandas import json_normalize
+    from pandas import DataFrame
     rows = []
     with path.open() as stream:
         for k, line in enumerate(stream, 1):
             try:
-                rows += [json.loads(line)] if line.strip() else []
-            except ValueError:
+                rows += [dict(_leaves(json.loads(line)))] if line.strip() else []
+            except (ValueError, AttributeError):
                 raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
                                      found=line.strip()[:60]) from None
-    return _arrays(json_normalize(rows))
+    names = {name for row in rows for name in row}
+    check_file(path, 8 * len(rows) * len(names), len(names))
+    return _arrays(DataFrame(rows), path)
 
 
 def _info(path):
@@ -165,13 +172,28 @@ def _info(path):
                  if os.path.isfile(info := folder / 'meta' / 'info.json')), None)
 
 
+def _parquet_table(path):
+    """Return the table of a file, or of those in a folder; texts stay in dictionaries."""
+    from pyarrow.parquet import ParquetDataset, read_metadata
+    texts, plain = set(), 0
+    for content in map(read_metadata, ParquetDataset(path).files):
+        check_file(path, 0, content.num_columns)
+        for k in range(content.num_columns):
+            column = content.schema.column(k)
+            plain += max(8, column.length) * sum(
+                content.row_group(group).column(k).num_values
+                for group in range(content.num_row_groups))
+            texts |= {column.path} if column.physical_type == 'BYTE_ARRAY' else set()
+    check_file(path, plain)
+    return ParquetDataset(path, read_dictionary=[*texts]).read()
+
+
 def _parquet(path):
-    from pandas import read_parquet
     info = _info(path)
     features = json.loads(info.read_text()).get('features', {}) if info else {}
     out: dict[str, np.ndarray] = {}
-    folder = path / 'data'
-    for name, x in _arrays(read_parquet(folder if folder.is_dir() else path)).items():
+    folder = path / 'data' if (path / 'data').is_dir() else path
+    for name, x in _arrays(_parquet_table(folder), folder).items():
         said, names = meaning(name), (features.get(name) or {}).get('names')
         before = f'{name}.' * bool(said and said.commanded)
         names = next(iter(names.values()), None) if isinstance(names, dict) else names
@@ -189,97 +211,8 @@ def _parquet(path):
     return out
 
 
-def _text(path, columns):
-    """Return the columns of a text: of joints and topics as numbers, times and names as text."""
-    from pandas import read_csv, to_numeric
-    delimiter, header, first, comma = _head(path, columns)
-    places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
-    texts = {name for own, _ in clocks(places) for name in own}
-    texts |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
-    frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
-                     names=range(len(header) + 1), index_col=False, skiprows=first,
-                     dtype={places[name]: str for name in texts}, low_memory=False,
-                     decimal=',' if comma else '.', skipinitialspace=True,
-                     encoding='utf-8-sig', encoding_errors='replace')
-    longer = frame[len(header)].notna()
-    if longer.any():
-        raise RecordingError(f'{path}, line {longer.argmax() + first + 1}', found='more',
-                             expected=f'{len(header)} cells')
-    out = {}
-    for name, k in places.items():
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
-        if name in texts:
-            out[name] = frame[k].fillna('').to_numpy(str)
-        elif bad.any() and (field_of(name) or of_joints(name)):
-            raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
-                                 found=frame[k][bad].iloc[0])
-        else:
-            out[name] = frame[k].to_numpy(object if bad.any() else float)
-    return out
-
-
-def _head(path, columns):
-    """Return delimiter, names of the columns, line of the first row, whether commas are points."""
-    with path.open(encoding='utf-8-sig', errors='replace') as stream:
-        lines = [line.strip() for line in islice(stream, 5)] + ['', '']
-    said = re.match(r'sep=(.)', lines[0])
-    first = 1 if said else 0
-    lines[first] = lines[first].lstrip('# ')
-    delimiter = said[1] if said else next((d for d in ';\t,|' if d in lines[0]), ' ')
-    header, *rows = [[cell.strip() for cell in (
-        line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
-        for line in lines[first:]]
-    second = rows[0] or header
-    if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
-        rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
-        if header[0] == '0' and not columns:
-            raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]),
-                                 do=RENAME)
-    else:
-        units = [unit.strip('[]() ') for unit in second]
-        with_units = len(units) == len(header) and {*map(str.lower, units)} & {*SI, *SECONDS}
-        if with_units:
-            header = [f'{name} [{unit}]' if unit else name for name, unit in zip(header, units)]
-        first += 2 if with_units else 1
-    header = _named_by_file(path, header)
-    twice = sorted({name for name in header if header.count(name) > 1 and name})
-    if twice:
-        raise RecordingError(f'{path}: a column is there twice', found=twice)
-    comma = delimiter != ',' and any(re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I)
-                                     for row in rows for cell in row)
-    return delimiter, header, first, comma
-
-
-def _of_echo(cells):
-    """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or None."""
-    words = [not _is_number(cell) for cell in cells[3:]]
-    joints = words.index(False) if False in words else 0
-    numbers = len(words) - joints
-    if not (all(cell.isdecimal() for cell in cells[:2]) and joints and numbers == 3 * joints):
-        return None
-    return ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id'] + [
-        f'{word}{k}' for word in ('name', *WORDS) for k in range(joints)]
-
-
-def _named_by_file(path, header):
-    """Return the header; with the quantity where only the name of the file tells it."""
-    said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if (not said or said.quantity not in WORDS or said.commanded or said.joint
-            or any(map(of_joints, header))):
-        return header
-    times = {name for own, _ in clocks(header) for name in own}
-    return [name if name in times else f'{said.quantity}_{name}' for name in header]
-
-
-def _is_number(cell):
-    try:
-        return bool(float(cell.replace(',', '.'))) or True
-    except ValueError:
-        return False
-
-
 READERS: dict[str, Callable[..., Any]] = {
-    '.npz': _npz, '.csv': _text, '.txt': _text, '.mat': _mat, '.parquet': _parquet,
+    '.npz': _npz, '.csv': read_text, '.txt': read_text, '.mat': _mat, '.parquet': _parquet,
     '.jsonl': _json_lines, '.hdf5': _hdf5, '.h5': _hdf5}
-INSTALL = {_parquet: 'pip install pandas pyarrow', _hdf5: 'pip install h5py',
+INSTALL = {_parquet: 'pip install pyarrow', _hdf5: 'pip install h5py',
            _mat: "save it with '-v7', or pip install h5py"}

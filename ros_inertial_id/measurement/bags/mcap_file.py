@@ -20,7 +20,7 @@ from mcap.stream_reader import get_chunk_data_stream, MAGIC_SIZE, StreamReader
 import numpy as np
 from zstandard import frame_content_size, ZstdError
 
-from .cdr import Batch, RawMessages
+from .cdr import Batch, pieces, RawMessages
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
@@ -29,35 +29,33 @@ _HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('seque
                   ('log_time', '<u8'), ('publish_time', '<u8')])
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
-_TOGETHER = 1 << 20  # bytes of messages without a chunk that are taken apart at once
 _CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on behind the end
 _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, OverflowError)
 
 
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-              progress: Callable[[float], None]) -> Iterator[Batch]:
+              unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
     """
     Yield (topic, type, messages) of the file, chunk by chunk.
 
-    wanted, damage, progress : see ``storage.read_storage``
+    wanted, damage, unchecked, progress : see ``storage.read_storage``
     """
-    topics = _Topics(wanted)
+    topics, plain = _Topics(wanted), 0
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
         try:
             for record in _Records(stream, emit_chunks=True, record_size_limit=size).records:
-                if not isinstance(record, Message) or topics.waiting > _TOGETHER:
-                    yield from topics.taken()
+                if not getattr(record, 'uncompressed_crc', not isinstance(record, Message)):
+                    unchecked.add('an mcap file written without CRC')
                 if isinstance(record, Chunk):
-                    plain = record.uncompressed_size
-                    if record.compression == 'zstd':  # what its frame says, unpacking believes
-                        plain = max(plain, frame_content_size(record.data))
-                    check_unpacked(path, len(record.data), plain)
+                    plain += max(record.uncompressed_size, frame_content_size(record.data) if (
+                        record.compression == 'zstd') else 0)  # which unpacking believes
+                    check_unpacked(path, stream.tell(), plain)
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)
                 elif isinstance(record, Message):
-                    topics.take(record)
+                    yield from topics.alone(record)
                 elif isinstance(record, (Schema, Channel)):
                     topics.learn(record)
         except _BROKEN as error:
@@ -69,7 +67,6 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
             damage.append(f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
                           'after it is read; save what is left with: '
                           f'mcap recover {path.name} -o whole.mcap')
-            yield from topics.taken()
 
 
 class _Records(StreamReader):
@@ -88,14 +85,12 @@ class _Records(StreamReader):
 
 
 class _Topics:
-    """The channels met so far; ``waiting``: bytes of messages without a chunk that were taken."""
+    """The channels met so far."""
 
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
         self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
-        self._taken: dict[int, list[Message]] = {}
-        self.waiting = 0
 
     def learn(self, record: Schema | Channel) -> None:
         """Take a schema or channel; the first of a number counts."""
@@ -108,23 +103,19 @@ class _Topics:
             self.known[record.id] = ((record.topic, kind) if self._wanted(record.topic, kind)
                                      else None)
 
-    def take(self, message: Message) -> None:
-        """Take a message without a chunk; ValueError for one of no channel or time."""
-        if message.channel_id not in self.known:
-            raise ValueError(f'a message of channel {message.channel_id}, which is not described')
+    def of(self, number: int) -> Any:
+        """Return (topic, type) of a channel, None if not wanted; ValueError if not described."""
+        if number not in self.known:
+            raise ValueError(f'a message of channel {number}, which is not described')
+        return self.known[number]
+
+    def alone(self, message: Message) -> Iterator[Batch]:
+        """Yield a wanted message that is in no chunk."""
+        kind = self.of(message.channel_id)
         if message.log_time >> 63:
             raise ValueError('no time of reception')
-        if self.known[message.channel_id]:
-            self._taken.setdefault(message.channel_id, []).append(message)
-            self.waiting += len(message.data)
-
-    def taken(self) -> Iterator[Batch]:
-        """Yield the messages that were taken, by topic."""
-        taken, self._taken, self.waiting = self._taken, {}, 0
-        for channel, messages in taken.items():
-            yield (*self.known[channel], RawMessages.of(
-                [message.data for message in messages],
-                [message.log_time for message in messages]))
+        if kind:
+            yield (*kind, RawMessages.of([message.data], [message.log_time]))
 
     def batches(self, data: bytes) -> Iterator[Batch]:
         """Yield the messages of wanted channels among the records of a chunk, by topic."""
@@ -138,14 +129,11 @@ class _Topics:
         heads = _heads(buffer, starts)
         channels, first = np.unique(heads['channel'], return_index=True)
         for channel in channels[np.argsort(first)].tolist():
-            if channel not in self.known:
-                raise ValueError(f'messages of channel {channel}, which is not described')
-            if self.known[channel]:
+            if kind := self.of(channel):
                 mine = heads['channel'] == channel
-                yield (*self.known[channel], RawMessages.cut(
-                    buffer, starts[mine] + _HEAD.itemsize,
-                    heads['size'][mine].astype(int) + _RECORD - _HEAD.itemsize,
-                    heads['log_time'][mine].astype(np.int64)))
+                lengths = heads['size'][mine].astype(int) + _RECORD - _HEAD.itemsize
+                yield (*kind, RawMessages(pieces(buffer, starts[mine] + _HEAD.itemsize, lengths),
+                                          lengths, heads['log_time'][mine].astype(np.int64)))
 
 
 def _starts(data):

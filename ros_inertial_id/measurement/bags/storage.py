@@ -92,12 +92,13 @@ def _is_storage(path):
 
 
 def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-                 progress: Callable[[float], None]) -> Iterator[Batch]:
+                 unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
     """
     Yield (topic, type, messages) of one storage file, many times, in file order.
 
     wanted : function of (topic, type) that says whether it is to be read
     damage : list to which a line is appended for everything that could not be read
+    unchecked : set to which a kind of storage is added whose damage could not be seen
     progress : function of the fraction of the file that was read
 
     Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
@@ -109,13 +110,13 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
             except ModuleNotFoundError as error:
                 raise ConfigError('an mcap file cannot be read', found=error,
                                   do='pip install mcap') from None
-            batches = read_mcap(plain, wanted, damage, progress)
+            batches = read_mcap(plain, wanted, damage, unchecked, progress)
         else:
             batches = _read_sqlite3(plain, wanted, progress)
+            unchecked.add('sqlite3')
         for topic, type_name, raw in batches:
             if raw.data[:len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
-                raw = RawMessages.of([_decompress(message) for message in raw.messages()],
-                                     raw.received_ns)
+                raw = RawMessages.of([*_decompressed(path, raw)], raw.received_ns)
             yield topic, type_name, raw
 
 
@@ -138,20 +139,27 @@ def _plain(path):
         yield plain, plain.suffix
 
 
-def _decompress(message):
-    """Return a message without compression; nothing, which is no message, if it is damaged."""
-    unpacker = zstd.ZstdDecompressor()
-    try:
-        plain = unpacker.decompress(message, FREE)
-        return plain if unpacker.eof else b''
-    except zstd.ZstdError:
-        return b''
+def _decompressed(path, raw):
+    """Yield messages without compression; nothing, which is no message, for damaged ones."""
+    total = 0
+    for message in raw.messages():
+        unpacker = zstd.ZstdDecompressor()
+        try:
+            plain = unpacker.decompress(message, FREE)
+        except zstd.ZstdError:
+            plain = b''
+        total += len(plain)
+        check_unpacked(path, raw.data.size, total)
+        yield plain if unpacker.eof else b''
 
 
 def _read_sqlite3(path, wanted, progress):
     """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
+            database.execute('PRAGMA trusted_schema = OFF')
+            for table in ('topics', 'messages'):
+                _refuse_computed(database, table)
             found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
             if found != 'ok':
                 raise sqlite3.DatabaseError(found)
@@ -164,6 +172,15 @@ def _read_sqlite3(path, wanted, progress):
         ) from error
 
 
+def _refuse_computed(database, table):
+    """Raise sqlite3.Error where a table does not hold what it gives, as views do not."""
+    kinds = database.execute('SELECT hidden FROM sqlite_master m, pragma_table_xinfo(m.name) '
+                             "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,))
+    hidden = [kind for kind, in kinds]
+    if not hidden or any(hidden):
+        raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
+
+
 def _batches(database, wanted, progress):
     rows = database.execute('SELECT id, name, type, serialization_format FROM topics '
                             "WHERE typeof(name) = 'text' AND typeof(type) = 'text'")
@@ -171,7 +188,7 @@ def _batches(database, wanted, progress):
               if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
     last, = database.execute('SELECT MAX(id) FROM messages').fetchone()
     rows = database.execute(
-        'SELECT id, topic_id, timestamp, data FROM messages '
+        f"SELECT id, topic_id, timestamp, iif(length(data) > {FREE}, x'', data) FROM messages "
         f"WHERE topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
         "AND typeof(timestamp) = 'integer' ORDER BY id")
     while batch := list(islice(rows, _ROWS)):

@@ -48,7 +48,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
     monkeypatch.setitem(sys.modules, 'pyarrow', None)
     (tmp_path / 'log.parquet').write_bytes(b'PAR1')
-    with pytest.raises(ConfigError, match='pip install pandas pyarrow'):
+    with pytest.raises(ConfigError, match='pip install pyarrow'):
         read_log(tmp_path / 'log.parquet', URDF)
 
 

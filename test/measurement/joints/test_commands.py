@@ -99,6 +99,12 @@ def test_commands_of_another_sign_or_order_are_refused(command, joints):
                        limit=np.zeros(2))
 
 
+def test_commands_of_other_joints_are_refused_by_their_names():
+    with pytest.raises(RecordingError, match='no positions of all joints.* a, b; found a, c'):
+        observe_joints(recording(channel('/cmd', T, names=('a', 'c'), position=Q)), ('a', 'b'),
+                       replace(OPTIONS, effort_topic='/cmd'), limit=np.zeros(2))
+
+
 def test_commands_are_no_measurements_unless_they_are_asked_for():
     """A feedforward beside joint states without efforts is no torque that was measured."""
     made = recording(channel('/joint_commands', T, position=Q, effort=Q))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.methods import METHODS
 
 GEAR = np.array([100.0, 120.0, 50.0])
 COUPLING = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.4, 1.0]])
@@ -44,3 +46,17 @@ def test_friction_of_the_coupled_motor_is_found(recording):
     assert any('Iam3' in b['expression'] for b in model.base)
     assert found['fcm3']['standard_error'] < 0.05 * COULOMB
     assert abs(found['fv1']['value'] - 0.5) < 4.0 * found['fv1']['standard_error']
+
+
+def test_live_torques_are_those_of_the_joints(recording):
+    options = replace(OPTIONS, joint_states_topic='/joint_states')
+    live = METHODS['serial_arm'].source(robot_of(recording, options), options, 0.2, {})
+    channel = recording.channels['/joint_states']
+    live.add(channel)
+    stamps, state = live.take()
+    inner = (state.t > 1.0) & (state.t < stamps[-1] - 1.0)
+    power = (channel.fields['velocity'] * channel.fields['effort']).sum(1)  # of the motors
+    power = np.interp(state.t[inner], live.seconds(channel.stamp_ns), power)
+    left = (state.v * state.tau)[inner].sum(1) - power
+    # A step of friction is none behind 10 Hz.  Of the coupling turned round a third would be left.
+    assert left.std() < 0.05 * power.std()

@@ -122,6 +122,12 @@ def test_measured_velocities_that_are_wrong_are_not_used(arm3_recording, arm3_mo
     assert observation.summary['velocity'] == 'differentiated'
 
 
+def test_velocities_of_a_joint_that_hardly_moves_decide_nothing(arm3_recording, arm3_motion):
+    names, _, q, v = arm3_motion[:4]
+    slow = changed(arm3_recording, position=q * [1.0, 1.0, 0.01], velocity=v * [1.0, 1.0, 0.0])
+    assert observe_joints(slow, names).summary['velocity'] == 'measured'
+
+
 def test_velocities_are_not_needed(arm3_recording, arm3_motion):
     names, _, _, v = arm3_motion[:4]
     observation = observe_joints(changed(arm3_recording, velocity=None), names, SLOW)
@@ -261,3 +267,9 @@ def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm
     assert first.decimate == second.decimate and first.trim == second.trim
     np.testing.assert_array_equal(whole(first)['a'], whole(second)['a'])
     np.testing.assert_array_equal(whole(at_one_cutoff([slow, fast])[0])['v'], whole(fast)['v'])
+    # What was recorded too slowly for the highest is filtered by its own rate, unless it is given.
+    channel = arm3_recording.channels['/joint_states'].rows(slice(None, None, 10))
+    rare = observe_joints(Recording({'/joint_states': channel}), names)
+    for chosen, cutoff in ((True, 25.0 / 4.0), (False, 9.0)):
+        other = replace(fast, summary={**fast.summary, 'cutoff_chosen': chosen})
+        assert at_one_cutoff([rare, other])[0].summary['cutoff'] == pytest.approx(cutoff)

@@ -51,6 +51,14 @@ def test_slow_streams_are_followed_also_where_messages_are_lost(rate, size):
     assert unwrap.counts == dict(zip(NAMES, crossed.tolist()))
 
 
+def test_a_wrap_between_two_batches_is_followed():
+    t = np.arange(60) * 0.1  # batches last longer than a gap
+    q = np.column_stack([np.pi + 0.1 * (t - 3.95), np.zeros(60)])  # wraps between 39 and 40
+    channel, unwrap = _channel(t, _wrapped(q)), Unwrapper(NAMES)
+    parts = [unwrap(channel.rows(slice(k, k + 20))).fields['position'] for k in (0, 20, 40)]
+    np.testing.assert_allclose(np.concatenate(parts), q, atol=1e-9)
+
+
 @pytest.mark.parametrize('rate, lost', [(10.0, 20), (100.0, 200)])
 @pytest.mark.parametrize('size', [1, 500])
 def test_a_gap_of_seconds_is_left_as_it_is(rate, lost, size):
