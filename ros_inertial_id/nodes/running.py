@@ -87,6 +87,13 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     return 0
 
 
+def main_of(node_class: type, module: str) -> Callable[[], int]:
+    """Return ``main()`` of the ``module`` (its __name__) of a node; run it if that is started."""
+    if module == '__main__':
+        sys.exit(run(node_class))
+    return functools.partial(run, node_class)
+
+
 def without_type_lookup() -> None:
     """
     Let Fast DDS ask nobody for the layout of types, nor answer: ROS knows types by their names.
