@@ -110,11 +110,8 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
     """Return a single value in its type and range."""
     value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, bool):
-        if kind is float and isinstance(value, (int, float)) and abs(value) <= LARGEST:
-            value = float(value)
-        elif kind is int and isinstance(value, int):
-            value = int(value)
+    if kind is float and type(value) is int and abs(value) <= LARGEST:
+        value = float(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
