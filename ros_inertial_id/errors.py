@@ -11,8 +11,6 @@ import re
 import unicodedata
 
 LONGEST = 2000  # letters of a message: what it quotes comes from files
-CODED_TWICE = ('names of the same letters are coded in two ways (Unicode NFC and NFD): write them '
-               'alike')
 
 
 def printable(text: object) -> str:
@@ -47,7 +45,7 @@ class InertialIdError(Exception):
         text = '; '.join(part.rstrip('.;') for part in parts)
         names = set() if text.isascii() else set(re.findall(r"[^\s,;:'\"]+", text))
         if len({unicodedata.normalize('NFC', name) for name in names}) < len(names):
-            text += f'; {CODED_TWICE}'
+            text += '; names of the same letters are coded in two ways (Unicode NFC and NFD)'
         if len(text) > LONGEST:
             text = f'{text[:LONGEST // 2]} [...] {text[-LONGEST // 2:]}'
         super().__init__(printable(text))

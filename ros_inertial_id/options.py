@@ -13,17 +13,17 @@ and the nodes declare their ROS parameters from the same fields, so a name, defa
 once.  Unknown keys are refused with the nearest one named.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 from functools import lru_cache
 import math
-import numbers
 from pathlib import Path
 import re
 import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
+from xml.sax.saxutils import unescape
 
 import numpy as np
 import yaml
@@ -32,6 +32,7 @@ from .errors import ConfigError, file_errors
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
+LARGEST = sys.float_info.max  # a whole number of 400 digits is no float
 DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
@@ -87,9 +88,7 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
                               exists=tuple(specs))
     given = {name: _check(kind, specs[name], value, f'{source}, option {name}')
              for name, value in values.items()}
-    options = kind(**given)
-    check_ranges(options)
-    return options
+    return kind(**given)
 
 
 def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
@@ -111,14 +110,8 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
     """Return a single value in its type and range."""
     value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, bool):
-        if kind is float and isinstance(value, numbers.Real):
-            try:
-                value = float(value)
-            except OverflowError:  # a whole number of 400 digits
-                value = math.inf
-        elif kind is int and isinstance(value, numbers.Integral):
-            value = int(value)
+    if kind is float and type(value) is int and abs(value) <= LARGEST:
+        value = float(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
@@ -134,20 +127,15 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
         raise ConfigError(what, found=repr(value)[:80], exists=tuple(choices),
                           do=nearest(value, choices))
     if low is not None and value < low or high is not None and value > high:
-        low = '-inf' if low is None else low
-        high = 'inf' if high is None else high
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
         raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
     return value
 
 
-def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] | None]:
-    """Return the blocks of a YAML configuration file."""
-    data = read_yaml(path)
+def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
+    """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
+    data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
     blocks = (*methods, DESIGN, DRIVER)
-    if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
-                                             for v in data.values()):
-        raise ConfigError(f'configuration {path}', expected='a block named by the method',
-                          exists=blocks)
     for name in data:
         if name not in blocks:
             raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
@@ -155,19 +143,24 @@ def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] |
     return data
 
 
-def read_yaml(path: str) -> Any:
-    """
-    Return what a YAML file holds.
+def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
+    """Return the content ``data`` of a configuration; ConfigError where it is not of blocks."""
+    if not isinstance(data, dict) or not all(isinstance(name, str) and isinstance(
+            block, (dict, types.NoneType)) for name, block in data.items()):
+        raise ConfigError(what, expected='blocks of options, each named by its method',
+                          found=repr(data)[:80])
+    return data
 
-    path : of the file; ConfigError when it cannot be read or is no YAML
-    """
+
+def read_yaml(path: str) -> Any:
+    """Return what the YAML file ``path`` holds; ConfigError where it cannot be read or is none."""
     with file_errors(f'configuration {path}'):
         text = Path(path).read_text(encoding='utf-8')
     return yaml_content(text, f'configuration {path}')
 
 
 class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses a key that is there twice, of which YAML keeps the last, and endless digits."""
+    """Refuses a key that is there twice, of which YAML keeps the last."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return the mapping of a ``node``; YAMLError where a key is there twice."""
@@ -177,16 +170,6 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mi
         if twice:
             raise yaml.YAMLError(f"{', '.join(sorted(twice))} is there twice, {node.start_mark}")
         return super().construct_mapping(node, deep)
-
-    def construct_yaml_int(self, node: Any) -> int:
-        """Return the whole number of a ``node``; YAMLError where no float is as large."""
-        value = int(super().construct_yaml_int(node))
-        if abs(value) > sys.float_info.max:
-            raise yaml.YAMLError(f'a number of {len(node.value)} digits, {node.start_mark}')
-        return value
-
-
-_Loader.add_constructor('tag:yaml.org,2002:int', _Loader.construct_yaml_int)
 
 
 def yaml_content(text: str, what: str) -> Any:
@@ -225,24 +208,19 @@ def described_blocks(urdf: str) -> dict[str, Any]:
     begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
     if begin < 0 or end < begin:
         return {}
-    text = urdf[begin + len(TAG) + 2:end]
-    for code, letter in (('&lt;', '<'), ('&gt;', '>'), ('&amp;', '&')):
-        text = text.replace(code, letter)
-    blocks = yaml_content(text, f'<{TAG}> of the robot description')
-    return blocks if isinstance(blocks, dict) else {}
+    text, what = unescape(urdf[begin + len(TAG) + 2:end]), f'<{TAG}> of the robot description'
+    return _blocks(yaml_content(text, what) or {}, what)
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     """Return the JSON schema of a configuration file (draft 2020-12)."""
     return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
             'additionalProperties': False,
-            'properties': {name: _schema_of(kind) for name, kind in kinds.items()}}
-
-
-def _schema_of(kind: type[Any]) -> dict[str, Any]:
-    return {'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
-            'additionalProperties': False,
-            'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}}
+            'properties': {name: {
+                'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
+                'additionalProperties': False,
+                'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}
+            } for name, kind in kinds.items()}}
 
 
 def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:

@@ -61,8 +61,8 @@ def test_a_wrong_value_is_refused_with_what_was_expected(tmp_path, line, words):
 def test_a_wrong_block_is_refused_with_the_nearest_one(tmp_path):
     message = refused(tmp_path, 'serial_amr: {cutoff: 3.0}')
     assert "block 'serial_amr'" in message and "did you mean 'serial_arm'?" in message
-    assert 'a block named by the method' in refused(tmp_path, 'serial_arm: 3')
-    assert 'a block named by the method' in refused(tmp_path, '- serial_arm')
+    assert 'each named by its method' in refused(tmp_path, 'serial_arm: 3')
+    assert 'each named by its method' in refused(tmp_path, '- serial_arm')
     message = refused(tmp_path, 'design: {perod: 10}', load_design)
     assert "did you mean 'period'?" in message
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .model import Model, model_of
+from .model import load_model, Model, model_of
 from .recordings import description_text, recording_of, Recordings, several
 from ..checks.check import together
 from ..checks.checked import checked_statistics
 from ..errors import ConfigError
-from ..identification.files import read_text
-from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
@@ -81,15 +79,14 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
         cache by default), ``keep_all``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
-    single = [paths] if isinstance(paths, (str, Path)) else list(paths)
     engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
     description = description_text(urdf)
     method, settings = load_options(str(config), options.pop('method', ''), options, description)
     others = several(validate, description)
-    many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
-                         urdf=description, engine=engine, validate=others)
+    many = identify_bags(find_bags(paths), settings, method=method, urdf=description,
+                         engine=engine, validate=others)
     model = many.model
     model.statistics.update(checked_statistics(
         model.statistics, together([bag.checkup for bag in many.bags])), keep_all=engine.keep_all)
@@ -110,8 +107,6 @@ def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *
     engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
-    identified = (model.identified if isinstance(model, Model) else
-                  IdentifiedModel.from_yaml(read_text(model), str(model)))
-    single = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    return drift_of(identified, find_bags([str(p) for p in single]),
+    own = model if isinstance(model, Model) else load_model(model)
+    return drift_of(own.identified, find_bags(paths),
                     Engine(progress=progress, **engine))

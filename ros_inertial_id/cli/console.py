@@ -34,13 +34,16 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
     return changes
 
 
-def show(options: Any, data: Mapping[str, Any], text: str) -> None:
+def show(options: Any, data: Mapping[str, Any], text: str,
+         files: Mapping[str, str] | None = None) -> None:
     """
     Print the result of a verb: its lines of ``text``, or with --json ``data`` as one JSON object.
 
+    files : {key: path} of what was written, behind both
     data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
     and ``verdict``: the result's own or the lines of the text.
     """
+    data, text = {**data, **(files or {})}, '\n'.join([text, *(files or {}).values()])
     if not options.json:
         if sys.stdout.isatty():
             from rich.console import Console
@@ -82,8 +85,8 @@ def identified(options: Any, result: Result | ManyResult, numbers: Mapping[str, 
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    show(options, {**outline(model.identified), **numbers, **files},
-         '\n'.join([f'Verdict: {word}', result.summary(), *lines, *files.values()]))
+    show(options, {**outline(model.identified), **numbers},
+         '\n'.join([f'Verdict: {word}', result.summary(), *lines]), files)
     return status(options, word)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 from .console import changed, identified, page, Progress, show, status
 from ..api import identify as api
 from ..api.many import drift, identify_many
+from ..api.model import load_model
 from ..api.recordings import recording_of, several as recordings_in
 from ..checks.check import check
 from ..checks.checked import residual_verdict
 from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError, printable, RecordingError
-from ..identification.files import make_folder, read_description, read_text
+from ..identification.files import make_folder, read_description
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.judge.prediction import predict, with_prediction
@@ -101,13 +102,13 @@ def check_(options: Any) -> int:
                           progress=progress, **changed(options, 'mounting'))
     from ..report.sheets import checkup_sheet
     files = page(options, options.report, lambda: checkup_sheet(found, options.bags, recordings))
-    show(options, {**found.to_dict(), **files}, '\n'.join([found.text(), *files.values()]))
+    show(options, found.to_dict(), found.text(), files)
     return status(options, found.verdict.word)
 
 
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
-    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+    model = load_model(options.model).identified
     recording = recording_of(options.bag, model.robot['urdf'])
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
@@ -138,8 +139,7 @@ def validate(options: Any) -> int:
         files['report'] = str(write_report(Identification(model, (), blocks),
                                            Path(options.out) / 'report.html', options.model))
     show(options, {'model': options.model, 'validation': fit, **checkup.to_dict(),
-                   'verdict': verdict, 'validation_seen': seen, **files},
-         '\n'.join([*lines, *files.values()]))
+                   'verdict': verdict, 'validation_seen': seen}, '\n'.join(lines), files)
     return status(options, verdict['word'])
 
 
@@ -188,7 +188,7 @@ def compare(options: Any) -> None:
     found = compared(options.models, options.bag or None)
     files = page(options, options.out and Path(options.out) / 'comparison.html',
                  lambda: comparison_sheet(found))
-    show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
+    show(options, found.to_dict(), found.to_text(), files)
 
 
 def drift_(options: Any) -> None:
@@ -201,7 +201,7 @@ def drift_(options: Any) -> None:
                  lambda: drift_sheet(found))
     if options.out:
         files.update(found.write_tables(options.out))
-    show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
+    show(options, found.to_dict(), found.to_text(), files)
 
 
 def contradiction(many: Many) -> list[str]:
@@ -230,8 +230,8 @@ def payload(options: Any) -> None:
     result = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
     files = page(options, options.report, lambda: payload_sheet(
         result, bare.identified, options.model or ', '.join(options.empty)))
-    show(options, {**result.to_dict(), 'load_data': load_data(result), **files},
-         '\n'.join([result.to_text(), *load_lines(result), *files.values()]))
+    show(options, {**result.to_dict(), 'load_data': load_data(result)},
+         '\n'.join([result.to_text(), *load_lines(result)]), files)
 
 
 def design_(options: Any) -> None:

@@ -55,7 +55,7 @@ def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: lis
         if key not in KEYS:
             raise ConfigError(f'body {name} has an unknown key', found=key, exists=KEYS,
                               do=nearest(key, KEYS))
-    kind, *names = str(entry.get('joint', 'fixed')).split()
+    kind, *names = str(entry.get('joint', 'fixed')).split() or ['']
     parent = str(entry.get('parent', BASE))
     if kind not in KINDS or len(names) > 1:
         raise ConfigError(f'joint of body {name}', found=repr(entry.get('joint')), exists=[
@@ -113,7 +113,7 @@ def _vector(value, what, counts=(3,)):
     words = value.split() if isinstance(value, str) else value
     try:
         out = np.array([float(x) for x in words])
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         out = np.full(1, np.nan)
     if len(out) not in counts or not np.isfinite(out).all():
         raise ConfigError(what, expected=f'{" or ".join(map(str, counts))} numbers',

@@ -42,7 +42,7 @@ def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> Des
 
     MotionError for a file that closes loops.
     """
-    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    blocks = read_blocks(path, METHODS)
     refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
     return options_from(DesignOptions, values, path or 'the options')

@@ -14,11 +14,7 @@ XACRO = '<xacro:'  # in what is no URDF yet
 
 
 def read_text(path: str | Path) -> str:
-    """
-    Return the UTF-8 text of a file ``path``, of the folder of a result that of its model.yaml.
-
-    ConfigError where it cannot be read or is none.
-    """
+    """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
         inside = Path(path) / 'model.yaml'
         return (inside if inside.is_file() else Path(path)).read_text(encoding='utf-8')

@@ -70,7 +70,7 @@ class IdentifiedModel:
                               for p, v in zip(self.parameters, self.values)]
         del data['values']
         data['covariance'] = [' '.join(f'{x:.17g}' for x in row) for row in self.covariance]
-        return yaml.dump(plain(data), Dumper=_dumper(), sort_keys=False, allow_unicode=True,
+        return yaml.dump(plain(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True,
                          width=98)
 
     @classmethod
@@ -81,11 +81,7 @@ class IdentifiedModel:
         text : as ``to_yaml`` makes it; source : where it comes from, for messages
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
-        return cls.from_content(yaml_content(text, source), source)
-
-    @classmethod
-    def from_content(cls, data: Any, source: str = 'model') -> 'IdentifiedModel':
-        """Return the model of the content ``data`` of a file; ConfigError as ``from_yaml``."""
+        data = yaml_content(text, source)
         if not isinstance(data, dict) or data.get('format') != FORMAT:
             raise ConfigError(f'{source} is not an identified model', expected=f'format: {FORMAT}',
                               found=data.get('format') if isinstance(data, dict) else type(data))
@@ -112,17 +108,16 @@ FORMER_KEYS: dict[str, dict[str, str]] = {
 
 def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:
     """Return the content ``data`` of a model file, keys of 0.1.0 as they are called now."""
-    return {key: _renamed(value, FORMER_KEYS.get(key, {}))
-            for key, value in _renamed(data, FORMER_KEYS['']).items()}
+    return {FORMER_KEYS[''].get(key, key): _renamed(value, FORMER_KEYS.get(key, {}))
+            for key, value in data.items()}
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
-    """Return a mapping with other names of keys, or a list of such; anything else as it is."""
+    """Return a mapping with other ``names`` of keys, or a list of such; all else as it is."""
     if isinstance(value, list):
         return [_renamed(item, names) for item in value]
-    if isinstance(value, dict):
-        return {names.get(key, key): item for key, item in value.items()}
-    return value
+    return ({names.get(key, key): item for key, item in value.items()}
+            if isinstance(value, dict) else value)
 
 
 def plain(value: Any) -> Any:
@@ -140,23 +135,15 @@ def plain(value: Any) -> Any:
     return path_text(value) if isinstance(value, str) else value
 
 
-def _dumper():
-    base: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]
+    """Short lists of numbers on one line, long texts as blocks."""
 
-    class Dumper(base):
-        """Short lists of numbers on one line, long texts as blocks."""
 
-    def text(dumper, value):
-        style = '|' if '\n' in value else None
-        return dumper.represent_scalar('tag:yaml.org,2002:str', value, style=style)
-
-    def sequence(dumper, value):
-        flat = all(isinstance(x, (int, float, bool, type(None))) for x in value)
-        return dumper.represent_sequence('tag:yaml.org,2002:seq', value, flow_style=flat)
-
-    Dumper.add_representer(str, text)
-    Dumper.add_representer(list, sequence)
-    return Dumper
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
+    'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None))
+_Dumper.add_representer(list, lambda dumper, values: dumper.represent_sequence(
+    'tag:yaml.org,2002:seq', values,
+    flow_style=all(isinstance(x, (int, float, bool, type(None))) for x in values)))
 
 
 class Leaf(NamedTuple):

@@ -62,14 +62,14 @@ def load_options(path: str = '', method: str = '', changes: Mapping[str, Any] | 
     description : text of the robot description
     """
     described = described_blocks(description)
-    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    blocks = read_blocks(path, METHODS)
     present = [name for name in blocks if name not in (DESIGN, DRIVER)]
     if not method:
         if len(present) > 1:
             raise ConfigError(f'{path} has blocks for several methods', found=present,
                               do='choose one with --method')
         method = next(iter([*present, *described]), DEFAULT_METHOD)
-    own = dict(described.get(method) or {})
+    own = {**(described.get(method) or {})}
     values = {**(blocks.get(method) or {}), **(changes or {})}
     if {'springs', 'friction'} & set(values) or values.get('estimator', 'ridge') != 'ridge':
         own.pop('given', None)

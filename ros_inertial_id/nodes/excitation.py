@@ -25,7 +25,7 @@ from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, driver_of, read_options
 from .recorder_dialogue import RecorderDialogue
-from .running import GuardedNode, run
+from .running import GuardedNode, main_of
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import check_kinematics, read_motion
 from ..excitation.playback import deviation, Guard, HORIZON, plan_course
@@ -295,6 +295,4 @@ class Excitation(GuardedNode):
         return status
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(Excitation)
+main = main_of(Excitation, __name__)

@@ -24,7 +24,7 @@ from .model_topics import band_rows, base_rows, identified_urdf, inertia_message
 from .online import Online, topics_of
 from .parameters import (check_mounting, ConfiguredOptions, declare_options, driver_of,
                          read_options)
-from .running import GuardedNode, run
+from .running import GuardedNode, main_of
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
@@ -192,6 +192,4 @@ class Identification(GuardedNode):
         super().destroy_node()
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(Identification)
+main = main_of(Identification, __name__)

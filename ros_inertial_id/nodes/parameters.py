@@ -90,15 +90,15 @@ def check_mounting(words: str) -> None:
 
 def configured(path: str, name: str = 'mounting') -> str:
     """Return the option ``name`` of a configuration file, of method or design; '' for none."""
-    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    blocks = read_blocks(path, METHODS)
     given = [(blocks.get(block) or {}).get(name) for block in (*METHODS, DESIGN)]
     return next((str(words) for words in given if words), '')
 
 
 def load_driver(path: str) -> DriverOptions:
     """Return the block driver of a configuration file, '' for defaults."""
-    block = read_blocks(path, tuple(METHODS)).get(DRIVER) if path else None
-    return options_from(DriverOptions, block or {}, f'{path}, block {DRIVER}')
+    return options_from(DriverOptions, read_blocks(path, METHODS).get(DRIVER) or {},
+                        f'{path}, block {DRIVER}')
 
 
 def driver_of(node: Node, path: str) -> DriverOptions:

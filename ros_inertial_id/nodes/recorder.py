@@ -19,7 +19,7 @@ from std_msgs.msg import String
 from .conversions import deliver, every, latched, message_class, simulated_time
 from .parameters import (check_mounting, configured, ConfiguredOptions, declare_options,
                          driver_of, JOINT_STATES)
-from .running import GuardedNode, LEAVE, run
+from .running import GuardedNode, LEAVE, main_of
 from .streams import TopicClocks
 from .subscriptions import Subscriptions
 from ..checks.channel_checks import channel_checks
@@ -294,6 +294,4 @@ def _check(options):
     check_mounting(options.mounting or configured(options.config))
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(Recorder)
+main = main_of(Recorder, __name__)

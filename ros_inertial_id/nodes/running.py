@@ -72,7 +72,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     except ExternalShutdownException:
         pass
     except (InertialIdError, OSError, ParameterException) as error:
-        print(f'{node_class.__name__}: {InertialIdError(error)}', file=sys.stderr)
+        print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
     except RuntimeError:  # of rcl: the context ended meanwhile
         if rclpy.utilities.ok():
@@ -85,6 +85,13 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
         finally:
             _leave()
     return 0
+
+
+def main_of(node_class: type, module: str) -> Callable[[], int]:
+    """Return ``main()`` of the ``module`` (its __name__) of a node; run it if that is started."""
+    if module == '__main__':
+        sys.exit(run(node_class))
+    return functools.partial(run, node_class)
 
 
 def without_type_lookup() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from .conversions import DEPTH, every, message_class
 from .parameters import declare_options
-from .running import run
+from .running import main_of
 from .simulator_clock import Simulator, SimulatorOptions, TICK
 from ..identification.files import read_text
 from ..measurement.bags.messages import encode
@@ -86,6 +86,4 @@ def _public(topic):
     return f'~{topic}' if topic.startswith('/true_') else topic.lstrip('/')
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(SimulatedRig)
+main = main_of(SimulatedRig, __name__)

@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory
 from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
-from .running import run
+from .running import main_of
 from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
@@ -161,6 +161,4 @@ def _column(kind, points, order):
     return np.array(rows).reshape(len(rows), len(order))[:, order]
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(SimulatedRobot)
+main = main_of(SimulatedRobot, __name__)

@@ -20,7 +20,7 @@ from .conversions import (advertise, DEPTH, every, first_said, latched, publish_
 from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of
 from .prediction_health import PredictionHealth
-from .running import GuardedNode, run
+from .running import GuardedNode, main_of
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
@@ -256,6 +256,4 @@ def _check(options):
     check_mounting(options.mounting)
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(TorquePrediction)
+main = main_of(TorquePrediction, __name__)

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
 from .parameters import declare_options
-from .running import GuardedNode, run
+from .running import GuardedNode, main_of
 from .watch_server import WatchServer, WatchState
 from ..options import option
 from ..report import watch_page
@@ -122,6 +122,4 @@ def _values(status):
     return {pair.key: pair.value for pair in status.values}
 
 
-def main() -> int:
-    """Run the node; return the exit status of its process."""
-    return run(Watch)
+main = main_of(Watch, __name__)

@@ -12,7 +12,7 @@ _PART = re.compile(r'_\d+$')
 SUFFIXES = ('.mcap', '.db3', '.mcap.zstd', '.db3.zstd', '.mcap.zst', '.db3.zst')
 
 
-def find_bags(arguments: Sequence[str]) -> list[str]:
+def find_bags(arguments: Sequence[str | Path] | str | Path) -> list[str]:
     """
     Return the paths of all bags that ``arguments`` stand for, each once, numbers in their order.
 
@@ -21,7 +21,8 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
     RecordingError where a folder or pattern holds none.
     """
     found: list[str] = []
-    for argument in arguments:
+    single = [arguments] if isinstance(arguments, (str, Path)) else arguments
+    for argument in map(str, single):
         matches = (sorted(glob.glob(argument), key=_natural) if _is_pattern(argument)
                    else [argument])
         own = [bag for match in matches for bag in (

@@ -15,7 +15,7 @@ import numpy as np
 
 from .changes import Trend
 from ..dynamics.friction import LAWS
-from ..errors import RecordingError
+from ..errors import file_errors
 from ..identification.identified_model import plain
 
 RATE = 0.01  # expected share of changes that are none among those that are named
@@ -189,13 +189,13 @@ class Drift:
         """
         Write the tables into a ``folder``; return {name: path}.
 
-        RecordingError where one cannot be written.
+        ConfigError where one cannot be written.
         """
         written = {}
         tables = {'drift_series': [row for robot in self.robots for row in robot.rows()],
                   'drift_trends': [{'robot': robot.robot, **change.to_dict()}
                                    for robot in self.robots for change in robot.changes]}
-        try:
+        with file_errors(f'the tables in {folder}', 'written'):
             Path(folder).mkdir(parents=True, exist_ok=True)
             for name, rows in tables.items():
                 path = Path(folder, f'{name}.csv')
@@ -204,7 +204,4 @@ class Drift:
                     writer.writeheader()
                     writer.writerows(rows)
                 written[name] = str(path)
-        except OSError as error:
-            raise RecordingError(f'the tables cannot be written to {folder}',
-                                 found=error.strerror or error) from error
         return written

@@ -17,7 +17,7 @@ from .drawings import Drawings
 from .sheet import Card, Section, Sheet, sheet_text, Table
 from .viewer import arm_view, joint_styles
 from ..dynamics.regressor import nominal_torques
-from ..errors import MotionError
+from ..errors import file_errors
 from ..excitation.design import Design
 from ..excitation.fourier import FourierMotion
 from ..excitation.limits import GIVEN
@@ -36,16 +36,14 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
     each limit is; motion.csv is one period at 100 Hz; motion.html needs no network.
     """
-    out = Path(out_dir)
+    out, page = Path(out_dir), motion_page(design)
     samples = sampled(design.motion, RATE)
-    try:
+    with file_errors(f'the design {out}', 'written'):
         out.mkdir(parents=True, exist_ok=True)
         with open(out / FILES[0], 'w', encoding='utf-8') as file:
             yaml.safe_dump(_content(design), file, sort_keys=False, allow_unicode=True)
         _write_csv(out / FILES[1], design.motion.joint_names, samples)
-        (out / FILES[2]).write_text(motion_page(design), encoding='utf-8')
-    except OSError as error:
-        raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
+        (out / FILES[2]).write_text(page, encoding='utf-8')
     return tuple(out / name for name in FILES)
 
 

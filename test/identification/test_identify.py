@@ -1,6 +1,5 @@
 """The whole chain in memory: MuJoCo moves a robot, identification finds what moved."""
 
-import copy
 from dataclasses import replace
 
 import mujoco_arm
@@ -205,7 +204,7 @@ def test_a_model_of_other_columns_than_its_robot_is_refused(model_text, spoil, s
 
 def with_robot(data):
     """Return the IdentifiedModel of the content of its file, and its robot."""
-    model = IdentifiedModel.from_content(copy.deepcopy(data))
+    model = IdentifiedModel.from_yaml(yaml.safe_dump(data))
     return model, robot_of_model(model, np.array(mujoco_arm.UPRIGHT))
 
 

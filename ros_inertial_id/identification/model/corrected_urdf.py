@@ -22,7 +22,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from ...dynamics.description import has_quaternions, orientation
+from ...dynamics.description import has_quaternions, INERTIA, orientation
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
                                              Parameter, parameters_of, pseudo_inertia)
@@ -30,7 +30,6 @@ from ...dynamics.robot_model import link_placements, RobotModel
 from ...errors import RobotModelError
 from ...estimation.consistency import solid
 
-TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 SAME = 1e-12  # relative: numbers that did not change are not written anew
 
@@ -188,7 +187,7 @@ def _nominal(data, link):
     centre, R = _origin(data, link)
     tag = _text(data, link.parts['inertia'])
     inertia = np.zeros((3, 3))
-    for name, (i, j) in zip(TENSOR, PLACES):
+    for name, (i, j) in zip(INERTIA, PLACES):
         inertia[i, j] = inertia[j, i] = float(_attribute(tag, name) or 0.0)
     return about_origin(mass, centre, R @ inertia @ R.T)
 
@@ -217,7 +216,7 @@ def _link_edits(data, link, share, nominal):
     written = about_origin(mass, centre, R @ local @ R.T)
     tags = {'mass': {'value': repr(mass)},
             'origin': {'xyz': ' '.join(repr(float(x)) for x in centre)},
-            'inertia': {n: repr(float(local[i])) for n, i in zip(TENSOR, PLACES)}}
+            'inertia': {n: repr(float(local[i])) for n, i in zip(INERTIA, PLACES)}}
     return _inertial_edits(data, link, tags), written
 
 

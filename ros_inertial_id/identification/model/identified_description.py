@@ -127,12 +127,6 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
     return links
 
 
-def largest_speeds(model: IdentifiedModel) -> dict[str, float]:
-    """Return {joint: largest speed of the training data [rad/s]} of a ``model``."""
-    return {joint: float(np.abs(seen['v']).max())
-            for joint, seen in model.validity_range.items() if 'v' in seen}
-
-
 def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
     """Return one line per joint term that a description does not hold, with its torque."""
     lines = []
@@ -194,17 +188,15 @@ def joint_terms(model: IdentifiedModel) -> dict[str, dict[str, float]]:
 
     A richer friction law is summed up as damping and friction over the speeds of the training.
     """
-    speeds = largest_speeds(model)
-    return {joint: _terms(model, model.values, joint, speeds.get(joint, 1.0))
-            for joint in model.robot['joints']}
+    return {joint: _terms(model, model.values, joint) for joint in model.robot['joints']}
 
 
 def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, dict[str, float]]:
     """Return the standard errors of ``joint_terms``; covariance : (p, p) of all parameters."""
-    speeds, sd, out = largest_speeds(model), np.sqrt(np.diag(covariance)), {}
+    sd, out = np.sqrt(np.diag(covariance)), {}
     for joint in model.robot['joints']:
         own = [k for k, p in enumerate(model.parameters) if p.law and p.owner == joint]
-        terms = [_terms(model, values, joint, speeds.get(joint, 1.0))
+        terms = [_terms(model, values, joint)
                  for values in (model.values, *model.values + np.diag(sd)[own])]
         found = np.array([list(x.values()) for x in terms])
         slopes = (found[1:] - found[0]).T / sd[own]
@@ -213,13 +205,14 @@ def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, di
     return out
 
 
-def _terms(model, values, joint, top):
+def _terms(model, values, joint):
     """Return one joint's terms of ``joint_terms``, at other ``values`` (p,) of the parameters."""
     out = dict.fromkeys((*JOINT_TERMS, 'stiffness'), 0.0)
     for p, x in zip(model.parameters, values):
         if p.law and p.owner == joint and not LAWS[p.law].brakes and LAWS[p.law].in_urdf:
             out[LAWS[p.law].in_urdf] = float(x)
-    return {**out, **damping_and_friction(model.parameters, values, joint, top)}
+    fastest = np.abs(model.validity_range.get(joint, {}).get('v', 1.0)).max()
+    return {**out, **damping_and_friction(model.parameters, values, joint, float(fastest))}
 
 
 def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, float]]:

@@ -7,6 +7,7 @@ of another one is of another robot.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 import logging
 import re
 from typing import Any
@@ -17,8 +18,7 @@ from ...measurement.joints.channels import carries, JOINT_STATE
 from ...measurement.recording import Channel, Recording
 
 PART = re.compile(r'_\d+(?=\.[a-z0-9.]*$)')  # of the name of a file of a split bag
-_logger = logging.getLogger(__name__)
-_said: set[str] = set()
+_warn_once = cache(logging.getLogger(__name__).warning)
 
 
 def description_of(recording: Recording, options: Any) -> str:
@@ -46,9 +46,7 @@ def description_of(recording: Recording, options: Any) -> str:
     topic = pairs[0][0] if pairs else next(iter(texts))
     line = f"{recording.provenance.get('path', 'a recording')}: of several descriptions {topic} " \
         f'is used{f", with {pairs[0][1]}" if pairs else ""}; --urdf gives another'
-    if line not in _said:
-        _said.add(line)
-        _logger.warning('%s', line)
+    _warn_once('%s', line)
     return texts[topic]
 
 
