@@ -167,7 +167,8 @@ def walk(type_name: str, message: bytes, free: Collection[str] = (),
     tree = walker.struct(type_name)
     if not last and len(message) - walker.position > walker.slack:
         raise CdrError(f'{len(message) - walker.position} bytes too long')
-    return walker.layout(tree)
+    guarded = np.concatenate([np.arange(*guard) for guard in walker.guards])
+    return Layout(tree, guarded, np.frombuffer(message, np.uint8)[guarded])
 
 
 class _Walker:
@@ -179,11 +180,6 @@ class _Walker:
         self.position = _HEADER
         self.slack = 3  # bytes that may follow: writers pad to four
         self.guards = [(0, 2)]
-
-    def layout(self, tree):
-        guarded = np.concatenate([np.arange(*span) for span in self.guards])
-        everything = np.frombuffer(self.message, np.uint8)
-        return Layout(tree, guarded, everything[guarded])
 
     def struct(self, type_name):
         tree = {}

@@ -91,9 +91,10 @@ class ChannelBuilder:
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
         while waiting:
-            batch = [waiting.pop()]
-            while waiting and sum(map(len, batch)) < _BATCH:
+            batch, size = [], 0
+            while waiting and size < _BATCH:
                 batch.append(waiting.pop())
+                size += len(batch[-1])
             raw = RawMessages.joined(batch)
             left = np.arange(len(raw))
             parts: list[tuple[np.ndarray, Channel]] = []

@@ -118,9 +118,9 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
     builder = channel_builder(type_name, topic)
     builder.add(RawMessages.of(messages, received_ns))
     channel = builder.channel()
-    if builder.refused and complain is None:
-        raise RecordingError(builder.reason)
-    if builder.refused and complain is not None:
+    if builder.refused:
+        if complain is None:
+            raise RecordingError(builder.reason)
         complain(f'{builder.refused} messages are left out; {builder.reason}')
     return channel
 

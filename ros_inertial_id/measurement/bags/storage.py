@@ -16,8 +16,6 @@ import sys
 from tempfile import TemporaryDirectory
 from typing import Callable, Iterable, Iterator
 
-import yaml
-
 from .cdr import Batch, RawMessages
 from .unpacked_size import check_unpacked, FREE
 from ...errors import ConfigError, RecordingError
@@ -32,6 +30,7 @@ _LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
+_ITEM = re.compile(r'^ *- *["\']?(.+?)["\']? *$', re.M)
 
 
 def storage_files(path: Path) -> tuple[list[Path], list[str]]:
@@ -50,31 +49,26 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     files = sorted(filter(_is_storage, path.iterdir()), key=lambda file: [
         int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)])
     listed, present = _listed(path / 'metadata.yaml'), {file.name for file in files}
-    if not files or present & set(listed or ()) and not present >= set(listed or ()):
+    if not files or present & set(listed) and not present >= set(listed):
         raise RecordingError(f'{path} is no complete rosbag2',
                              expected=listed or '.mcap or .db3 files',
                              found=sorted(file.name for file in path.iterdir()),
                              do='give one storage file to read it alone')
-    if listed is None:
+    if not listed:
         return files, ['no usable metadata.yaml: all storage files are read']
     # A recorder that splits lists a file when it is full; people rename.
     return files, [] if present == set(listed) else [
-        f'metadata.yaml names other files ({", ".join(listed) or "none"}) than are there and '
-        f'read: {", ".join(file.name for file in files)}']
+        f'metadata.yaml names other files ({", ".join(listed)}) than are there and read: '
+        f'{", ".join(file.name for file in files)}']
 
 
 def _listed(metadata):
-    """Return the names that a metadata.yaml lists, None for one that cannot be used."""
-    if not metadata.is_file():
-        return None
+    """Return the names that a metadata.yaml lists, none for one that cannot be used."""
     try:
-        # Of the text only their list is parsed: the rest says what the files say, at length.
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
-        if section is None:
-            return None
-        return [Path(name).name for name in yaml.safe_load(section[0])['relative_file_paths']]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
-        return None
+    except (OSError, ValueError):
+        return []
+    return [Path(name).name for name in _ITEM.findall(section[0] if section else '')]
 
 
 def sha256(files: Iterable[Path]) -> str:
@@ -192,10 +186,9 @@ def _batches(database, wanted, progress):
         f"WHERE topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
         "AND typeof(timestamp) = 'integer' ORDER BY id")
     while batch := list(islice(rows, _ROWS)):
-        for key, topic in topics.items():
-            mine = [row for row in batch if row[1] == key]
-            if mine:
-                yield *topic, RawMessages.of([row[3] for row in mine], [row[2] for row in mine])
+        for key in {row[1]: None for row in batch}:
+            _, _, stamps, messages = zip(*(row for row in batch if row[1] == key))
+            yield *topics[key], RawMessages.of(messages, stamps)
         progress(batch[-1][0] / max(1, last))
 
 
