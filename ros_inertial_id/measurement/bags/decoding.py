@@ -120,7 +120,7 @@ class ChannelBuilder:
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
         try:
-            shape = _shape(self._message, self._decoder, raw.message(first))
+            shape = _shape(self._message, self._decoder, raw.rows(left[:1]).tobytes())
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return left[1:]
@@ -154,24 +154,16 @@ class ChannelBuilder:
 
 @dataclass(frozen=True)
 class _Shape:
-    """
-    A Layout and where in it the fields of a Channel are.
-
-    lacking : (k,) of a field, which labels do not have it
-    keep : columns of axis 1 that are no deleted markers, None for all
-    single : the message is one element of axis 1, not a sequence of them
-    """
+    """A Layout, where in it the fields of a Channel are, and which labels (k,) lack a field."""
 
     layout: Layout
     fields: dict
     lacking: dict
     covariance: dict
-    stamp: tuple
+    stamp: list
     names: tuple
     frame: str
     text: slice | None
-    keep: np.ndarray | None
-    single: bool
 
     def parts(self, data, received, index):
         """
@@ -179,8 +171,10 @@ class _Shape:
 
         Raises CdrError where a number or stamp of any message can be none.
         """
-        fields, order = self._fields(data), index * _SUBROWS
-        stamp = self._stamp(data, received)
+        fields, order, stamp = self._fields(data), index * _SUBROWS, received
+        if self.stamp:  # one, or one for each element
+            sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
+            stamp = sec * 1_000_000_000 + nanosec
         for name, values in fields.items():
             if name != 'data' and (wrong := np.isfinite(values) & (abs(values) > _LARGEST)).any():
                 raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
@@ -204,19 +198,7 @@ class _Shape:
             fields[name][numbers.read(data)[:, 0] == -1.0] = np.nan
         if self.text is not None:
             fields['data'] = np.array([row[self.text].tobytes().decode() for row in data], object)
-        if self.single:
-            fields = {name: values[:, None] for name, values in fields.items()}
-        if self.keep is not None:
-            fields = {name: values[:, self.keep] for name, values in fields.items()}
         return fields
-
-    def _stamp(self, data, received):
-        """Return (n,) int64 [ns], or (n, elements) where each has a header of its own."""
-        if not self.stamp:
-            return received
-        sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
-        stamp = sec * 1_000_000_000 + nanosec
-        return stamp if self.keep is None else stamp[:, self.keep]
 
 
 # (type, length of the message) -> the shapes seen last
@@ -250,19 +232,19 @@ def _new_shape(type_name, decoder, message):
     for name, numbers in fields.items():
         if labels and not single and len(numbers.offsets) != len(names):
             raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
-    keep, frames = None, ['']
-    stamp: tuple[Numbers, ...] = ()
+    stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')
+             if decoder.header]
+    frames = layout.values(f'{decoder.header}.frame_id', message) if decoder.header else []
     if decoder.action:
-        keep = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
-        names = tuple(names[i] for i in keep)
-    if decoder.header:
-        stamp = tuple(layout.numbers(f'{decoder.header}.stamp.{unit}')
-                      for unit in ('sec', 'nanosec'))
-        frames = layout.values(f'{decoder.header}.frame_id', message) or frames
+        elements = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
+        names = tuple(names[i] for i in elements)
+        stamp = [Numbers(own.dtype, own.offsets[elements]) for own in stamp]
+    for name, own in fields.items() if single or decoder.action else ():
+        fields[name] = Numbers(own.dtype, own.offsets[None if single else elements])
     return _Shape(layout, fields, lacking,
                   {name: layout.numbers(path) for name, path in decoder.covariance.items()},
-                  stamp, names, frames[0], layout.find(decoder.text) if decoder.text else None,
-                  keep, single)
+                  stamp, names, next(iter(frames), ''),
+                  layout.find(decoder.text) if decoder.text else None)
 
 
 def _interfaces(layout, decoder, message):

@@ -2,14 +2,12 @@
 What the columns of a log are, by their names (WORDS, CLOCKS); in small or large letters.
 
 A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``, ``q1``,
-``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position`` of PlotJuggler.
-<joint> is a name or a number; numbered joints are taken in ascending order.  A matrix (n, k) is
-``q``, ``data.q``, ``joint_positions``.  ``names`` or ``name0`` are joints in the order of the
-columns, in every row or once.  Words such as ``measured``, ``actual`` and ``raw`` beside these
-change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as ``q_d`` beside ``q``;
-``action`` and ``command`` alone are positions.  What is ``external`` or an ``error`` is left out.
-Units stand in brackets behind a space, "q1 [deg]", those of times also as ``time_ms``; without one
-positions, velocities and efforts are SI.
+``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position``; numbered joints
+are taken in ascending order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.
+``names`` or ``name0`` are joints in the order of the columns, in every row or once.  ``measured``,
+``actual`` and ``raw`` change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as
+``q_d`` beside ``q``; ``action`` alone is positions.  What is ``external`` or an ``error`` is left
+out.  Units stand in brackets, "q1 [deg]", or as ``time_ms``; without one columns are SI.
 """
 
 from collections.abc import Iterable, Mapping

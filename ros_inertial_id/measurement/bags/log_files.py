@@ -2,14 +2,9 @@
 The files of other programs, and tables in memory, as named columns.
 
 An ``.npz``, ``.mat`` or ``.hdf5`` holds time (n,), the others (n, k), or (n,) for one joint;
-fields of a MATLAB struct are ``data.q``.  A ``.csv`` or ``.txt`` has one header line, or columns
-named by whoever imports it; commas, semicolons, tabs, bars or blanks between; an empty cell is
-NaN, a decimal comma a point.  A second line may hold units, a first one ``sep=;``.  ``ros2 topic
-echo --csv`` of joint states is known without a header.  Where its own name ends in a quantity
-(``run_efforts.csv``), a column that is not time is a joint's.  A ``.jsonl`` has an object in each
-line.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have
-names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a column per number:
-``/b1/pose/position/x``.
+fields of a MATLAB struct are ``data.q``.  A ``.jsonl`` has an object in each line.  A
+``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have names in
+``meta/info.json``, and episodes.
 """
 
 from collections.abc import Callable
@@ -94,17 +89,14 @@ def _mat(path):
     from scipy.io import loadmat, whosmat
     with path.open('rb') as file:
         new = file.read(10) == b'MATLAB 7.3'
-    if new:
-        found = _hdf5(path)
-    else:
+    if not new:
         sizes = [*_elements(path)]
         check_file(path, sum(sizes), len(sizes))
         # Whole numbers may lie there as bytes.
         check_file(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
-        arrays = {name: np.atleast_1d(x) for name, x in _leaves(loadmat(path, simplify_cells=True))
-                  if not name.startswith('__')}
-        found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x
-                 for name, x in arrays.items()}
+    arrays = _hdf5(path) if new else {name: np.atleast_1d(x) for name, x in _leaves(
+        loadmat(path, simplify_cells=True)) if not name.startswith('__')}
+    found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x for name, x in arrays.items()}
     longest = max((max(x.shape, default=0) for x in found.values()), default=0)
     return {name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
             for name, x in found.items()}

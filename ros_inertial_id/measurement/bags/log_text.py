@@ -1,4 +1,10 @@
-"""Texts of columns: their delimiter, header, units, and the numbers and names in their cells."""
+"""
+Texts of columns: one header line, or columns named by whoever imports it.
+
+Commas, semicolons, tabs, bars or blanks between; an empty cell is NaN, a decimal comma a point.  A
+second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint states is
+known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -108,9 +114,10 @@ def _named_by_file(path, header):
 
 def _is_number(cell):
     try:
-        return bool(float(cell.replace(',', '.'))) or True
+        float(cell.replace(',', '.'))
     except ValueError:
         return False
+    return True
 
 
 def texts(cells: Iterable[Any], path: Path | None) -> np.ndarray:

@@ -160,11 +160,9 @@ def _starts(data):
 
 def _heads(buffer, starts):
     """Return opcode, size, channel and times of message records, (n,) of _HEAD."""
-    room = len(buffer) - _HEAD.itemsize + 1
-    if (starts >= room).any():
+    if (starts > len(buffer) - _HEAD.itemsize).any():
         raise ValueError('a record ends early')
-    windows = np.ndarray((max(0, room), _HEAD.itemsize), np.uint8, buffer, 0, (1, 1))
-    heads = windows[starts].view(_HEAD)[:, 0]
+    heads = pieces(buffer, starts, np.full(len(starts), _HEAD.itemsize)).view(_HEAD)
     if (heads['size'] < _HEAD.itemsize - _RECORD).any():
         raise ValueError('a record ends early')
     if (heads['log_time'] >> 63).any():

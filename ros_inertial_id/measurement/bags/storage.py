@@ -26,7 +26,6 @@ else:
     from backports import zstd  # rosbags brings it
 
 _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
-_LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
@@ -151,12 +150,7 @@ def _read_sqlite3(path, wanted, progress):
     """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
-            database.execute('PRAGMA trusted_schema = OFF')
-            for table in ('topics', 'messages'):
-                _refuse_computed(database, table)
-            found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
-            if found != 'ok':
-                raise sqlite3.DatabaseError(found)
+            _check_tables(database)
             yield from _batches(database, wanted, progress)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(
@@ -166,13 +160,18 @@ def _read_sqlite3(path, wanted, progress):
         ) from error
 
 
-def _refuse_computed(database, table):
-    """Raise sqlite3.Error where a table does not hold what it gives, as views do not."""
-    kinds = database.execute('SELECT hidden FROM sqlite_master m, pragma_table_xinfo(m.name) '
-                             "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,))
-    hidden = [kind for kind, in kinds]
-    if not hidden or any(hidden):
-        raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
+def _check_tables(database):
+    """Raise sqlite3.Error for damaged pages and tables that are computed, such as views."""
+    database.execute('PRAGMA trusted_schema = OFF')
+    for table in ('topics', 'messages'):
+        hidden = database.execute(
+            'SELECT max(hidden) FROM sqlite_master m, pragma_table_xinfo(m.name) '
+            "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,)).fetchone()[0]
+        if hidden != 0:
+            raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
+    found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+    if found != 'ok':
+        raise sqlite3.DatabaseError(found)
 
 
 def _batches(database, wanted, progress):
@@ -196,7 +195,7 @@ def _batches(database, wanted, progress):
 def _database(path):
     """Yield a connection; what a killed writer left (journal, log) is applied to a copy."""
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
-        beside = [path.with_name(path.name + end) for end in _LEFT]
+        beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
         beside = [other for other in beside if other.is_file() and other.stat().st_size]
         mode = 'mode=ro&immutable=1'
         if beside:
@@ -204,9 +203,5 @@ def _database(path):
                 shutil.copy(file, folder)
             path, mode = Path(folder, path.name), 'mode=rw'
         with closing(sqlite3.connect(f'{path.resolve().as_uri()}?{mode}', uri=True)) as database:
-            database.text_factory = _text
+            database.text_factory = lambda data: data.decode(errors='replace')
             yield database
-
-
-def _text(data):
-    return data.decode(errors='replace')

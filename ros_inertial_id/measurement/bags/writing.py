@@ -74,15 +74,6 @@ class _FlushedWriter(Writer):
     STORAGE_PLUGINS = {StoragePlugin.MCAP: _CheckedMcap, StoragePlugin.SQLITE3: _FlushedSqlite3}
 
 
-def _open_writer(path, storage, compress):
-    writer = _FlushedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
-    if compress:
-        mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
-        writer.set_compression(mode, CompressionFormat.ZSTD)
-    writer.open()
-    return writer
-
-
 class BagWriter:
     """
     A bag being written; also a context manager.
@@ -104,7 +95,12 @@ class BagWriter:
         if storage not in STORAGES:
             raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
         try:
-            self._writer: Any = _open_writer(self.path, storage, compress)
+            self._writer: Any = _FlushedWriter(self.path, version=9,
+                                               storage_plugin=StoragePlugin[storage.upper()])
+            if compress:
+                self._writer.set_compression(CompressionMode.STORAGE if storage == 'mcap' else
+                                             CompressionMode.FILE, CompressionFormat.ZSTD)
+            self._writer.open()
         except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
 
