@@ -61,14 +61,12 @@ class ChannelBuilder:
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = decoder.becomes or type_name, topic
-        self._message = type_name
+        self._message, self._decoder = type_name, decoder
         self.refused, self.reason, self.unstamped = 0, '', False
-        self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self.count = self._bytes = 0
         self._names: set[str] = set()
-        self._parts: list[Channel] = []
-        self._merged: list[Channel] = []
+        self._parts, self._merged = list[Channel](), list[Channel]()
 
     def add(self, raw: RawMessages) -> None:
         """Take more messages, in the order they came."""
@@ -102,8 +100,8 @@ class ChannelBuilder:
                 left = self._decode_alike(raw, left, parts)
             self._bytes += raw.data.size
             self._names.update(name for _, channel in parts for name in channel.names)
-            check_unpacked(f'topic {self.topic}', self._bytes, 8 * len(self._decoder.fields) * (
-                self.count + len(raw)) * len(self._names), len(self._names))
+            check_unpacked(f'topic {self.topic}', 8 * len(self._decoder.fields) * len(
+                self._names) * (self.count + len(raw)), len(self._names), self._bytes)
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
@@ -207,17 +205,15 @@ _SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
 
 def _shape(type_name, decoder, message):
     """Return the _Shape that fits the message; one seen before costs no walk."""
-    key = type_name, len(message)
     data = np.frombuffer(message, np.uint8)[None]
-    known = _SHAPES.get(key, ())
+    known = _SHAPES.get(key := (type_name, len(message)), ())
     for shape in known:
         if shape.layout.fits(data)[0]:
             return shape
     if len(_SHAPES) > 1000:
         _SHAPES.clear()
-    shape = _new_shape(type_name, decoder, message)
-    _SHAPES[key] = (shape, *known[:7])
-    return shape
+    _SHAPES[key] = (_new_shape(type_name, decoder, message), *known[:7])
+    return _SHAPES[key][0]
 
 
 def _new_shape(type_name, decoder, message):

@@ -148,11 +148,7 @@ def of_joints(name: str) -> bool:
 
 
 def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
-    """
-    Return (columns, their unit [ns] or 0) of what may be the time, the best first.
-
-    Two columns are seconds and nanoseconds.
-    """
+    """Return (columns, their unit [ns] or 0) of times, the best first; two are s and ns."""
     names = list(names)
     found: list[tuple[tuple[float, ...], tuple[str, ...], int]] = []
     for name in names:
@@ -268,7 +264,7 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
 
     where : of the log, for messages
     columns : NEW=OLD with spaces between, * stands for a joint, - as NEW for one not wanted; or
-        names of all, q1..q6 for six, - for one not wanted; of the only matrix, where there is one
+        names of all (of the only matrix, where there is one), q1..q6 for six
     """
     words = _expanded(columns)
     if words and '=' not in columns:

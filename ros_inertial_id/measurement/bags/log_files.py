@@ -20,7 +20,7 @@ import numpy as np
 
 from .log_columns import meaning, renamed, WORDS
 from .log_text import read_text, texts
-from .unpacked_size import check_file
+from .unpacked_size import check_unpacked
 from ...errors import ConfigError, path_text, RecordingError
 
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
@@ -79,7 +79,7 @@ def _arrays(table, path=None):
 def _npz(path):
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
-        check_file(path, sum(member.file_size for member in members), len(members))
+        check_unpacked(path, sum(member.file_size for member in members), len(members))
         arrays = {key: file[key] for key in file.files}
         return {key: x for key, x in arrays.items() if isinstance(x, np.ndarray)}
 
@@ -91,9 +91,9 @@ def _mat(path):
         new = file.read(10) == b'MATLAB 7.3'
     if not new:
         sizes = [*_elements(path)]
-        check_file(path, sum(sizes), len(sizes))
+        check_unpacked(path, sum(sizes), len(sizes))
         # Whole numbers may lie there as bytes.
-        check_file(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
+        check_unpacked(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
     arrays = _hdf5(path) if new else {name: np.atleast_1d(x) for name, x in _leaves(
         loadmat(path, simplify_cells=True)) if not name.startswith('__')}
     found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x for name, x in arrays.items()}
@@ -135,11 +135,11 @@ def _hdf5(path):
         if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
                 item.dtype != np.uint8) and not name.startswith('#'):
             found[name] = item
-            check_file(path, 0, len(found))
+            check_unpacked(path, 0, len(found))
 
     with h5py.File(path) as file:
         file.visititems(take)
-        check_file(path, sum(x.size * x.dtype.itemsize for x in found.values()))
+        check_unpacked(path, sum(x.size * x.dtype.itemsize for x in found.values()))
         return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in found.items()}
 
 
@@ -154,7 +154,7 @@ def _json_lines(path):
                 raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
                                      found=line.strip()[:60]) from None
     names = {name for row in rows for name in row}
-    check_file(path, 8 * len(rows) * len(names), len(names))
+    check_unpacked(path, 8 * len(rows) * len(names), len(names))
     return _arrays(DataFrame(rows), path)
 
 
@@ -169,14 +169,14 @@ def _parquet_table(path):
     from pyarrow.parquet import ParquetDataset, read_metadata
     texts, plain = set(), 0
     for content in map(read_metadata, ParquetDataset(path).files):
-        check_file(path, 0, content.num_columns)
+        check_unpacked(path, 0, content.num_columns)
         for k in range(content.num_columns):
             column = content.schema.column(k)
             plain += max(8, column.length) * sum(
                 content.row_group(group).column(k).num_values
                 for group in range(content.num_row_groups))
             texts |= {column.path} if column.physical_type == 'BYTE_ARRAY' else set()
-    check_file(path, plain)
+    check_unpacked(path, plain)
     return ParquetDataset(path, read_dictionary=[*texts]).read()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
 from .log_topics import field_of
-from .unpacked_size import check_file
+from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
 
@@ -62,7 +62,7 @@ def _head(path, columns):
     header, *rows = [[cell.strip() for cell in (
         line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
         for line in lines[first:]]
-    check_file(path, 8 * len(header) * _lines(path), len(header))
+    check_unpacked(path, 8 * len(header) * _lines(path), len(header))
     second = rows[0] or header
     if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
         rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
@@ -124,5 +124,5 @@ def texts(cells: Iterable[Any], path: Path | None) -> np.ndarray:
     """Return ``cells`` (n,) of a file as texts, each of which takes the room of the longest."""
     words = [*map(str, cells)]
     if path:
-        check_file(path, 4 * len(words) * max(map(len, words), default=0))
+        check_unpacked(path, 4 * len(words) * max(map(len, words), default=0))
     return np.array(words, str)

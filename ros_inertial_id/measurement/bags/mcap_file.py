@@ -53,7 +53,7 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                 if isinstance(record, Chunk):
                     plain += max(record.uncompressed_size, frame_content_size(record.data) if (
                         record.compression == 'zstd') else 0)  # which unpacking believes
-                    check_unpacked(path, stream.tell(), plain)
+                    check_unpacked(path, plain, packed=stream.tell())
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)
@@ -89,8 +89,6 @@ class _Records(StreamReader):
 
 
 class _Topics:
-    """The channels met so far."""
-
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}

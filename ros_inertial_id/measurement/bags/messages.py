@@ -68,8 +68,8 @@ DECODERS = {
                                      header='header'),
     'geometry_msgs/msg/PoseArray': Decoder(_pose('poses'), header='header'),
     'geometry_msgs/msg/TransformStamped': Decoder(
-        _pose('transform', 'translation', 'rotation'),
-        header='header', labels=('child_frame_id',)),
+        _pose('transform', 'translation', 'rotation'), header='header',
+        labels=('child_frame_id',)),
     'tf2_msgs/msg/TFMessage': Decoder(
         _pose('transforms.transform', 'translation', 'rotation'),
         header='transforms.header', labels=('transforms.child_frame_id',)),

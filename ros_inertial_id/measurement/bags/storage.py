@@ -33,11 +33,7 @@ _ITEM = re.compile(r'^ *- *["\']?(.+?)["\']? *$', re.M)
 
 
 def storage_files(path: Path) -> tuple[list[Path], list[str]]:
-    """
-    Return the storage files of a bag (folder or one file) and what is wrong with its metadata.
-
-    Raises RecordingError for a path without a whole bag.
-    """
+    """Return the storage files of a bag (folder or file) and what is wrong with its metadata."""
     if not path.exists():
         raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
     if not path.is_dir():
@@ -93,8 +89,6 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     damage : list to which a line is appended for everything that could not be read
     unchecked : set to which a kind of storage is added whose damage could not be seen
     progress : function of the fraction of the file that was read
-
-    Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
     with _plain(path) as (plain, suffix):
         if suffix == '.mcap':
@@ -125,7 +119,7 @@ def _plain(path):
             with zstd.open(path) as source, plain.open('wb') as target:
                 while block := source.read(1 << 20):
                     target.write(block)
-                    check_unpacked(path, path.stat().st_size, target.tell())
+                    check_unpacked(path, target.tell())
         except (zstd.ZstdError, EOFError) as error:
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
@@ -142,7 +136,7 @@ def _decompressed(path, raw):
         except zstd.ZstdError:
             plain = b''
         total += len(plain)
-        check_unpacked(path, raw.data.size, total)
+        check_unpacked(path, total, packed=raw.data.size)
         yield plain if unpacker.eof else b''
 
 

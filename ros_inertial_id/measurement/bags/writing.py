@@ -52,11 +52,7 @@ class _CheckedMcap(McapWriter):
 
 
 class _FlushedSqlite3(Sqlite3Writer):
-    """A sqlite3 file."""
-
     def __init__(self, path: Path, compression: CompressionMode) -> None:
-        if compression == CompressionMode.STORAGE:
-            raise WriterError('a sqlite3 file has no compression of its own')
         self.path = path / f'{path.name}.db3'
         self.conn = sqlite3.connect(self.path)  # rosbags takes # ? % in a path for marks of a URI
         self.conn.executescript(self.SQLITE_SCHEMA)
@@ -105,11 +101,7 @@ class BagWriter:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
 
     def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
-        """
-        Declare a topic of a type; ``latched``: its durability is transient local.
-
-        Raises RecordingError for a type without definition, and where the disk refuses.
-        """
+        """Declare a topic of a known type; ``latched``: its durability is transient local."""
         if full_name(type_name) not in typestore().fielddefs:
             raise RecordingError(f'topic {topic}: unknown type {type_name}')
         durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
@@ -125,11 +117,7 @@ class BagWriter:
 
     def write_all(self, topic: str, messages: Sequence[bytes],
                   received_ns: Sequence[int]) -> None:
-        """
-        Append serialised ``messages`` (CDR) of a topic, each with its time of reception [ns].
-
-        Raises RecordingError for an undeclared topic, and where the disk refuses.
-        """
+        """Append serialised ``messages`` (CDR), each with its time of reception [ns]."""
         if topic not in self._connections:
             raise RecordingError(f'topic {topic} was not declared',
                                  exists=tuple(self.counts))
