@@ -70,8 +70,7 @@ class Meaning:
     """
     What a column is: of which quantity and joint ('' for all or none).
 
-    rank : lower ones are preferred; scale : SI per what is recorded; current : no torque
-    commanded : not measured
+    rank : lower ones are preferred; scale : to SI; current : no torque; commanded : not measured
     """
 
     quantity: str
@@ -168,7 +167,6 @@ def joint_columns(where: str, table: Table, commanded: bool = False) -> JointCol
     Return what joints measure in a ``table``, None where no column is of joints.
 
     where : of the log, for messages; commanded : return what they were commanded instead
-    Raises RecordingError for columns that hold no numbers or do not belong together.
     """
     chosen = _chosen(where, list(table), commanded)
     for name, _ in (column for own in chosen.values() for column in own.values()):

@@ -166,11 +166,7 @@ class BagWriter:
 
 def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
                     compress: bool = False) -> None:
-    """
-    Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
-
-    Raises RecordingError for channels whose elements had names of their own (tf, MarkerArray).
-    """
+    """Write channels and texts of a Recording to a bag; RecordingError for tf and markers."""
     others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
     if others:
         raise RecordingError('topics cannot be written back', found=others,
