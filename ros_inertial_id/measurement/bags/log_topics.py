@@ -27,7 +27,7 @@ def field_of(name: str) -> tuple[str, str, str, str] | None:
 
 def topic_channels(columns: Mapping[str, np.ndarray], stamp_ns: np.ndarray
                    ) -> tuple[dict[str, Channel], list[str]]:
-    """Return Channels of ``columns`` (n,) that ``field_of`` knows, and why others are none."""
+    """Return Channels of ``columns`` (n,) at ``stamp_ns`` (n,) [ns], and why others are none."""
     topics: dict[str, dict[str, dict[str, str]]] = {}
     types: dict[str, str] = {}
     for column in columns:

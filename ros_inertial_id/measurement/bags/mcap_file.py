@@ -36,7 +36,7 @@ _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, O
 
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
               unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
-    """Yield (topic, type, messages) chunk by chunk; parameters as of ``storage.read_storage``."""
+    """Yield (topic, type, messages) by chunks; ``progress`` and others as of ``read_storage``."""
     topics, plain = _Topics(wanted), 0
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
