@@ -33,10 +33,12 @@ CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot
 
 def import_(options: Any) -> None:
     """Turn a log into a bag; say what was understood.  RecordingError where no efforts were."""
-    from ..measurement.bags.log import import_log
+    from ..measurement.bags.log import read_log
+    from ..measurement.bags.writing import write_recording
     joints = options.joints.split(',') if options.joints else None
-    recording = import_log(options.log, read_description(options.urdf), options.out,
-                           joint_names=joints, rate=options.rate, columns=options.columns)
+    recording = read_log(options.log, read_description(options.urdf), joint_names=joints,
+                         rate=options.rate, columns=options.columns)
+    write_recording(options.out, recording)
     channels = {t: len(c) for t, c in recording.channels.items()}
     understood = recording.provenance['columns']
     lines = [f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()),

@@ -29,14 +29,13 @@ _logger = logging.getLogger(__name__)
 
 def read_bag(path: str | Path, progress: Callable[[float], None] | None = None) -> Recording:
     """
-    Return the Recording of a bag, or of a part of it.
+    Return the Recording of a bag, or of a part of it, its messages in the order of the file.
 
     path : folder of a rosbag2, or one .mcap or .db3 file; as text also BAG@START:END, seconds
         after the first stamp of its streams, either of which may be missing
     progress : function of the fraction that was read
 
-    Messages stay in the order of the file.  The last message of a topic named as one of TEXTS, in
-    any namespace, becomes that of the Recording.  Raises RecordingError for a path without a bag.
+    The last message of a topic named as one of TEXTS, in any namespace, becomes the Recording's.
     """
     path, window = split_window(path)
     try:
@@ -98,7 +97,7 @@ class Contents:
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
-        check_unpacked(self.path, 0, 0, len(self.types))
+        check_unpacked(self.path, 0, len(self.types), 0)
         if known != full_name(type_name):
             self._leave_out(topic, f'those of type {type_name}: the first are of type {known}')
             return False

@@ -61,14 +61,12 @@ class ChannelBuilder:
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = decoder.becomes or type_name, topic
-        self._message = type_name
+        self._message, self._decoder = type_name, decoder
         self.refused, self.reason, self.unstamped = 0, '', False
-        self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self.count = self._bytes = 0
         self._names: set[str] = set()
-        self._parts: list[Channel] = []
-        self._merged: list[Channel] = []
+        self._parts, self._merged = list[Channel](), list[Channel]()
 
     def add(self, raw: RawMessages) -> None:
         """Take more messages, in the order they came."""
@@ -91,9 +89,10 @@ class ChannelBuilder:
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
         while waiting:
-            batch = [waiting.pop()]
-            while waiting and sum(map(len, batch)) < _BATCH:
+            batch, size = [], 0
+            while waiting and size < _BATCH:
                 batch.append(waiting.pop())
+                size += len(batch[-1])
             raw = RawMessages.joined(batch)
             left = np.arange(len(raw))
             parts: list[tuple[np.ndarray, Channel]] = []
@@ -101,8 +100,8 @@ class ChannelBuilder:
                 left = self._decode_alike(raw, left, parts)
             self._bytes += raw.data.size
             self._names.update(name for _, channel in parts for name in channel.names)
-            check_unpacked(f'topic {self.topic}', self._bytes, 8 * len(self._decoder.fields) * (
-                self.count + len(raw)) * len(self._names), len(self._names))
+            check_unpacked(f'topic {self.topic}', 8 * len(self._decoder.fields) * len(
+                self._names) * (self.count + len(raw)), len(self._names), self._bytes)
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
@@ -119,7 +118,7 @@ class ChannelBuilder:
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
         try:
-            shape = _shape(self._message, self._decoder, raw.message(first))
+            shape = _shape(self._message, self._decoder, raw.rows(left[:1]).tobytes())
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return left[1:]
@@ -153,24 +152,16 @@ class ChannelBuilder:
 
 @dataclass(frozen=True)
 class _Shape:
-    """
-    A Layout and where in it the fields of a Channel are.
-
-    lacking : (k,) of a field, which labels do not have it
-    keep : columns of axis 1 that are no deleted markers, None for all
-    single : the message is one element of axis 1, not a sequence of them
-    """
+    """A Layout, where in it the fields of a Channel are, and which labels (k,) lack a field."""
 
     layout: Layout
     fields: dict
     lacking: dict
     covariance: dict
-    stamp: tuple
+    stamp: list
     names: tuple
     frame: str
     text: slice | None
-    keep: np.ndarray | None
-    single: bool
 
     def parts(self, data, received, index):
         """
@@ -178,8 +169,10 @@ class _Shape:
 
         Raises CdrError where a number or stamp of any message can be none.
         """
-        fields, order = self._fields(data), index * _SUBROWS
-        stamp = self._stamp(data, received)
+        fields, order, stamp = self._fields(data), index * _SUBROWS, received
+        if self.stamp:  # one, or one for each element
+            sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
+            stamp = sec * 1_000_000_000 + nanosec
         for name, values in fields.items():
             if name != 'data' and (wrong := np.isfinite(values) & (abs(values) > _LARGEST)).any():
                 raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
@@ -203,19 +196,7 @@ class _Shape:
             fields[name][numbers.read(data)[:, 0] == -1.0] = np.nan
         if self.text is not None:
             fields['data'] = np.array([row[self.text].tobytes().decode() for row in data], object)
-        if self.single:
-            fields = {name: values[:, None] for name, values in fields.items()}
-        if self.keep is not None:
-            fields = {name: values[:, self.keep] for name, values in fields.items()}
         return fields
-
-    def _stamp(self, data, received):
-        """Return (n,) int64 [ns], or (n, elements) where each has a header of its own."""
-        if not self.stamp:
-            return received
-        sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
-        stamp = sec * 1_000_000_000 + nanosec
-        return stamp if self.keep is None else stamp[:, self.keep]
 
 
 # (type, length of the message) -> the shapes seen last
@@ -224,17 +205,15 @@ _SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
 
 def _shape(type_name, decoder, message):
     """Return the _Shape that fits the message; one seen before costs no walk."""
-    key = type_name, len(message)
     data = np.frombuffer(message, np.uint8)[None]
-    known = _SHAPES.get(key, ())
+    known = _SHAPES.get(key := (type_name, len(message)), ())
     for shape in known:
         if shape.layout.fits(data)[0]:
             return shape
     if len(_SHAPES) > 1000:
         _SHAPES.clear()
-    shape = _new_shape(type_name, decoder, message)
-    _SHAPES[key] = (shape, *known[:7])
-    return shape
+    _SHAPES[key] = (_new_shape(type_name, decoder, message), *known[:7])
+    return _SHAPES[key][0]
 
 
 def _new_shape(type_name, decoder, message):
@@ -249,19 +228,19 @@ def _new_shape(type_name, decoder, message):
     for name, numbers in fields.items():
         if labels and not single and len(numbers.offsets) != len(names):
             raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
-    keep, frames = None, ['']
-    stamp: tuple[Numbers, ...] = ()
+    stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')
+             if decoder.header]
+    frames = layout.values(f'{decoder.header}.frame_id', message) if decoder.header else []
     if decoder.action:
-        keep = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
-        names = tuple(names[i] for i in keep)
-    if decoder.header:
-        stamp = tuple(layout.numbers(f'{decoder.header}.stamp.{unit}')
-                      for unit in ('sec', 'nanosec'))
-        frames = layout.values(f'{decoder.header}.frame_id', message) or frames
+        elements = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
+        names = tuple(names[i] for i in elements)
+        stamp = [Numbers(own.dtype, own.offsets[elements]) for own in stamp]
+    for name, own in fields.items() if single or decoder.action else ():
+        fields[name] = Numbers(own.dtype, own.offsets[None if single else elements])
     return _Shape(layout, fields, lacking,
                   {name: layout.numbers(path) for name, path in decoder.covariance.items()},
-                  stamp, names, frames[0], layout.find(decoder.text) if decoder.text else None,
-                  keep, single)
+                  stamp, names, next(iter(frames), ''),
+                  layout.find(decoder.text) if decoder.text else None)
 
 
 def _interfaces(layout, decoder, message):

@@ -25,10 +25,10 @@ _TEXTS = {
     'trajectory_msgs/msg/JointTrajectory': f'{_HEADER}, string[] joint_names, {_POINT}[] points',
     # Of ros2_control, which rosbags does not know.
     'control_msgs/msg/JointTrajectoryControllerState': ', '.join([
-        f'{_HEADER}, string[] joint_names',
-        *(f'{_POINT} {name}' for name in _STATES), 'string[] multi_dof_joint_names',
-        *(f'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint multi_dof_{name}'
-          for name in _STATES), 'float64 speed_scaling_factor']),
+        f'{_HEADER}, string[] joint_names', *(f'{_POINT} {name}' for name in _STATES),
+        'string[] multi_dof_joint_names', *(
+            f'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint multi_dof_{name}'
+            for name in _STATES), 'float64 speed_scaling_factor']),
     'control_msgs/msg/InterfaceValue': 'string[] interface_names, float64[] values',
     'control_msgs/msg/DynamicJointState': f'{_HEADER}, string[] joint_names, '
                                           'control_msgs/msg/InterfaceValue[] interface_values'}

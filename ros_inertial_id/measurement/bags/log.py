@@ -36,20 +36,6 @@ Logs = Any  # path, data frame or mapping of arrays, or several of these
 Part = tuple[str, JointColumns, np.ndarray | None]  # name of a file, its joints, stamps (n,) [ns]
 
 
-def import_log(logs: Logs, urdf_text: str, out_path: str | Path,
-               joint_names: Sequence[str] | None = None, rate: float | None = None,
-               columns: str = '') -> Recording:
-    """
-    Write what ``read_log`` returns to a new bag at ``out_path``; return the Recording.
-
-    joint_names, rate [Hz], columns : as ``read_log`` has them
-    """
-    from .writing import write_recording  # reading needs no writer
-    recording = read_log(logs, urdf_text, joint_names, rate, columns)
-    write_recording(out_path, recording)
-    return recording
-
-
 def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
     """
     Return the Recording of a bag or log, by its name, or of a part of it, as ``read_bag`` does.

@@ -2,14 +2,12 @@
 What the columns of a log are, by their names (WORDS, CLOCKS); in small or large letters.
 
 A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``, ``q1``,
-``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position`` of PlotJuggler.
-<joint> is a name or a number; numbered joints are taken in ascending order.  A matrix (n, k) is
-``q``, ``data.q``, ``joint_positions``.  ``names`` or ``name0`` are joints in the order of the
-columns, in every row or once.  Words such as ``measured``, ``actual`` and ``raw`` beside these
-change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as ``q_d`` beside ``q``;
-``action`` and ``command`` alone are positions.  What is ``external`` or an ``error`` is left out.
-Units stand in brackets behind a space, "q1 [deg]", those of times also as ``time_ms``; without one
-positions, velocities and efforts are SI.
+``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position``; numbered joints
+are taken in ascending order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.
+``names`` or ``name0`` are joints in the order of the columns, in every row or once.  ``measured``,
+``actual`` and ``raw`` change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as
+``q_d`` beside ``q``; ``action`` alone is positions.  What is ``external`` or an ``error`` is left
+out.  Units stand in brackets, "q1 [deg]", or as ``time_ms``; without one columns are SI.
 """
 
 from collections.abc import Iterable, Mapping
@@ -72,8 +70,7 @@ class Meaning:
     """
     What a column is: of which quantity and joint ('' for all or none).
 
-    rank : lower ones are preferred; scale : SI per what is recorded; current : no torque
-    commanded : not measured
+    rank : lower ones are preferred; scale : to SI; current : no torque; commanded : not measured
     """
 
     quantity: str
@@ -150,11 +147,7 @@ def of_joints(name: str) -> bool:
 
 
 def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
-    """
-    Return (columns, their unit [ns] or 0) of what may be the time, the best first.
-
-    Two columns are seconds and nanoseconds.
-    """
+    """Return (columns, their unit [ns] or 0) of times, the best first; two are s and ns."""
     names = list(names)
     found: list[tuple[tuple[float, ...], tuple[str, ...], int]] = []
     for name in names:
@@ -174,7 +167,6 @@ def joint_columns(where: str, table: Table, commanded: bool = False) -> JointCol
     Return what joints measure in a ``table``, None where no column is of joints.
 
     where : of the log, for messages; commanded : return what they were commanded instead
-    Raises RecordingError for columns that hold no numbers or do not belong together.
     """
     chosen = _chosen(where, list(table), commanded)
     for name, _ in (column for own in chosen.values() for column in own.values()):
@@ -270,7 +262,7 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
 
     where : of the log, for messages
     columns : NEW=OLD with spaces between, * stands for a joint, - as NEW for one not wanted; or
-        names of all, q1..q6 for six, - for one not wanted; of the only matrix, where there is one
+        names of all (of the only matrix, where there is one), q1..q6 for six
     """
     words = _expanded(columns)
     if words and '=' not in columns:

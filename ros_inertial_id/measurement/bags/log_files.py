@@ -2,14 +2,9 @@
 The files of other programs, and tables in memory, as named columns.
 
 An ``.npz``, ``.mat`` or ``.hdf5`` holds time (n,), the others (n, k), or (n,) for one joint;
-fields of a MATLAB struct are ``data.q``.  A ``.csv`` or ``.txt`` has one header line, or columns
-named by whoever imports it; commas, semicolons, tabs, bars or blanks between; an empty cell is
-NaN, a decimal comma a point.  A second line may hold units, a first one ``sep=;``.  ``ros2 topic
-echo --csv`` of joint states is known without a header.  Where its own name ends in a quantity
-(``run_efforts.csv``), a column that is not time is a joint's.  A ``.jsonl`` has an object in each
-line.  A ``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have
-names in ``meta/info.json``, and episodes.  Of other topics PlotJuggler writes a column per number:
-``/b1/pose/position/x``.
+fields of a MATLAB struct are ``data.q``.  A ``.jsonl`` has an object in each line.  A
+``.parquet``, or the folder of a LeRobot dataset, may hold lists, whose elements have names in
+``meta/info.json``, and episodes.
 """
 
 from collections.abc import Callable
@@ -25,7 +20,7 @@ import numpy as np
 
 from .log_columns import meaning, renamed, WORDS
 from .log_text import read_text, texts
-from .unpacked_size import check_file
+from .unpacked_size import check_unpacked
 from ...errors import ConfigError, path_text, RecordingError
 
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
@@ -84,7 +79,7 @@ def _arrays(table, path=None):
 def _npz(path):
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
-        check_file(path, sum(member.file_size for member in members), len(members))
+        check_unpacked(path, sum(member.file_size for member in members), len(members))
         arrays = {key: file[key] for key in file.files}
         return {key: x for key, x in arrays.items() if isinstance(x, np.ndarray)}
 
@@ -94,17 +89,14 @@ def _mat(path):
     from scipy.io import loadmat, whosmat
     with path.open('rb') as file:
         new = file.read(10) == b'MATLAB 7.3'
-    if new:
-        found = _hdf5(path)
-    else:
+    if not new:
         sizes = [*_elements(path)]
-        check_file(path, sum(sizes), len(sizes))
+        check_unpacked(path, sum(sizes), len(sizes))
         # Whole numbers may lie there as bytes.
-        check_file(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
-        arrays = {name: np.atleast_1d(x) for name, x in _leaves(loadmat(path, simplify_cells=True))
-                  if not name.startswith('__')}
-        found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x
-                 for name, x in arrays.items()}
+        check_unpacked(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
+    arrays = _hdf5(path) if new else {name: np.atleast_1d(x) for name, x in _leaves(
+        loadmat(path, simplify_cells=True)) if not name.startswith('__')}
+    found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x for name, x in arrays.items()}
     longest = max((max(x.shape, default=0) for x in found.values()), default=0)
     return {name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
             for name, x in found.items()}
@@ -143,11 +135,11 @@ def _hdf5(path):
         if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
                 item.dtype != np.uint8) and not name.startswith('#'):
             found[name] = item
-            check_file(path, 0, len(found))
+            check_unpacked(path, 0, len(found))
 
     with h5py.File(path) as file:
         file.visititems(take)
-        check_file(path, sum(x.size * x.dtype.itemsize for x in found.values()))
+        check_unpacked(path, sum(x.size * x.dtype.itemsize for x in found.values()))
         return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in found.items()}
 
 
@@ -162,7 +154,7 @@ def _json_lines(path):
                 raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
                                      found=line.strip()[:60]) from None
     names = {name for row in rows for name in row}
-    check_file(path, 8 * len(rows) * len(names), len(names))
+    check_unpacked(path, 8 * len(rows) * len(names), len(names))
     return _arrays(DataFrame(rows), path)
 
 
@@ -177,14 +169,14 @@ def _parquet_table(path):
     from pyarrow.parquet import ParquetDataset, read_metadata
     texts, plain = set(), 0
     for content in map(read_metadata, ParquetDataset(path).files):
-        check_file(path, 0, content.num_columns)
+        check_unpacked(path, 0, content.num_columns)
         for k in range(content.num_columns):
             column = content.schema.column(k)
             plain += max(8, column.length) * sum(
                 content.row_group(group).column(k).num_values
                 for group in range(content.num_row_groups))
             texts |= {column.path} if column.physical_type == 'BYTE_ARRAY' else set()
-    check_file(path, plain)
+    check_unpacked(path, plain)
     return ParquetDataset(path, read_dictionary=[*texts]).read()
 
 

@@ -1,4 +1,10 @@
-"""Texts of columns: their delimiter, header, units, and the numbers and names in their cells."""
+"""
+Texts of columns: one header line, or columns named by whoever imports it.
+
+Commas, semicolons, tabs, bars or blanks between; an empty cell is NaN, a decimal comma a point.  A
+second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint states is
+known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +18,7 @@ import numpy as np
 
 from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
 from .log_topics import field_of
-from .unpacked_size import check_file
+from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
 
@@ -56,7 +62,7 @@ def _head(path, columns):
     header, *rows = [[cell.strip() for cell in (
         line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
         for line in lines[first:]]
-    check_file(path, 8 * len(header) * _lines(path), len(header))
+    check_unpacked(path, 8 * len(header) * _lines(path), len(header))
     second = rows[0] or header
     if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
         rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
@@ -108,14 +114,15 @@ def _named_by_file(path, header):
 
 def _is_number(cell):
     try:
-        return bool(float(cell.replace(',', '.'))) or True
+        float(cell.replace(',', '.'))
     except ValueError:
         return False
+    return True
 
 
 def texts(cells: Iterable[Any], path: Path | None) -> np.ndarray:
     """Return ``cells`` (n,) of a file as texts, each of which takes the room of the longest."""
     words = [*map(str, cells)]
     if path:
-        check_file(path, 4 * len(words) * max(map(len, words), default=0))
+        check_unpacked(path, 4 * len(words) * max(map(len, words), default=0))
     return np.array(words, str)

@@ -25,8 +25,7 @@ def read_stamps(where: str, table: Table, joints: JointColumns | None
     """
     Return the stamps (N,) int64 [ns] of all rows, the columns of the clock, its unit.
 
-    where : of the log, for messages; joints : in the ``table``; None, () and '' without a time
-    Raises RecordingError for times that are none, and for many that repeat.
+    where : of the log; joints : in the ``table``; None, () and '' without a time
     """
     found: tuple[Any, tuple[str, ...], str] = None, (), ''
     for names, unit in clocks(table):
@@ -85,11 +84,7 @@ def _unit(where, name, times, joints):
 
 
 def nanoseconds(where: str, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarray:
-    """
-    Return times as (n,) int64 [ns], exact to the nearest.
-
-    where : they come from, for the message; times : (n,), texts or dates; unit : of them [ns]
-    """
+    """Return ``times`` (n,), texts or dates, in a ``unit`` [ns], as int64 [ns]; ``where``: of."""
     if times.dtype.kind == 'M':
         times, unit = times.astype('datetime64[ns]').astype(np.int64), 1
     if times.dtype.kind == 'U':  # a float of today's seconds would resolve 240 ns

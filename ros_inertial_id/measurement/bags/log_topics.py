@@ -27,11 +27,7 @@ def field_of(name: str) -> tuple[str, str, str, str] | None:
 
 def topic_channels(columns: Mapping[str, np.ndarray], stamp_ns: np.ndarray
                    ) -> tuple[dict[str, Channel], list[str]]:
-    """
-    Return the Channels of topics in ``columns`` (n,), and why others are none.
-
-    columns : that ``field_of`` knows; stamp_ns : (n,) [ns]
-    """
+    """Return Channels of ``columns`` (n,) at ``stamp_ns`` (n,) [ns], and why others are none."""
     topics: dict[str, dict[str, dict[str, str]]] = {}
     types: dict[str, str] = {}
     for column in columns:
@@ -43,8 +39,7 @@ def topic_channels(columns: Mapping[str, np.ndarray], stamp_ns: np.ndarray
     channels, lacking = {}, []
     for topic, fields in topics.items():
         axes = {name: 'xyzw' if name.startswith('orientation') else 'xyz' for name in fields}
-        short = [name for name, own in fields.items() if set(own) != set(axes[name])]
-        if short:
+        if short := [name for name, own in fields.items() if set(own) != set(axes[name])]:
             lacking.append(f'{short[0]} of {topic} has {", ".join(fields[short[0]].values())}, '
                            f'not the columns {", ".join(axes[short[0]])}')
             continue

@@ -29,33 +29,32 @@ _HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('seque
                   ('log_time', '<u8'), ('publish_time', '<u8')])
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
+_TOGETHER = 1000  # messages without a chunk
 _CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on behind the end
 _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, OverflowError)
 
 
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
               unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
-    """
-    Yield (topic, type, messages) of the file, chunk by chunk.
-
-    wanted, damage, unchecked, progress : see ``storage.read_storage``
-    """
+    """Yield (topic, type, messages) by chunks; ``progress`` and others as of ``read_storage``."""
     topics, plain = _Topics(wanted), 0
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
         try:
             for record in _Records(stream, emit_chunks=True, record_size_limit=size).records:
+                if not isinstance(record, Message) or len(topics.loose) > _TOGETHER:
+                    yield from topics.taken()
                 if not getattr(record, 'uncompressed_crc', not isinstance(record, Message)):
                     unchecked.add('an mcap file written without CRC')
                 if isinstance(record, Chunk):
                     plain += max(record.uncompressed_size, frame_content_size(record.data) if (
                         record.compression == 'zstd') else 0)  # which unpacking believes
-                    check_unpacked(path, stream.tell(), plain)
+                    check_unpacked(path, plain, packed=stream.tell())
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
                     progress(stream.tell() / size)
                 elif isinstance(record, Message):
-                    yield from topics.alone(record)
+                    topics.take(record)
                 elif isinstance(record, (Schema, Channel)):
                     topics.learn(record)
         except _BROKEN as error:
@@ -67,6 +66,7 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
             damage.append(f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
                           'after it is read; save what is left with: '
                           f'mcap recover {path.name} -o whole.mcap')
+            yield from topics.taken()
 
 
 class _Records(StreamReader):
@@ -85,12 +85,11 @@ class _Records(StreamReader):
 
 
 class _Topics:
-    """The channels met so far."""
-
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
         self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
+        self.loose: list[Message] = []  # those without a chunk that were taken
 
     def learn(self, record: Schema | Channel) -> None:
         """Take a schema or channel; the first of a number counts."""
@@ -109,13 +108,19 @@ class _Topics:
             raise ValueError(f'a message of channel {number}, which is not described')
         return self.known[number]
 
-    def alone(self, message: Message) -> Iterator[Batch]:
-        """Yield a wanted message that is in no chunk."""
-        kind = self.of(message.channel_id)
+    def take(self, message: Message) -> None:
+        """Take a message that is in no chunk; ValueError for one of no channel or time."""
         if message.log_time >> 63:
             raise ValueError('no time of reception')
-        if kind:
-            yield (*kind, RawMessages.of([message.data], [message.log_time]))
+        self.loose += [message] if self.of(message.channel_id) else []
+
+    def taken(self) -> Iterator[Batch]:
+        """Yield the messages that were taken, by topic."""
+        loose, self.loose = self.loose, []
+        for channel in {message.channel_id: None for message in loose}:
+            mine = [message for message in loose if message.channel_id == channel]
+            yield (*self.known[channel], RawMessages.of([message.data for message in mine],
+                                                        [message.log_time for message in mine]))
 
     def batches(self, data: bytes) -> Iterator[Batch]:
         """Yield the messages of wanted channels among the records of a chunk, by topic."""
@@ -149,11 +154,9 @@ def _starts(data):
 
 def _heads(buffer, starts):
     """Return opcode, size, channel and times of message records, (n,) of _HEAD."""
-    room = len(buffer) - _HEAD.itemsize + 1
-    if (starts >= room).any():
+    if (starts > len(buffer) - _HEAD.itemsize).any():
         raise ValueError('a record ends early')
-    windows = np.ndarray((max(0, room), _HEAD.itemsize), np.uint8, buffer, 0, (1, 1))
-    heads = windows[starts].view(_HEAD)[:, 0]
+    heads = pieces(buffer, starts, np.full(len(starts), _HEAD.itemsize)).view(_HEAD)
     if (heads['size'] < _HEAD.itemsize - _RECORD).any():
         raise ValueError('a record ends early')
     if (heads['log_time'] >> 63).any():

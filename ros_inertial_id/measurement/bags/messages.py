@@ -1,18 +1,13 @@
 """
 What the bytes of a message say: one decoder per ROS type, the same for live topics and bags.
 
-``decode`` turns serialised messages (CDR, as ``raw=True`` subscriptions and bags hold them) into
-a Channel; a live node calls it with one message, ``read_bag`` builds with thousands.  To teach
-the package a new sensor topic, add a line to ``DECODERS``.
-
-Fields are those that DECODERS names, (n, ...) for n samples or (n, k, ...) for k joints, markers
-or poses, in SI units: vectors (..., 3), ``orientation_xyzw`` (..., 4), ``data`` (n,) or (n, k).
-Names are those of joints, child frames (tf: one row per stamp), or ``namespace/id`` of markers.
-What an Imu does not estimate (its covariance begins with -1) is NaN.
-
-``names`` is the union over all messages in the order of first appearance; what a message lacks is
-NaN; a field that no message has is absent.  Where every header stamp is zero (a driver that does
-not stamp) the time of reception stands in.
+To teach the package a new sensor topic, add a line to ``DECODERS``.  Fields are those it names,
+(n, ...) for n samples or (n, k, ...) for k joints, markers or poses, in SI units: vectors
+(..., 3), ``orientation_xyzw`` (..., 4), ``data`` (n,) or (n, k).  Names are those of joints, child
+frames (tf: one row per stamp), or ``namespace/id`` of markers, the union over all messages in the
+order of first appearance.  NaN is what a message lacks, or an Imu does not estimate (its
+covariance begins with -1); a field that no message has is absent.  Where every header stamp is
+zero (a driver that does not stamp) the time of reception stands in.
 """
 
 from functools import lru_cache
@@ -49,23 +44,20 @@ def _twist(path):
     return {'linear_velocity': f'{path}.linear', 'angular_velocity': f'{path}.angular'}
 
 
+_JOINT = {name: name for name in ('position', 'velocity', 'effort')}
+_IMU = {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
+        'linear_acceleration': 'linear_acceleration'}
 DECODERS = {
-    JOINT_STATE: Decoder(
-        {'position': 'position', 'velocity': 'velocity', 'effort': 'effort'},
-        header='header', labels=('name',)),
+    JOINT_STATE: Decoder(_JOINT, header='header', labels=('name',)),
     'control_msgs/msg/DynamicJointState': Decoder(
-        {name: name for name in ('position', 'velocity', 'effort')}, header='header',
-        labels=('joint_names',), interfaces='interface_values', becomes=JOINT_STATE),
+        _JOINT, header='header', labels=('joint_names',), interfaces='interface_values',
+        becomes=JOINT_STATE),
     CONTROLLER_STATE: Decoder(  # behind the reference control_msgs 3 to 6 differ
         _point('reference'), header='header', labels=('joint_names',), last='reference'),
     JOINT_TRAJECTORY: Decoder(  # its stamp says when it is to begin, mostly 0: at once
         _point('points'), labels=('joint_names',), only='points'),
-    'sensor_msgs/msg/Imu': Decoder(
-        {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
-         'linear_acceleration': 'linear_acceleration'}, header='header',
-        covariance={'orientation_xyzw': 'orientation_covariance',
-                    'angular_velocity': 'angular_velocity_covariance',
-                    'linear_acceleration': 'linear_acceleration_covariance'}),
+    'sensor_msgs/msg/Imu': Decoder(_IMU, header='header', covariance={
+        name: f'{path}_covariance' for name, path in _IMU.items()}),
     'geometry_msgs/msg/PoseStamped': Decoder(_pose('pose'), header='header'),
     'geometry_msgs/msg/PointStamped': Decoder({'position': 'point'}, header='header'),
     'geometry_msgs/msg/TwistStamped': Decoder(_twist('twist'), header='header'),
@@ -76,8 +68,8 @@ DECODERS = {
                                      header='header'),
     'geometry_msgs/msg/PoseArray': Decoder(_pose('poses'), header='header'),
     'geometry_msgs/msg/TransformStamped': Decoder(
-        _pose('transform', 'translation', 'rotation'),
-        header='header', labels=('child_frame_id',)),
+        _pose('transform', 'translation', 'rotation'), header='header',
+        labels=('child_frame_id',)),
     'tf2_msgs/msg/TFMessage': Decoder(
         _pose('transforms.transform', 'translation', 'rotation'),
         header='transforms.header', labels=('transforms.child_frame_id',)),
@@ -118,23 +110,21 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
     builder = channel_builder(type_name, topic)
     builder.add(RawMessages.of(messages, received_ns))
     channel = builder.channel()
-    if builder.refused and complain is None:
-        raise RecordingError(builder.reason)
-    if builder.refused and complain is not None:
+    if builder.refused:
+        if complain is None:
+            raise RecordingError(builder.reason)
         complain(f'{builder.refused} messages are left out; {builder.reason}')
     return channel
 
 
 def encode_string(text: str) -> bytes:
     """Return a std_msgs/String as CDR bytes."""
-    store = typestore()
-    return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
+    return bytes(typestore().serialize_cdr(typestore().types[STRING](data=text), STRING))
 
 
 def header_stamp_ns(message: bytes) -> int:
     """Return the stamp [ns] of a ``message`` (CDR) that begins with a header."""
-    order = '<' if message[1] & 1 else '>'
-    sec, nanosec = struct.unpack(f'{order}iI', message[4:12])
+    sec, nanosec = struct.unpack('<iI' if message[1] & 1 else '>iI', message[4:12])
     return int(sec) * 10 ** 9 + int(nanosec)
 
 

@@ -16,8 +16,6 @@ import sys
 from tempfile import TemporaryDirectory
 from typing import Callable, Iterable, Iterator
 
-import yaml
-
 from .cdr import Batch, RawMessages
 from .unpacked_size import check_unpacked, FREE
 from ...errors import ConfigError, RecordingError
@@ -28,18 +26,14 @@ else:
     from backports import zstd  # rosbags brings it
 
 _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
-_LEFT = ('-journal', '-wal')  # beside a database that was not closed
 _ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
+_ITEM = re.compile(r'^ *- *["\']?(.+?)["\']? *$', re.M)
 
 
 def storage_files(path: Path) -> tuple[list[Path], list[str]]:
-    """
-    Return the storage files of a bag (folder or one file) and what is wrong with its metadata.
-
-    Raises RecordingError for a path without a whole bag.
-    """
+    """Return the storage files of a bag (folder or file) and what is wrong with its metadata."""
     if not path.exists():
         raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
     if not path.is_dir():
@@ -50,31 +44,26 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     files = sorted(filter(_is_storage, path.iterdir()), key=lambda file: [
         int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)])
     listed, present = _listed(path / 'metadata.yaml'), {file.name for file in files}
-    if not files or present & set(listed or ()) and not present >= set(listed or ()):
+    if not files or present & set(listed) and not present >= set(listed):
         raise RecordingError(f'{path} is no complete rosbag2',
                              expected=listed or '.mcap or .db3 files',
                              found=sorted(file.name for file in path.iterdir()),
                              do='give one storage file to read it alone')
-    if listed is None:
+    if not listed:
         return files, ['no usable metadata.yaml: all storage files are read']
     # A recorder that splits lists a file when it is full; people rename.
     return files, [] if present == set(listed) else [
-        f'metadata.yaml names other files ({", ".join(listed) or "none"}) than are there and '
-        f'read: {", ".join(file.name for file in files)}']
+        f'metadata.yaml names other files ({", ".join(listed)}) than are there and read: '
+        f'{", ".join(file.name for file in files)}']
 
 
 def _listed(metadata):
-    """Return the names that a metadata.yaml lists, None for one that cannot be used."""
-    if not metadata.is_file():
-        return None
+    """Return the names that a metadata.yaml lists, none for one that cannot be used."""
     try:
-        # Of the text only their list is parsed: the rest says what the files say, at length.
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
-        if section is None:
-            return None
-        return [Path(name).name for name in yaml.safe_load(section[0])['relative_file_paths']]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
-        return None
+    except (OSError, ValueError):
+        return []
+    return [Path(name).name for name in _ITEM.findall(section[0] if section else '')]
 
 
 def sha256(files: Iterable[Path]) -> str:
@@ -100,8 +89,6 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     damage : list to which a line is appended for everything that could not be read
     unchecked : set to which a kind of storage is added whose damage could not be seen
     progress : function of the fraction of the file that was read
-
-    Raises RecordingError for a file that is no storage, ConfigError without the mcap library.
     """
     with _plain(path) as (plain, suffix):
         if suffix == '.mcap':
@@ -132,7 +119,7 @@ def _plain(path):
             with zstd.open(path) as source, plain.open('wb') as target:
                 while block := source.read(1 << 20):
                     target.write(block)
-                    check_unpacked(path, path.stat().st_size, target.tell())
+                    check_unpacked(path, target.tell())
         except (zstd.ZstdError, EOFError) as error:
             raise RecordingError(f'{path} cannot be decompressed', found=error,
                                  do='copy it again, or give another storage file alone') from error
@@ -149,7 +136,7 @@ def _decompressed(path, raw):
         except zstd.ZstdError:
             plain = b''
         total += len(plain)
-        check_unpacked(path, raw.data.size, total)
+        check_unpacked(path, total, packed=raw.data.size)
         yield plain if unpacker.eof else b''
 
 
@@ -157,12 +144,7 @@ def _read_sqlite3(path, wanted, progress):
     """Yield (topic, type, messages) of a database; RecordingError for a damaged one."""
     try:
         with _database(path) as database:
-            database.execute('PRAGMA trusted_schema = OFF')
-            for table in ('topics', 'messages'):
-                _refuse_computed(database, table)
-            found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
-            if found != 'ok':
-                raise sqlite3.DatabaseError(found)
+            _check_tables(database)
             yield from _batches(database, wanted, progress)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(
@@ -172,13 +154,18 @@ def _read_sqlite3(path, wanted, progress):
         ) from error
 
 
-def _refuse_computed(database, table):
-    """Raise sqlite3.Error where a table does not hold what it gives, as views do not."""
-    kinds = database.execute('SELECT hidden FROM sqlite_master m, pragma_table_xinfo(m.name) '
-                             "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,))
-    hidden = [kind for kind, in kinds]
-    if not hidden or any(hidden):
-        raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
+def _check_tables(database):
+    """Raise sqlite3.Error for damaged pages and tables that are computed, such as views."""
+    database.execute('PRAGMA trusted_schema = OFF')
+    for table in ('topics', 'messages'):
+        hidden = database.execute(
+            'SELECT max(hidden) FROM sqlite_master m, pragma_table_xinfo(m.name) '
+            "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,)).fetchone()[0]
+        if hidden != 0:
+            raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
+    found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+    if found != 'ok':
+        raise sqlite3.DatabaseError(found)
 
 
 def _batches(database, wanted, progress):
@@ -192,10 +179,9 @@ def _batches(database, wanted, progress):
         f"WHERE topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
         "AND typeof(timestamp) = 'integer' ORDER BY id")
     while batch := list(islice(rows, _ROWS)):
-        for key, topic in topics.items():
-            mine = [row for row in batch if row[1] == key]
-            if mine:
-                yield *topic, RawMessages.of([row[3] for row in mine], [row[2] for row in mine])
+        for key in {row[1]: None for row in batch}:
+            _, _, stamps, messages = zip(*(row for row in batch if row[1] == key))
+            yield *topics[key], RawMessages.of(messages, stamps)
         progress(batch[-1][0] / max(1, last))
 
 
@@ -203,7 +189,7 @@ def _batches(database, wanted, progress):
 def _database(path):
     """Yield a connection; what a killed writer left (journal, log) is applied to a copy."""
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
-        beside = [path.with_name(path.name + end) for end in _LEFT]
+        beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
         beside = [other for other in beside if other.is_file() and other.stat().st_size]
         mode = 'mode=ro&immutable=1'
         if beside:
@@ -211,9 +197,5 @@ def _database(path):
                 shutil.copy(file, folder)
             path, mode = Path(folder, path.name), 'mode=rw'
         with closing(sqlite3.connect(f'{path.resolve().as_uri()}?{mode}', uri=True)) as database:
-            database.text_factory = _text
+            database.text_factory = lambda data: data.decode(errors='replace')
             yield database
-
-
-def _text(data):
-    return data.decode(errors='replace')

@@ -8,21 +8,19 @@ FREE, RATIO = 1 << 28, 200  # bytes that anything may unpack to; times its size 
 MEMBERS = 10_000  # columns, arrays, topics or joints, more than any log has
 
 
-def check_unpacked(source: str | Path, packed: int, plain: int, members: int = 0) -> None:
+def check_unpacked(source: str | Path, plain: int, members: int = 0, packed: int = -1) -> None:
     """
     Raise RecordingError where ``packed`` bytes of measurements cannot be ``plain`` ones.
 
-    source : file or topic, for the message; members : columns, arrays, topics or joints in it
+    source : file, folder or topic; members : columns, arrays, topics or joints in it
+    packed : without it those of the file or folder
     """
+    if packed < 0:
+        files = [*Path(source).rglob('*')] or [Path(source)]
+        packed = sum(file.stat().st_size for file in files)
     if plain > max(FREE, RATIO * packed):
         raise RecordingError(f'{source} is no recording', found=f'{packed} bytes that unpack to '
                              f'{plain} or more: nothing measured is so alike')
     if members > MEMBERS:
         raise RecordingError(f'{source} is no recording', found=f'{members} columns or more',
                              expected=f'at most {MEMBERS}', do='leave out what is not of joints')
-
-
-def check_file(path: Path, plain: int, members: int = 0) -> None:
-    """Raise RecordingError as ``check_unpacked`` for what a file or folder at ``path`` holds."""
-    files = path.rglob('*') if path.is_dir() else [path]
-    check_unpacked(path, sum(file.stat().st_size for file in files), plain, members)

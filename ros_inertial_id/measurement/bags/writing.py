@@ -52,11 +52,7 @@ class _CheckedMcap(McapWriter):
 
 
 class _FlushedSqlite3(Sqlite3Writer):
-    """A sqlite3 file."""
-
     def __init__(self, path: Path, compression: CompressionMode) -> None:
-        if compression == CompressionMode.STORAGE:
-            raise WriterError('a sqlite3 file has no compression of its own')
         self.path = path / f'{path.name}.db3'
         self.conn = sqlite3.connect(self.path)  # rosbags takes # ? % in a path for marks of a URI
         self.conn.executescript(self.SQLITE_SCHEMA)
@@ -72,15 +68,6 @@ class _FlushedWriter(Writer):
     """rosbags' writer with the storages of this file."""
 
     STORAGE_PLUGINS = {StoragePlugin.MCAP: _CheckedMcap, StoragePlugin.SQLITE3: _FlushedSqlite3}
-
-
-def _open_writer(path, storage, compress):
-    writer = _FlushedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
-    if compress:
-        mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
-        writer.set_compression(mode, CompressionFormat.ZSTD)
-    writer.open()
-    return writer
 
 
 class BagWriter:
@@ -104,16 +91,17 @@ class BagWriter:
         if storage not in STORAGES:
             raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
         try:
-            self._writer: Any = _open_writer(self.path, storage, compress)
+            self._writer: Any = _FlushedWriter(self.path, version=9,
+                                               storage_plugin=StoragePlugin[storage.upper()])
+            if compress:
+                self._writer.set_compression(CompressionMode.STORAGE if storage == 'mcap' else
+                                             CompressionMode.FILE, CompressionFormat.ZSTD)
+            self._writer.open()
         except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
 
     def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
-        """
-        Declare a topic of a type; ``latched``: its durability is transient local.
-
-        Raises RecordingError for a type without definition, and where the disk refuses.
-        """
+        """Declare a topic of a known type; ``latched``: its durability is transient local."""
         if full_name(type_name) not in typestore().fielddefs:
             raise RecordingError(f'topic {topic}: unknown type {type_name}')
         durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
@@ -129,11 +117,7 @@ class BagWriter:
 
     def write_all(self, topic: str, messages: Sequence[bytes],
                   received_ns: Sequence[int]) -> None:
-        """
-        Append serialised ``messages`` (CDR) of a topic, each with its time of reception [ns].
-
-        Raises RecordingError for an undeclared topic, and where the disk refuses.
-        """
+        """Append serialised ``messages`` (CDR), each with its time of reception [ns]."""
         if topic not in self._connections:
             raise RecordingError(f'topic {topic} was not declared',
                                  exists=tuple(self.counts))
@@ -182,11 +166,7 @@ class BagWriter:
 
 def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
                     compress: bool = False) -> None:
-    """
-    Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
-
-    Raises RecordingError for channels whose elements had names of their own (tf, MarkerArray).
-    """
+    """Write channels and texts of a Recording to a bag; RecordingError for tf and markers."""
     others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
     if others:
         raise RecordingError('topics cannot be written back', found=others,

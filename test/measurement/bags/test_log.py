@@ -8,7 +8,8 @@ import pytest
 
 from ros_inertial_id.errors import RecordingError, RobotModelError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import COMMANDS, import_log, moving_joints, read_log
+from ros_inertial_id.measurement.bags.log import COMMANDS, moving_joints, read_log
+from ros_inertial_id.measurement.bags.writing import write_recording
 
 DATA = Path(__file__).parents[4] / 'shared' / 'data'
 REAL = [('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
@@ -36,6 +37,12 @@ def save(path, **arrays):
 def exact_ns(seconds):
     """Return seconds (floats, or texts that are taken at their word) in ns, by fractions."""
     return np.array([round(Fraction(second) * 10**9) for second in seconds])
+
+
+def import_log(log, urdf, out, **options):
+    recording = read_log(log, urdf, **options)
+    write_recording(out, recording)
+    return recording
 
 
 def imported(tmp_path, log, **options):

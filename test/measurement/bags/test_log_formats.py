@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy.io import savemat
-from test_log import exact_ns, imported, JOINTS, N, Q, save, TAU, UNIX, URDF, V, write_csv
+from test_log import (
+    exact_ns, import_log, imported, JOINTS, N, Q, save, TAU, UNIX, URDF, V, write_csv)
 
 from ros_inertial_id.errors import ConfigError, RecordingError
-from ros_inertial_id.measurement.bags.log import EFFORTS, import_log, read_log
+from ros_inertial_id.measurement.bags.log import EFFORTS, read_log
 
 COLUMNS = 'times q1..q3 - tau1..tau3'
 TABLE = np.column_stack([UNIX, Q, np.zeros(N), TAU])

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 from scipy.io import savemat
-from test_log import JOINTS, N, URDF, write_csv
+from test_log import import_log, JOINTS, N, URDF, write_csv
 
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import import_log, read_log, read_recording
+from ros_inertial_id.measurement.bags.log import read_log, read_recording
 
 T = 0.005 * np.arange(N)
 PHASES = np.arange(3)
