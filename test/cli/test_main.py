@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from typed_words import refused
 
 from ros_inertial_id import __version__
 from ros_inertial_id.cli.arguments import all_verbs, parse
@@ -18,14 +19,6 @@ from ros_inertial_id.methods import METHODS
 
 ARM = str(Path(__file__).parents[2] / 'urdf' / 'arm2.urdf')
 HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'rich', 'jinja2')
-
-
-def refused(capsys, *words):
-    """Return the one line that a refused command line prints."""
-    assert main(list(words)) == 2
-    out = capsys.readouterr()
-    assert out.out == '' and out.err.count('\n') == 1, out
-    return out.err
 
 
 @pytest.mark.parametrize('words', [['--help'], ['--version'], [], ['identify', '--help']])
@@ -88,7 +81,7 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert all(method in message for method in METHODS)
 
 
-def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monkeypatch):
+def test_descriptions_that_are_empty_or_xacro_arerefused(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', str(tmp_path))
     empty, xacro = tmp_path / 'empty.urdf', tmp_path / 'arm.urdf.xacro'
     empty.write_text('')

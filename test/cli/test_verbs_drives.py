@@ -6,27 +6,13 @@ import loaded_arm as drives
 import mujoco_arm
 import numpy as np
 import pytest
+from typed_words import refused, run
 
 from ros_inertial_id.cli.console import known_load
-from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures.drive_gains import load_parameters
-
-
-def _run(capsys, *arguments):
-    """Return (exit status, standard output, standard error) of inertial-id."""
-    status = main([str(a) for a in arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
-
-
-def _refused(capsys, *arguments):
-    """Return the one line that a refused command line prints."""
-    status, out, error = _run(capsys, *arguments)
-    assert status == 2 and out == '' and error.count('\n') == 1, error
-    return error
 
 
 def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
@@ -41,15 +27,15 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     ten = load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
     words = ('drive-gains', '--empty', folder / 'bare', '--urdf', folder / 'arm.urdf', '--config',
              folder / 'arm.yaml')
-    status, printed, _ = _run(capsys, *words, '--json', '--loaded', folder / 'held',
-                              ' '.join(map(str, ten)))
+    status, printed, _ = run(capsys, *words, '--json', '--loaded', folder / 'held',
+                             ' '.join(map(str, ten)))
     told = json.loads(printed)
     assert status == 0
     np.testing.assert_allclose(list(told['gains'].values()), drives.gains(), rtol=0.01)
-    status, printed, _ = _run(capsys, *words, '--gain', 'joint2=8')
+    status, printed, _ = run(capsys, *words, '--gain', 'joint2=8')
     assert status == 0 and 'drive_gain: [' in printed and 'joint2' in printed
-    assert 'described masses fix the scale' in _run(capsys, *words)[1]
-    assert 'JOINT=TORQUE' in _refused(capsys, *words, '--gain', 'joint2')
+    assert 'described masses fix the scale' in run(capsys, *words)[1]
+    assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
 
 
 def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():

@@ -7,6 +7,7 @@ import pytest
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import BaseParameters
+from ros_inertial_id.identification.choose.choice import Candidate, Choice, choice_entries
 from ros_inertial_id.identification.fit.model_errors import choice_errors
 from ros_inertial_id.identification.judge.statistics import dependence
 
@@ -37,3 +38,10 @@ def test_a_model_that_predicts_worse_by_z_errors_counts_by_its_likelihood(z):
     H = choice_errors(choice, base)
     odds = np.exp(-0.5 * z ** 2)
     np.testing.assert_allclose(H @ H.T, odds / (1.0 + odds) * np.outer([0.5, -2.0], [0.5, -2.0]))
+
+
+def test_the_left_out_error_shown_counts_every_stretch_once():
+    errors = np.array([[1.0, np.nan, 3.0], [2.0, 4.0, np.nan]])  # of two sets of stretches
+    best = Candidate({}, (), errors, np.zeros(2))
+    shown, = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best], False))
+    assert shown['left_out_error'] == pytest.approx(100.0 * np.sqrt((1.5 + 4.0 + 3.0) / 100.0))

@@ -44,7 +44,7 @@ def test_late_efforts_are_found_and_cost_nothing(late, rate):
     assert _percent(model) < 1.4 * _percent(best) < 0.4 * _percent(blind)
 
 
-@pytest.mark.parametrize('seed', range(2))
+@pytest.mark.parametrize('seed', [0, 6])  # nothing, and two standard errors
 def test_no_offset_is_applied_that_is_not_significant(seed):
     recordings = _recordings(0.0, seed=seed)
     found = identify(recordings[:1], OPTIONS).model.preprocessing[0]

@@ -4,12 +4,14 @@ from dataclasses import replace
 import logging
 
 import mujoco_arm
+import numpy as np
 import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.prepare.dataset import check_one_robot, each_once, seen_before
+from ros_inertial_id.identification.prepare.dataset import (
+    check_one_robot, each_once, read_dataset, seen_before)
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.bags.writing import write_recording
 
@@ -49,6 +51,19 @@ def test_validation_on_training_data_is_called_none(bag):
     assert 'has not seen' not in result.summary()
     trained = [recording.window(0.0, 5.0).provenance]
     assert not seen_before(trained, [rid.read_bag(f'{bag}@5:')])
+
+
+def test_fast_and_slow_recordings_are_read_behind_one_filter(arm3, arm3_recording):
+    channel, options = arm3_recording.channels['/joint_states'], options_class('serial_arm')()
+    noise = 1e-3 * np.random.default_rng(0).normal(size=channel.fields['velocity'].shape)
+    fast, slow = (replace(arm3_recording, channels={'/joint_states': replace(
+        channel, stamp_ns=times * channel.stamp_ns, fields={
+            **channel.fields, 'velocity': channel.fields['velocity'] / times + noise})})
+        for times in (1, 3))
+    alone, both = ([o.summary['cutoff'] for o in read_dataset(
+        recordings, options, 'serial_arm', arm3[0]).observations]
+        for recordings in ([slow], [slow, fast]))
+    assert both[0] == both[1] > 1.5 * alone[0]
 
 
 def test_all_recordings_that_are_too_short_are_named(bag):

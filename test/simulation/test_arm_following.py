@@ -1,8 +1,8 @@
 """What the simulated arm is told to follow: paths through points, new ones, none, wrong ones."""
 
 import math
-from pathlib import Path
 
+from mujoco_arm import description
 import numpy as np
 import pytest
 
@@ -12,13 +12,7 @@ pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
 from ros_inertial_id.simulation.joint_path import path_of_points  # noqa: E402
 
-URDF = Path(__file__).parents[2] / 'urdf'
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}
-
-
-def description(name):
-    """Return the text of one of our descriptions."""
-    return (URDF / f'{name}.urdf').read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize('derivatives', [0, 1, 2])

@@ -1,10 +1,10 @@
 """The simulated arm is the truth of all recovery tests: is it physics?"""
 
 import math
-from pathlib import Path
 import xml.etree.ElementTree as ET
 
 from controlled_arm import simulate
+from mujoco_arm import description
 import numpy as np
 import pytest
 
@@ -14,7 +14,6 @@ mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco'
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
 from ros_inertial_id.simulation.joint_path import rest_at  # noqa: E402
 
-URDF = Path(__file__).parents[2] / 'urdf'
 ARMS = ('arm2', 'arm3', 'franka')
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}
 TWO_LINKS = """<robot name="planar">
@@ -28,11 +27,6 @@ TWO_LINKS = """<robot name="planar">
   <joint name="b" type="continuous"><parent link="one"/><child link="two"/>
     <origin xyz="0.5 0 0"/><axis xyz="0 0 1"/><limit effort="100" velocity="10"/></joint>
 </robot>"""
-
-
-def description(name):
-    """Return the text of one of our descriptions."""
-    return (URDF / f'{name}.urdf').read_text(encoding='utf-8')
 
 
 def sines(arm, seed=0):

@@ -114,6 +114,8 @@ def test_a_log_without_time_needs_a_rate(tmp_path):
 
 def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
     assert moving_joints(URDF) == JOINTS
+    half = '<joint name="half" type="revolute"><parent link="x"/></joint></robot>'
+    assert moving_joints(URDF.replace('</robot>', half)) == JOINTS
     named = save(tmp_path / 'named.npz', q=Q, t=UNIX, joint_names=np.array(['c', 'b', 'a']))
     first = import_log(named, URDF, tmp_path / 'b1').channels['/joint_states']
     assert first.names == ('c', 'b', 'a')

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from typed_words import refused, run
 import yaml
 
-from ros_inertial_id.cli.main import main
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.rigs.measurement.sources import read_pose
@@ -14,20 +14,6 @@ from ros_inertial_id.rigs.suspended_platform.rig import platform_rig
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 PLACES = ([0.25, 0.1, 0.05], [-0.1, -0.25, 0.05])  # of a known mass on the platform
-
-
-def _run(capsys, *arguments):
-    """Return (exit status, standard output, standard error) of inertial-id."""
-    status = main([str(a) for a in arguments])
-    told = capsys.readouterr()
-    return status, told.out, told.err
-
-
-def _refused(capsys, *arguments):
-    """Return the one line that a refused command line prints."""
-    status, out, error = _run(capsys, *arguments)
-    assert status == 2 and out == '' and error.count('\n') == 1, error
-    return error
 
 
 @pytest.fixture(scope='module')
@@ -94,14 +80,14 @@ def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
         weight = truth.Link('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
         loads += ['--loaded', folder / f'load{k}', ' '.join(map(str, truth.ten(weight)))]
     out = folder / 'calibrated.yaml'
-    status, printed, _ = _run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',
-                              *loads, '--out', out)
+    status, printed, _ = run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',
+                             *loads, '--out', out)
     told = json.loads(printed)
     assert status == 0 and told['description'] == str(out)
     np.testing.assert_allclose(np.diag(told['stiffness']), np.diag(truth.STIFFNESS), rtol=0.01)
-    status, printed, _ = _run(capsys, 'identify', folder / 'loose0', folder / 'loose1', '--json',
-                              '--method', 'suspended_platform', '--urdf', out, '--out',
-                              folder / 'result', '--urdf-out', folder / 'identified.yaml')
+    status, printed, _ = run(capsys, 'identify', folder / 'loose0', folder / 'loose1', '--json',
+                             '--method', 'suspended_platform', '--urdf', out, '--out',
+                             folder / 'result', '--urdf-out', folder / 'identified.yaml')
     assert status == 0
     links = yaml.safe_load((folder / 'identified.yaml').read_text())['links']
     for link in truth.TWO_LINKS[1:]:
@@ -113,17 +99,17 @@ def test_calibration_refuses_what_cannot_give_sizes(capsys, folder, rig):
     _, file = rig
     out = folder / 'none.yaml'
     words = ('calibrate', file, '--out', out)
-    assert '--empty BAG' in _refused(capsys, *words)
-    assert 'empty only' in _refused(capsys, *words, '--empty', folder / 'empty')
-    assert 'MASS X Y Z' in _refused(capsys, *words, '--loaded', folder / 'load1', '40 kg')
-    assert 'cannot be read' in _refused(capsys, 'calibrate', folder / 'no.yaml', '--out', out)
+    assert '--empty BAG' in refused(capsys, *words)
+    assert 'empty only' in refused(capsys, *words, '--empty', folder / 'empty')
+    assert 'MASS X Y Z' in refused(capsys, *words, '--loaded', folder / 'load1', '40 kg')
+    assert 'cannot be read' in refused(capsys, 'calibrate', folder / 'no.yaml', '--out', out)
     assert not out.exists()
 
 
 def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, held):
     truth, file, bags = held
     words = [word for bag in bags for word in ('--held', bag)]
-    status, printed, _ = _run(capsys, 'postures', file, *words, '--json')
+    status, printed, _ = run(capsys, 'postures', file, *words, '--json')
     told = json.loads(printed)
     assert status == 0 and told['rank'] == told['rank_in_data'] == 17
     assert told['schema'] == 'ros_inertial_id/postures/1'
@@ -137,7 +123,7 @@ def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, 
     # The ends of the interval move with the combinations, known to a few hundredths.
     assert low - 0.05 < first[6] < high + 0.05
     assert any('Iyy0 lies in' in line for line in told['verdict'])
-    few = _run(capsys, 'postures', file, *words[:2])[1]
+    few = run(capsys, 'postures', file, *words[:2])[1]
     assert 'rank 9 of 17' in few and 'not determined' in few and 'more postures' in few
-    assert 'was not still' in _refused(capsys, 'postures', file, '--held', folder / 'loose0')
-    assert '--held BAG' in _refused(capsys, 'postures', file)
+    assert 'was not still' in refused(capsys, 'postures', file, '--held', folder / 'loose0')
+    assert '--held BAG' in refused(capsys, 'postures', file)
