@@ -6,20 +6,16 @@ what                         why                                      without it
 ===========================  =======================================  ===========================
 ``EventsExecutor``           a third of the CPU time at 1 kHz         SingleThreadedExecutor
 ``Subscription.handle``,     a reader is asked when its node wants    the executor hands every
-its ``take_message``         to know.  An executor hands over         message over
-                             message by message, and where the
-                             process is too slow for that, events
-                             wait for ever, timers behind them
-a callback's signature says  gaps in the publishers' sequence         losses are not counted
-that it takes information;   numbers are losses of the middleware
-Jazzy's EventsExecutor
-hands over one pair
+its ``take_message``         to know, and says the publishers'        message over, losses are not
+                             sequence numbers.  An executor goes      counted
+                             message by message: where the process
+                             is too slow, events heap up without
+                             end, and timers wait behind them
 ===========================  =======================================  ===========================
 """
 
 from collections import deque
 from collections.abc import Callable
-import inspect
 from typing import Any
 
 from rclpy.executors import SingleThreadedExecutor
@@ -32,7 +28,6 @@ except ImportError:
 
 Executor = EventsExecutor
 Received = tuple[bytes, Any]  # a message, and what the middleware says of it
-WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
 
 class Reader:
@@ -45,13 +40,7 @@ class Reader:
 
     def __init__(self, make: Callable[[Callable[..., None]], Subscription]) -> None:
         self._handed_over = deque[Received]()
-
-        def receive(*received: Any) -> None:
-            message, *information = received[0] if isinstance(received[0], tuple) else received
-            self._handed_over.append((message, information[0] if information else {}))
-
-        receive.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
-        self.subscription = make(receive)
+        self.subscription = make(lambda message: self._handed_over.append((message, {})))
         try:
             self._queue = self.subscription.handle
             self._take = self._queue.take_message

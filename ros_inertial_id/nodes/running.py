@@ -5,7 +5,6 @@ rclpy ends a node whose callback raises; one malformed message would be enough. 
 a callback of a GuardedNode costs its message, never the node.
 """
 
-import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import faulthandler
 import functools
@@ -24,7 +23,6 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
-from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
 
@@ -36,7 +34,7 @@ from ..share import shared_file
 
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
-WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
+WAKE = 0.05  # [s] between looks whether a signal came
 START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
 
 
@@ -56,9 +54,9 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     node that is not made after START, or not gone after LEAVE, is ended by faulthandler's thread,
     which needs no such lock, with status 1 and all stacks on standard error.
     """
-    end = End()
+    signals: list[int] = []  # that came
     for number in SIGNALS:
-        signal.signal(number, end)
+        signal.signal(number, lambda number, _: signals.append(number))
     node: Any = None
     try:
         faulthandler.dump_traceback_later(START, exit=True)
@@ -68,7 +66,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
             node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            _spin(node, end)
+            _spin(node, signals)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
@@ -115,38 +113,13 @@ def _init(args):
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
 
-class End:
-    """
-    What a signal sets and the loop of callbacks looks at.
-
-    A node that is always late has no quiet moment in which its executor would look at a time
-    limit; a future that is done reaches it still.  A thread sets it: the signal may have come
-    while this one holds the future's lock.
-    """
-
-    def __init__(self) -> None:
-        self.come, self._future = False, Future()
-
-    def __call__(self, *_: Any) -> None:
-        if not self.come:
-            self.come = True
-            _thread.start_new_thread(self._future.set_result, (None,))
-
-    def future(self) -> Future:
-        """Return a new Future; only the newest is served, so that none heap up."""
-        self._future = Future()
-        if self.come:
-            self._future.set_result(None)
-        return self._future
-
-
-def _spin(node: Any, end: End) -> None:
-    """Serve the callbacks of a ``node``, one at a time, until its context or ``end`` comes."""
+def _spin(node: Any, signals: Sequence[int]) -> None:
+    """Serve the callbacks of a ``node``, one at a time, until it or its context is to end."""
     executor = Executor(context=node.context)
     executor.add_node(node)
     try:
-        while node.context.ok() and not end.come:
-            executor.spin_until_future_complete(end.future(), WAKE)
+        while node.context.ok() and not signals:
+            executor.spin_once(WAKE)  # alone: a node that is always late has no quiet moment
     finally:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
         executor.remove_node(node)

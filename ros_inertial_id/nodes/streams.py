@@ -120,7 +120,7 @@ class Streams:
         for name, messages, received_ns in self._subscriptions.read():
             if name not in self._names:
                 continue
-            late = bisect_left(received_ns, time.time_ns() - OLDEST_NS) if received_ns[0] else 0
+            late = bisect_left(received_ns, time.time_ns() - OLDEST_NS)
             self.dropped += late
             if late == len(messages):
                 continue

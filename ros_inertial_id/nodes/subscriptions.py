@@ -8,6 +8,7 @@ each other for ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+import time
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -97,7 +98,7 @@ class Subscriptions:
         """
         Yield what waits: a resolved topic, its messages as bytes, and when [ns] each came.
 
-        0 [ns] where the middleware does not say.
+        It comes now where the middleware does not say.
         """
         left, self._left = self._left, []
         yield from left
@@ -105,12 +106,12 @@ class Subscriptions:
             yield from self._waiting(topic)
 
     def _waiting(self, topic: str) -> Iterator[Waiting]:
-        received = self._readers[topic].read()
+        received, now = self._readers[topic].read(), time.time_ns()
         for _, about in received:
             self._counts[topic].add(about.get('publication_sequence_number'))
         if received:
             yield (topic, [message for message, _ in received],
-                   [about.get('received_timestamp') or 0 for _, about in received])
+                   [about.get('received_timestamp') or now for _, about in received])
 
     def _end(self, topic: str) -> None:
         """End the subscription of a topic; what waits of it is read next."""

@@ -47,23 +47,6 @@ def test_every_node_ends_with_status_0_on_a_signal(graph, number, times, fresh):
             assert word not in process.output, name
 
 
-STORM = """
-import signal
-from ros_inertial_id.nodes.running import End
-end = End()
-signal.signal(signal.SIGALRM, end)
-signal.setitimer(signal.ITIMER_REAL, 5e-5, 5e-5)
-for _ in range(20_000):
-    end.come = False
-    end.future().set_result(None)
-signal.setitimer(signal.ITIMER_REAL, 0.0)
-"""
-
-
-def test_signal_that_comes_while_the_future_is_locked_does_not_hang(graph):
-    assert graph.python(STORM).wait() == 0
-
-
 LOCKED = """
 import ctypes
 import os
