@@ -1,17 +1,12 @@
 """
 What this package uses of rclpy that is experimental or described nowhere, and nothing else does.
 
-===========================  =======================================  ===========================
-what                         why                                      without it
-===========================  =======================================  ===========================
-``EventsExecutor``           a third of the CPU time at 1 kHz         SingleThreadedExecutor
-``Subscription.handle``,     a reader is asked when its node wants    the executor hands every
-its ``take_message``         to know, and says the publishers'        message over, losses are not
-                             sequence numbers.  An executor goes      counted
-                             message by message: where the process
-                             is too slow, events heap up without
-                             end, and timers wait behind them
-===========================  =======================================  ===========================
+``EventsExecutor`` takes a third of the CPU time of a SingleThreadedExecutor, its stand-in.
+
+``take_message`` of ``Subscription.handle`` lets a node read when it wants to know, and says the
+publishers' sequence numbers.  An executor goes message by message: where the process is too slow,
+events heap up without end, and timers wait behind them.  Without it one serves all the same, and
+losses are not counted.
 """
 
 from collections import deque

@@ -130,6 +130,7 @@ class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
     _complaint = ''
+    _said = '', 0.0  # of a fault, and when [s]
     _polled: frozenset[Subscription] = frozenset()  # by their Readers, served by no executor
 
     @property
@@ -196,42 +197,27 @@ class GuardedNode(Node):
 
     def fault(self, words: str) -> None:
         """Say what went wrong in a callback; nodes that move or predict stop to do so as well."""
-        said: dict[str, float] = self.__dict__.setdefault('_said', {})
         now = time.monotonic()
-        if now - said.get(words, -AGAIN) < AGAIN:
-            return
-        said.clear()  # one entry: nothing heaps up
-        said[words] = now
-        self.get_logger().error(words)
+        if words != self._said[0] or now >= self._said[1] + AGAIN:
+            self._said = words, now
+            self.get_logger().error(words)
 
     def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
-        def failed(error: Exception, args: tuple[Any, ...]) -> Any:
-            words = self._failed(where, error)
-            response: Any = args[1] if len(args) > 1 else None
-            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
-                response.success, response.message = False, words
-            return response
-
         @functools.wraps(callback)
         def call(*args: Any) -> Any:
             try:
                 return callback(*args)
             except Exception as error:
-                return failed(error, args)
+                if not self.context.ok():
+                    raise
+                what = ('' if isinstance(error, InertialIdError) else
+                        f'dropped, for it breaks what reads it; {type(error).__name__}: ')
+                words = f'{where}: {what}{error}'
+            self.fault(words)
+            response: Any = args[1] if len(args) > 1 else None
+            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
+                response.success, response.message = False, words
+            return response
 
         return call
-
-    def _failed(self, where: str, error: Exception) -> str:
-        """Return in words what went wrong in a callback, said; raise it where the node ends."""
-        if not self.context.ok():
-            raise error
-        words = f'{where}: {_words(error)}'
-        self.fault(words)
-        return words
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, InertialIdError):
-        return str(error)
-    return f'dropped, for it breaks what reads it; {type(error).__name__}: {error}'
