@@ -27,7 +27,7 @@ import rclpy.utilities
 from std_srvs.srv import Trigger
 
 from .conversions import every, row, STATE, subscribe, table
-from .rclpy_internals import Executor, Reader
+from .rclpy_internals import Executor
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
 from ..share import shared_file
@@ -131,18 +131,17 @@ class GuardedNode(Node):
 
     _complaint = ''
     _said = '', 0.0  # of a fault, and when [s]
-    _polled: frozenset[Subscription] = frozenset()  # by their Readers, served by no executor
+    _polled: frozenset[Subscription] = frozenset()  # that executors do not serve
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:
         """Return the subscriptions that executors serve."""
         return (each for each in super().subscriptions if each not in self._polled)
 
-    def reader(self, kind: type, topic: str, quality: QoSProfile) -> Reader:
-        """Return a Reader of a ``topic`` with a quality that parameters may override."""
-        reader = Reader(lambda take: subscribe(self, kind, topic, take, quality, raw=True))
-        if not reader.served:
-            self._polled |= {reader.subscription}
+    def reader(self, kind: type, topic: str, quality: QoSProfile) -> Subscription:
+        """Return a subscription for ``taken``, with a quality that parameters may override."""
+        reader = subscribe(self, kind, topic, lambda message: None, quality, raw=True)
+        self._polled |= {reader}
         return reader
 
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
