@@ -1,5 +1,6 @@
 """How the processes of the nodes end: on signals, on bad parameters, with the demonstration."""
 
+from contextlib import suppress
 from pathlib import Path
 import signal
 
@@ -142,8 +143,9 @@ def descendants(pid):
     """Return the processes that a process has started, and those that they have (Linux)."""
     found = []
     for task in Path(f'/proc/{pid}/task').iterdir():
-        for child in (task / 'children').read_text().split():
-            found += [int(child), *descendants(child)]
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            for child in (task / 'children').read_text().split():
+                found += [int(child), *descendants(child)]
     return found
 
 
