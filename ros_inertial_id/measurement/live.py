@@ -190,9 +190,10 @@ class LiveMotion:
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
-        if len(t) < WARM_UP:
+        if len(t) < WARM_UP or t[-1] - t[0] < LONGEST_GAP:  # a burst of a late driver is no rate
             return None
-        self._period = float(np.median(np.diff(t)))
+        steps = np.diff(t)
+        self._period = float(np.median(steps[steps > NEAR * steps.mean()]))
         causal = self.lag == 0.0
         kernels = self._kernels(REFERENCE if causal else self.lag)
         kernel = kernels[0]

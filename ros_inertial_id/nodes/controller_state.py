@@ -11,6 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from .conversions import ask, message_class, seconds
+from .rclpy_internals import taken
 from .running import GuardedNode
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -127,7 +128,7 @@ class HeldPosition:
 
     def read(self) -> None:
         """Take the newest state of the controller."""
-        waiting = self._reader.read() if self._reader else ()
+        waiting = taken(self._reader) if self._reader else ()
         if not waiting:
             return
         self._state = deserialize_message(waiting[-1][0], self._kind)

@@ -187,11 +187,11 @@ class DriverWatch:
         away, allowed = ((min(self._ahead, key=abs), MOVES_AT_ONCE) if simulated else
                          (max(self._ahead), CLOCKS))
         if abs(away) > allowed:
-            behind = away < 0.0
+            late, do = ('late, or ', 'give the computer of a driver that is late less to do; '
+                        ) if away < 0.0 else ('', '')
             raise MotionError(
-                f"{JOINT_STATES} is stamped {'late, or ' * behind}by another clock",
+                f'{JOINT_STATES} is stamped {late}by another clock',
                 expected=f'stamps within {allowed:.2g} s of this clock',
-                found=f"{abs(away):.3f} s {'behind' if behind else 'ahead'}",
-                do=('give the computer of a driver that is late less to do; ' * behind
-                    + 'synchronise the clocks of two computers; use_sim_time: if the robot is '
-                    'simulated'))
+                found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
+                do=f'{do}synchronise the clocks of two computers; use_sim_time: if the robot is '
+                'simulated')

@@ -50,7 +50,7 @@ class Online:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
         learning = self._learn(self._urdf)
-        self._watch = StreamWatch(self._urdf, besides=learning.commands)
+        self._watch = StreamWatch(self._urdf, learning.commands)
         self._waiting: list[Channel] = []  # not yet learnt
         self._learning = learning if self._urdf else None
 

@@ -112,8 +112,7 @@ class Recorder(GuardedNode):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).extend(messages)
         if self._bag is None:
             return
-        # A middleware that does not say when it received a message says 0.
-        times = (received_ns if self._real and all(received_ns)
+        times = (received_ns if self._real
                  else [self.get_clock().now().nanoseconds] * len(messages))
         try:
             self._append(self._bag, topic, messages, times)

@@ -5,7 +5,6 @@ rclpy ends a node whose callback raises; one malformed message would be enough. 
 a callback of a GuardedNode costs its message, never the node.
 """
 
-import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import faulthandler
 import functools
@@ -24,19 +23,18 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
-from rclpy.task import Future
 import rclpy.utilities
 from std_srvs.srv import Trigger
 
 from .conversions import every, row, STATE, subscribe, table
-from .rclpy_internals import Executor, Reader
+from .rclpy_internals import Executor
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
 from ..share import shared_file
 
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
-WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
+WAKE = 0.05  # [s] between looks whether a signal came
 START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
 
 
@@ -56,9 +54,9 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
     node that is not made after START, or not gone after LEAVE, is ended by faulthandler's thread,
     which needs no such lock, with status 1 and all stacks on standard error.
     """
-    end = End()
+    signals: list[int] = []  # that came
     for number in SIGNALS:
-        signal.signal(number, end)
+        signal.signal(number, lambda number, _: signals.append(number))
     node: Any = None
     try:
         faulthandler.dump_traceback_later(START, exit=True)
@@ -68,7 +66,7 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
             node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            _spin(node, end)
+            _spin(node, signals)
     except ExternalShutdownException:
         pass
     except (InertialIdError, OSError, ParameterException) as error:
@@ -122,38 +120,13 @@ def _init(args):
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
 
-class End:
-    """
-    What a signal sets and the loop of callbacks looks at.
-
-    A node that is always late has no quiet moment in which its executor would look at a time
-    limit; a future that is done reaches it still.  A thread sets it: the signal may have come
-    while this one holds the future's lock.
-    """
-
-    def __init__(self) -> None:
-        self.come, self._future = False, Future()
-
-    def __call__(self, *_: Any) -> None:
-        if not self.come:
-            self.come = True
-            _thread.start_new_thread(self._future.set_result, (None,))
-
-    def future(self) -> Future:
-        """Return a new Future; only the newest is served, so that none heap up."""
-        self._future = Future()
-        if self.come:
-            self._future.set_result(None)
-        return self._future
-
-
-def _spin(node: Any, end: End) -> None:
-    """Serve the callbacks of a ``node``, one at a time, until its context or ``end`` comes."""
+def _spin(node: Any, signals: Sequence[int]) -> None:
+    """Serve the callbacks of a ``node``, one at a time, until it or its context is to end."""
     executor = Executor(context=node.context)
     executor.add_node(node)
     try:
-        while node.context.ok() and not end.come:
-            executor.spin_until_future_complete(end.future(), WAKE)
+        while node.context.ok() and not signals:
+            executor.spin_once(WAKE)  # alone: a node that is always late has no quiet moment
     finally:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
         executor.remove_node(node)
@@ -164,18 +137,18 @@ class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
     _complaint = ''
-    _polled: frozenset[Subscription] = frozenset()  # by their Readers, served by no executor
+    _said = '', 0.0  # of a fault, and when [s]
+    _polled: frozenset[Subscription] = frozenset()  # that executors do not serve
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:
         """Return the subscriptions that executors serve."""
         return (each for each in super().subscriptions if each not in self._polled)
 
-    def reader(self, kind: type, topic: str, quality: QoSProfile) -> Reader:
-        """Return a Reader of a ``topic`` with a quality that parameters may override."""
-        reader = Reader(lambda take: subscribe(self, kind, topic, take, quality, raw=True))
-        if not reader.served:
-            self._polled |= {reader.subscription}
+    def reader(self, kind: type, topic: str, quality: QoSProfile) -> Subscription:
+        """Return a subscription for ``taken``, with a quality that parameters may override."""
+        reader = subscribe(self, kind, topic, lambda message: None, quality, raw=True)
+        self._polled |= {reader}
         return reader
 
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
@@ -230,42 +203,27 @@ class GuardedNode(Node):
 
     def fault(self, words: str) -> None:
         """Say what went wrong in a callback; nodes that move or predict stop to do so as well."""
-        said: dict[str, float] = self.__dict__.setdefault('_said', {})
         now = time.monotonic()
-        if now - said.get(words, -AGAIN) < AGAIN:
-            return
-        said.clear()  # one entry: nothing heaps up
-        said[words] = now
-        self.get_logger().error(words)
+        if words != self._said[0] or now >= self._said[1] + AGAIN:
+            self._said = words, now
+            self.get_logger().error(words)
 
     def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
-        def failed(error: Exception, args: tuple[Any, ...]) -> Any:
-            words = self._failed(where, error)
-            response: Any = args[1] if len(args) > 1 else None
-            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
-                response.success, response.message = False, words
-            return response
-
         @functools.wraps(callback)
         def call(*args: Any) -> Any:
             try:
                 return callback(*args)
             except Exception as error:
-                return failed(error, args)
+                if not self.context.ok():
+                    raise
+                what = ('' if isinstance(error, InertialIdError) else
+                        f'dropped, for it breaks what reads it; {type(error).__name__}: ')
+                words = f'{where}: {what}{error}'
+            self.fault(words)
+            response: Any = args[1] if len(args) > 1 else None
+            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
+                response.success, response.message = False, words
+            return response
 
         return call
-
-    def _failed(self, where: str, error: Exception) -> str:
-        """Return in words what went wrong in a callback, said; raise it where the node ends."""
-        if not self.context.ok():
-            raise error
-        words = f'{where}: {_words(error)}'
-        self.fault(words)
-        return words
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, InertialIdError):
-        return str(error)
-    return f'dropped, for it breaks what reads it; {type(error).__name__}: {error}'

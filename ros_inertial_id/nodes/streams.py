@@ -20,7 +20,7 @@ from ..measurement.bags.messages import decode, DECODERS
 from ..measurement.recording import Channel
 from ..measurement.stream_clock import StreamClock
 
-OLDEST_NS = 10 ** 9  # [ns] for which a message may wait: what moves a robot or is predicted of it
+OLDEST_NS = 10 ** 9  # [ns] for which a message may wait for a node that is too slow for its topic
 SILENCE = 2.0  # [s] of the node's time without a message of a sensor that are worth a warning
 
 
@@ -78,7 +78,7 @@ class Streams:
     went_back : called with words when the clock of a topic was set back: to begin anew
     falls_behind, values : as slow and values of TopicClocks
     waited : how long the newest message of the batch at hand waited for its reader [s]
-    dropped : how many messages waited for longer than OLDEST
+    dropped : how many messages waited for longer than OLDEST_NS
     """
 
     def __init__(self, node: GuardedNode, complain: Callable[[str], None],
@@ -115,12 +115,12 @@ class Streams:
 
         The Channel's topic is the name that was asked for.  Whatever a message does to its reader
         costs that batch and is complained of, never the node.  What has waited for longer than
-        OLDEST is dropped unread: who is too slow for a topic gets its newest samples and a gap.
+        OLDEST_NS is dropped unread: who is too slow for a topic gets its newest samples and a gap.
         """
         for name, messages, received_ns in self._subscriptions.read():
             if name not in self._names:
                 continue
-            late = bisect_left(received_ns, time.time_ns() - OLDEST_NS) if received_ns[0] else 0
+            late = bisect_left(received_ns, time.time_ns() - OLDEST_NS)
             self.dropped += late
             if late == len(messages):
                 continue

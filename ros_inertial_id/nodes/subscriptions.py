@@ -8,11 +8,13 @@ each other for ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+import time
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from .conversions import DEPTH, message_class
-from .rclpy_internals import Reader
+from .rclpy_internals import taken
 from .running import GuardedNode
 from ..measurement.bags.messages import DECODERS
 
@@ -34,7 +36,7 @@ class Subscriptions:
 
     def __init__(self, node: GuardedNode, quality: QoSProfile = ALL) -> None:
         self._node, self._quality = node, quality
-        self._readers: dict[str, Reader] = {}  # all by resolved topic
+        self._readers: dict[str, Subscription] = {}  # all by resolved topic
         self._left: list[Waiting] = []  # of ended subscriptions
         self._offers: dict[str, Offer] = {}
         self._counts: dict[str, SequenceCount] = {}
@@ -50,7 +52,7 @@ class Subscriptions:
         """Return whether late joiners get the last messages of a resolved ``topic``."""
         if topic not in self._readers:
             return False
-        keeps = self._readers[topic].subscription.qos_profile.durability
+        keeps = self._readers[topic].qos_profile.durability
         return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
                     or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offers[topic][2])
 
@@ -97,7 +99,7 @@ class Subscriptions:
         """
         Yield what waits: a resolved topic, its messages as bytes, and when [ns] each came.
 
-        0 [ns] where the middleware does not say.
+        It comes now where the middleware does not say.
         """
         left, self._left = self._left, []
         yield from left
@@ -105,17 +107,17 @@ class Subscriptions:
             yield from self._waiting(topic)
 
     def _waiting(self, topic: str) -> Iterator[Waiting]:
-        received = self._readers[topic].read()
+        received, now = taken(self._readers[topic]), time.time_ns()
         for _, about in received:
             self._counts[topic].add(about.get('publication_sequence_number'))
         if received:
             yield (topic, [message for message, _ in received],
-                   [about.get('received_timestamp') or 0 for _, about in received])
+                   [about.get('received_timestamp') or now for _, about in received])
 
     def _end(self, topic: str) -> None:
         """End the subscription of a topic; what waits of it is read next."""
         self._left += self._waiting(topic)
-        self._node.destroy_subscription(self._readers.pop(topic).subscription)
+        self._node.destroy_subscription(self._readers.pop(topic))
 
 
 class SequenceCount:

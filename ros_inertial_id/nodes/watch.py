@@ -11,21 +11,21 @@ from functools import partial
 import math
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.qos import qos_profile_sensor_data
 from rclpy.task import Future
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
 from .parameters import declare_options
 from .running import GuardedNode, main_of
+from .streams import Streams
 from .watch_server import WatchServer, WatchState
 from ..options import option
 from ..report import watch_page
 
-CURVES = {name: name for name in ('measured', 'predicted', 'residual')} | {
-    end: f'predicted_band/{end}' for end in ('lower', 'upper')}  # name: topic of the node
+CURVES = {f'torque_prediction/{name}': name.rpartition('/')[2] for name in (
+    'measured', 'predicted', 'residual', 'predicted_band/lower', 'predicted_band/upper')}
+LOOK = 0.05  # [s] between looks at the curves
 NODES = {'prediction': 'torque_prediction', 'identification': 'identification',
          'recorder': 'recorder', 'excitation': 'excitation'}  # by what they are on the page
 SERVICES = {'record': 'recorder/start', 'stop recording': 'recorder/stop',
@@ -54,9 +54,7 @@ class Watch(GuardedNode):
                        for role, name in NODES.items()}
         self._triggers = {words: self.create_client(Trigger, name)
                           for words, name in SERVICES.items()}
-        for curve, topic in CURVES.items():
-            self.create_subscription(JointState, f'torque_prediction/{topic}',
-                                     partial(self._sample, curve), qos_profile_sensor_data)
+        self._streams = Streams(self, self.complain)
         for fact, topic, quality in (('online', 'online_parameters', 10),
                                      ('identified', 'base_parameters', latched())):
             self.create_subscription(DiagnosticArray, f'identification/{topic}',
@@ -65,12 +63,13 @@ class Watch(GuardedNode):
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
             own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call)
-        every(self, 0.5, self._look_for_services)
+        every(self, LOOK, lambda: self._streams.hand_to(self._samples))
+        every(self, 0.5, self._look_for_others)
         self.get_logger().info(f'look at {self.server.url}')
 
-    def _sample(self, curve, message):
-        stamp = message.header.stamp
-        self.state.add(curve, stamp.sec + stamp.nanosec * 1e-9, message.name, message.effort)
+    def _samples(self, channel):
+        for stamp, values in zip(channel.stamp_ns.tolist(), channel.fields['effort'].tolist()):
+            self.state.add(CURVES[channel.topic], stamp * 1e-9, channel.names, values)
 
     def _table(self, fact, message):
         """Note name, value and standard error of every base parameter (doc/contract.md)."""
@@ -93,7 +92,8 @@ class Watch(GuardedNode):
                     'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
                     'message': status.message, 'values': _values(status)})
 
-    def _look_for_services(self):
+    def _look_for_others(self):
+        self._streams.look(tuple(CURVES))
         self.state.set('services', [words for words, client in self._triggers.items()
                                     if client.service_is_ready()])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement.live import carried, OwnMessages, Window
+from ros_inertial_id.measurement.live import carried, LiveMotion, OwnMessages, Window
 from ros_inertial_id.measurement.recording import Channel
 
 
@@ -16,6 +16,17 @@ def test_window_drops_what_is_stamped_twice_and_begins_anew_after_a_jump():
     assert window.t.tolist() == [2.0, 2.1]
     assert not window.add(np.array([1.0]), np.ones((1, 1)), 0.5)
     assert window.t.tolist() == [1.0]
+
+
+def test_messages_that_a_busy_driver_sends_at_once_are_not_the_rate_of_the_rest():
+    live = LiveMotion(10.0, False, 0.1, np.eye(1))
+    burst, rest = np.arange(60) * 14e-6, 1e-3 * np.arange(1, 600)
+    for t in (burst, burst[-1] + rest[:55], burst[-1] + rest[55:]):
+        live.move(t, np.sin(t)[:, None])
+        taken = live.take()
+    stamps, state = taken
+    assert len(stamps) > 300
+    np.testing.assert_allclose(np.diff(state.t), 1e-3, rtol=1e-6)
 
 
 def test_joints_are_found_by_name_whatever_their_order_in_the_message():

@@ -22,9 +22,9 @@ def signals():
             v + 1e-3 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
 
 
-def watched(names, t, q, v, tau, batch=5, aside=False):
+def watched(names, t, q, v, tau, batch=5):
     """Return (StreamWatch after all samples, {finding name: joints} of all the while)."""
-    watch, seen = StreamWatch(aside=aside), {}
+    watch, seen = StreamWatch(), {}
     channel = mujoco_arm.recording(names, t + BEGIN * 1e-9, q, v, tau).channels['/joint_states']
     for rows in np.array_split(np.arange(len(t)), len(t) // batch):
         watch.add(channel.rows(rows))
@@ -53,7 +53,7 @@ def test_samples_that_come_one_by_one_are_watched_too_and_in_a_thread(signals):
     names, t, q, v, tau = signals
     stuck = tau.copy()
     stuck[1000:1500, 1] = stuck[1000, 1]
-    assert watched(names, t, q, v, stuck, batch=1, aside=True)[1] == {
+    assert watched(names, t, q, v, stuck, batch=1)[1] == {
         'effort stuck': (names[1],)}
 
 
