@@ -6,6 +6,7 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
+from rclpy.duration import Duration  # noqa: E402
 from rclpy.qos import QoSProfile  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
@@ -22,17 +23,42 @@ def node(graph):
     node.destroy_node()
 
 
-def test_what_waits_too_long_is_dropped_and_the_newest_is_taken(graph, node, monkeypatch):
-    streams, taken = Streams(node, pytest.fail), []
+def sender(graph, node, streams):
+    """Return the publisher that a Streams listens to, and a function that sends a position."""
     publisher = graph.node.create_publisher(JointState, 'joint_states', 10)
 
-    def send(position):
+    def send(position, back=0.0):
         message = JointState(name=['a'], position=[position])
-        message.header.stamp = node.get_clock().now().to_msg()
+        message.header.stamp = (node.get_clock().now() - Duration(seconds=back)).to_msg()
         publisher.publish(message)
 
     graph.until(lambda: (streams.look(['joint_states']), publisher.get_subscription_count())[1],
                 'the subscription')
+    return publisher, send
+
+
+def test_a_clock_that_is_set_back_begins_anew_with_its_new_stamps(graph, node):
+    taken, words = [], []
+    streams = Streams(node, pytest.fail, words.append)
+    publisher, send = sender(graph, node, streams)
+    send(1.0)
+    graph.until(lambda: (streams.hand_to(taken.append), taken)[1], 'the first')
+    for position in (2.0, 3.0, 4.0, 5.0):
+        send(position, back=60.0)
+    publisher.wait_for_all_acked()
+    graph.until(lambda: (streams.hand_to(taken.append), words)[1], 'what was set back')
+    send(6.0)  # a single one that is far off
+    publisher.wait_for_all_acked()
+    streams.hand_to(taken.append)
+    read = [x for channel in taken for x in channel.fields['position'].ravel().tolist()]
+    assert read == [1.0, 4.0, 5.0]  # the third in a row shows it
+    streams.look(())
+    graph.until(lambda: not publisher.get_subscription_count(), 'the end of the subscription')
+
+
+def test_what_waits_too_long_is_dropped_and_the_newest_is_taken(graph, node, monkeypatch):
+    streams, taken = Streams(node, pytest.fail), []
+    _, send = sender(graph, node, streams)
     send(1.0)
     send(2.0)
     with monkeypatch.context() as later:
