@@ -148,8 +148,8 @@ def test_chunks_that_unpack_to_more_take_no_memory(tmp_path, plain, said, times)
         assert channel.received_ns.max() < chunk.message_start_time
 
 
-def test_joints_that_are_others_in_every_message_are_refused():
-    """As many columns as rows; and as many names as nobody has, in one message."""
+def test_joints_that_are_others_in_every_message_are_refused(monkeypatch):
+    """As many columns as rows; and as many names as nobody has, in all or in one message."""
     def read(count, each=1):
         return decode(JOINT_STATE, [raw(joint_state([f'{k}-{j}' for j in range(each)], 1, '', [
             k] * each)) for k in range(count)], '/joint_states', [START] * count)
@@ -158,6 +158,9 @@ def test_joints_that_are_others_in_every_message_are_refused():
         read(len(MANY))
     with pytest.raises(RecordingError, match='101 name'):
         read(1, len(MANY))
+    monkeypatch.setattr(unpacked_size, 'MEMBERS', 10_000)
+    with pytest.raises(RecordingError, match='bytes that unpack to'):
+        read(1500)
 
 
 ENDLESS = 'WITH RECURSIVE c(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM c) '
