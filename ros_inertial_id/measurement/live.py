@@ -13,6 +13,7 @@ import numpy as np
 from . import signals
 from .joints.channels import Unwrapper
 from .joints.drives import DriveOptions, joint_side
+from .joints.kinematic_state import JointSpaceState
 from .joints.live_clock import endpoint_kernels, LiveClock
 from .recording import Channel
 from .sampling import LONGEST_GAP, NEAR, PERIODS
@@ -180,7 +181,11 @@ class LiveMotion:
         self._motion.forget(before)
         for window in self._loads.values():
             window.forget(before + self._shift - LONGEST_GAP)
-        return stamps, clock.state(first, last)
+        return stamps, self._state(stamps, clock.state(first, last))
+
+    def _state(self, stamps: np.ndarray, state: JointSpaceState) -> Any:
+        """Return what the method needs around ``stamps`` of the ``state`` of the joints."""
+        return state
 
     def _torques(self, t):
         """Return the loads on the rows (M, n) at ticks t (M,) [s]."""

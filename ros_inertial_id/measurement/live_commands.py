@@ -115,13 +115,8 @@ class CommandedMotion(LiveMotion):
         commanded = self._commands.at(t + self._shift, self._period)
         return np.hstack([self._commands.torques(commanded, self._loads[0].at(t)), commanded])
 
-    def take(self) -> tuple[np.ndarray, JointSpaceState] | None:
-        """Return (stamps, JointSpaceState), or None; see LiveMotion."""
-        taken = super().take()
-        if taken is None:
-            return None
-        stamps, state = taken
+    def _state(self, stamps: np.ndarray, state: JointSpaceState) -> JointSpaceState:
+        """Return the ``state`` with torques, and beside them their commanded part."""
         self._commands.forget(stamps[-1] + self._shift - LONGEST_GAP)
         tau, late = np.split(state.tau, 2, axis=1)
-        return stamps, replace(state, tau=tau, tau_raw=np.split(state.tau_raw, 2, axis=1)[0],
-                               late=late)
+        return replace(state, tau=tau, tau_raw=np.split(state.tau_raw, 2, axis=1)[0], late=late)

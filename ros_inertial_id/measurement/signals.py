@@ -47,6 +47,17 @@ class Clock:
     missing: int
     gaps: int
 
+    def without_short(self, least: int, topic: str) -> 'Clock':
+        """Return it without stretches below ``least`` samples; RecordingError if none is left."""
+        kept = tuple(s for s in self.segments if s[1] >= least)
+        if not kept:
+            longest = max(count for _, count in self.segments) * self.period
+            raise RecordingError(
+                f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
+                expected=f'at least {least * self.period:.3f} s to filter it',
+                do='record longer, or raise cutoff:')
+        return replace(self, segments=kept)
+
 
 def longest_part(t: np.ndarray) -> str:
     """Return how to cut out the longest part of stamps t (N,) [s] that run forwards, in words."""

@@ -267,17 +267,8 @@ def check_moving(probe: JointSpaceObservation) -> None:
 
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
-    least = signals.least_samples(half)
-    kept = tuple(s for s in clock.segments if s[1] >= least)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
         raise RecordingError(f'{topic} is too short', found=f'{duration:#.3g} s',
                              expected=f'at least {SHORTEST:.0f} s', do='record longer')
-    if not kept:
-        longest = max(count for _, count in clock.segments) * clock.period
-        raise RecordingError(
-            f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
-            expected=f'at least {least * clock.period:.3f} s to filter it',
-            do='record longer, or raise cutoff:')
-    return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
-                         clock.gaps)
+    return clock.without_short(signals.least_samples(half), topic)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..measurement.body_state import on_clock
-from ..measurement.sources import gaps_between, guessed, half_width, noise_again, usable
+from ..measurement.sources import gaps_between, guessed, half_width, noise_again
 from ...measurement import signals
 
 REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
@@ -129,7 +129,7 @@ def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
     """
     cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
-    clock = usable(clock, kernel, topic)
+    clock = clock.without_short(signals.least_samples(half_width(kernel)) + 1, topic)
     return clock, kernel, {
         'topic': topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
         'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),

@@ -10,6 +10,7 @@ from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
 from ...errors import ConfigError, InertialIdError
 from ...measurement.joints.drives import effort_map
+from ...measurement.joints.kinematic_state import JointSpaceState
 from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 
 
@@ -43,14 +44,10 @@ class LiveMechanism(LiveMotion):
 
         return take
 
-    def take(self) -> tuple[np.ndarray, MechanismState] | None:
-        """Return (stamps, MechanismState); raise where the mechanism cannot be closed."""
-        taken = super().take()
-        if taken is None:
-            return None
-        stamps, state = taken
+    def _state(self, stamps: np.ndarray, state: JointSpaceState) -> MechanismState:
+        """Return the MechanismState; raise where the mechanism cannot be closed."""
         try:
-            return stamps, close(self._robot, state, self._continuation)
+            return close(self._robot, state, self._continuation)
         except InertialIdError:
             self._continuation.restart()
             raise

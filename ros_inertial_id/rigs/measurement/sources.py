@@ -173,24 +173,6 @@ def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     return max(GUESSED * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
 
 
-def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
-    """
-    Return the Clock without stretches too short to filter; RecordingError when none is left.
-
-    clock : Clock of all series; kernel : (2 h + 1,) low-pass; topic : for the message
-    """
-    least = signals.least_samples(half_width(kernel))
-    kept = tuple(s for s in clock.segments if s[1] > least)
-    if not kept:
-        longest = max(count for _, count in clock.segments) * clock.period
-        raise RecordingError(
-            f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
-            expected=f'at least {least * clock.period:.3f} s to filter it',
-            do='record longer, or raise cutoff:')
-    return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
-                         clock.gaps)
-
-
 def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
                 rng: np.random.Generator) -> Series:
     """

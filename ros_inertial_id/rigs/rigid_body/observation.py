@@ -24,7 +24,7 @@ from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
 from ...measurement.joints.drives import DriveOptions
-from ...measurement.joints.kinematic_state import SignalOptions
+from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.joints.observation import observe_joints
 from ...measurement.live import listen_to_joints, LiveMotion
 from ...measurement.recording import Recording
@@ -241,12 +241,7 @@ class LiveWrench(LiveMotion):
         along = [channel.fields[kind] @ self._mounted.T for kind in ('force', 'torque')]
         self.load(0, self.seconds(channel.stamp_ns), np.hstack(along))
 
-    def take(self) -> tuple[np.ndarray, BodiesState] | None:
-        """Return (stamps, BodiesState), or None."""
-        taken = super().take()
-        if taken is None:
-            return None
-        stamps, state = taken
+    def _state(self, stamps: np.ndarray, state: JointSpaceState) -> BodiesState:
+        """Return the BodiesState of the body on the sensor."""
         body = state_of_frame(self._arm, self._frame, state.q, state.v, state.a, self._gravity)
-        return stamps, BodiesState(state.t, state.segment, (body,), state.tau, state.tau_raw,
-                                   self._sign)
+        return BodiesState(state.t, state.segment, (body,), state.tau, state.tau_raw, self._sign)
