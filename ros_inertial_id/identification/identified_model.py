@@ -154,8 +154,8 @@ class Leaf(NamedTuple):
 
 
 def _finite(value: Any) -> bool:
-    return (isinstance(value, (int, float)) and not isinstance(value, bool)
-            and abs(value) <= LARGEST)
+    return (isinstance(value, float) or type(value) is int and abs(value) < 1 << 53) and (
+        abs(value) <= LARGEST)
 
 
 ANYTHING = Leaf('anything', lambda value: True)
@@ -166,6 +166,11 @@ FLAG = Leaf('true or false', lambda value: isinstance(value, bool))
 NUMBER = Leaf('a finite number', _finite)
 POSITIVE = Leaf('a positive number', lambda value: _finite(value) and value > SMALLEST)
 NUMBER_OR_NONE = Leaf('a finite number or null', lambda value: value is None or _finite(value))
+ERROR_OR_NONE = Leaf('a number not below 0, or null', lambda value: (
+    value is None or _finite(value) and value >= 0.0))
+INTERVAL = Leaf('two finite numbers, the smaller first', lambda value: (
+    isinstance(value, list) and len(value) == 2 and all(map(_finite, value))
+    and value[0] <= value[1]))
 PAIR_OR_NONE = Leaf('two finite numbers or null', lambda value: value is None or (
     isinstance(value, list) and len(value) == 2 and all(map(_finite, value))))
 
@@ -175,12 +180,12 @@ NUMBERS = {str: NUMBER}
 RESIDUALS = {'rms': NUMBERS, 'relative_percent': NUMBER_OR_NONE, 'measured_rms?': NUMBERS,
              'samples?': NUMBER, 'rms_all?': NUMBER_OR_NONE}
 FIT = {'filtered': RESIDUALS, 'raw?': RESIDUALS}
-RANGE = {str: {str: [NUMBER] * 2}}
+RANGE = {str: {str: INTERVAL}}
 OUTSIDE = {'samples_percent?': NUMBER_OR_NONE, 'relative_percent_inside?': NUMBER_OR_NONE,
            'relative_percent_outside?': NUMBER_OR_NONE,
-           'joints?': {str: {str: {'samples_percent': NUMBER, 'seen': [NUMBER] * 2}}}}
+           'joints?': {str: {str: {'samples_percent': NUMBER, 'seen': INTERVAL}}}}
 SCHEMA: dict[str, Any] = {
-    'method': TEXT, 'options': {str: ANYTHING},
+    'method': TEXT, 'options': {'estimator': TEXT, str: ANYTHING},
     'robot': {'name': TEXT, 'joints': [TEXT], 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT},
     'mounting': {'text': [TEXT], 'gravity_base': [[NUMBER] * 3, ...], 'known?': [TEXT],
                  'missing?': [TEXT]},
@@ -188,7 +193,7 @@ SCHEMA: dict[str, Any] = {
                     'nominal': NUMBER, 'prior_sd': POSITIVE, 'value': NUMBER,
                     'nonlinear': NUMBER_OR_NONE}, ...],
     'base': [{'name': TEXT, 'expression': TEXT, 'unit': TEXT, 'determined': FLAG,
-              'nominal': NUMBER, 'value': NUMBER_OR_NONE, 'standard_error': NUMBER_OR_NONE,
+              'nominal': NUMBER, 'value': NUMBER_OR_NONE, 'standard_error': ERROR_OR_NONE,
               'relative_percent': NUMBER_OR_NONE, 'grouping': NUMBERS,
               'unconstrained?': PAIR_OR_NONE}, ...],
     'covariance': [TEXT],
@@ -212,6 +217,7 @@ SCHEMA: dict[str, Any] = {
         'consistent?': {'loss_percent': NUMBER_OR_NONE, 'links?': {str: [NUMBER] * 10}}},
     'validity_range': RANGE,
     'preprocessing': [{'cutoff': POSITIVE, 'velocity': TEXT, 'motion_ends_at?': NUMBER_OR_NONE,
+                       'velocity_disagreement?': NUMBER_OR_NONE,
                        **{f'{key}?': NUMBER for key in (
                            'rate', 'decimate', 'duration', 'time_offset', 'time_offset_found',
                            'time_offset_error', 'time_offset_residual_ratio')}}, ...],

@@ -379,7 +379,7 @@ def test_page_needs_nothing_from_outside(small, tmp_path):
 
 def test_folder_that_cannot_be_made_is_refused(small, tmp_path):
     (tmp_path / 'file').write_text('')
-    with pytest.raises(MotionError, match='cannot be written'):
+    with pytest.raises(ConfigError, match='cannot be written'):
         write_design(small, tmp_path / 'file' / 'folder')
 
 
