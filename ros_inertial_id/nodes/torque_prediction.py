@@ -150,7 +150,8 @@ class TorquePrediction(GuardedNode):
         self._model, self._live = model, None  # another description may fit it
         self._live, self._band = self._source(model), cache(partial(band_for, model))
         self._refusal, self._health = '', PredictionHealth(model)
-        self._watch = StreamWatch(self._robot.urdf, command_topics(prediction_options(model)))
+        self._watch = StreamWatch(self._robot.urdf, command_topics(prediction_options(model)),
+                                  aside=True)
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "

@@ -28,13 +28,12 @@ class StreamWatch:
 
     urdf : text of the description with the limits of the joints; '' where there is none
     besides : topics that are not looked at: of commands, which may stand still and jump
-
-    It looks in a thread, so that ``add`` never waits for the some 20 ms that a look takes.
+    aside : look in a thread, so that ``add`` never waits for the some 20 ms that a look takes
     """
 
-    def __init__(self, urdf: str = '', besides: Sequence[str] = ()) -> None:
+    def __init__(self, urdf: str = '', besides: Sequence[str] = (), aside: bool = False) -> None:
         self._urdf, self._besides = urdf, besides
-        self._thread = ThreadPoolExecutor(1)
+        self._thread = ThreadPoolExecutor(1) if aside else None
         self._kept: dict[str, list[Channel]] = {}
         self._looked: dict[str, float] = {}
         self._look: Future | None = None  # that is under way: another waits for its end
@@ -62,7 +61,10 @@ class StreamWatch:
             self._looked[channel.topic] = now
             self._kept[channel.topic] = [
                 part for part in parts if part.stamp_ns[-1] > (now - STRETCH + EVERY) * 1e9]
-            self._look = self._thread.submit(_look, parts, now, self._urdf)
+            if self._thread is None:
+                self._found.update(_look(parts, now, self._urdf))
+            else:
+                self._look = self._thread.submit(_look, parts, now, self._urdf)
 
     def findings(self) -> list[Finding]:
         """Return what was found in the last SAID seconds; its windows are stamps [s]."""
