@@ -27,7 +27,7 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):
     bag = stage.play(speed=speed, periods=1)
     later = stage.finishes(bag)
     assert 'velocity' in words and '% of its limits' in words
-    assert re.search('[1-9] /excitation/periods', stage.said('finished;'))  # a late piece adds one
+    assert re.search('[1-9] /excitation/periods', stage.said('finished'))  # a late piece adds one
     channels = stage.channels(bag)
     told = yaml.safe_load(read_bag(bag).periods)
     begin, end = told['bounds_ns']
