@@ -87,7 +87,7 @@ def test_play_answers_what_the_recorder_said(stage):
 def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
     bag = stage.move(speed=0.5, periods=2)
     stage.player.pause(0.3)
-    assert stage.finishes(bag) < 0.1  # that of a wall clock would be 0.16 at least
+    assert stage.finishes(bag) < 0.1  # of a pause of 0.3
     stage.channels(bag)
 
 
