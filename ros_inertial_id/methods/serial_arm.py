@@ -12,7 +12,7 @@ import numpy as np
 
 from .arm_prediction import ArmPrediction
 from .capabilities import DirectTorques, JointTorques, Live, Tiltable
-from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
+from ..dynamics.friction import (check_laws, friction_columns, friction_parameters, given_widths,
                                  LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import (BLOCK, bodies_rows, gravity_slopes, nominal_torques,
@@ -232,25 +232,29 @@ def _load(state, robot, parameters):
 
 def _friction(state, joint, pairs, load):
     """Return friction columns (k, N) of a joint with its ``load``, corners filtered as tau was."""
-    def column(q, v, a, parameter, row, load=0.0):
-        q, v, a = (_turned(x, joint, row) for x in (q, v, a))
-        return row[joint] * friction_column(parameter, q, v, a, load)
+    rows = list(dict.fromkeys(row.tobytes() for _, row in pairs))  # of what turns, mostly one
 
-    def columns(q, v, a):
-        passed_on = np.concatenate([np.zeros(len(q) - len(load)), load])  # unknown before
-        return np.stack([column(q, v, a, parameter, row, passed_on)
-                         for parameter, row in (pairs[k] for k in sharp)], axis=1)
+    def columns(chosen, q, v, a, load):
+        out = np.empty((len(chosen), len(q)))
+        for one in rows:
+            own = [n for n, k in enumerate(chosen) if pairs[k][1].tobytes() == one]
+            row = np.frombuffer(one)
+            out[own] = row[joint] * friction_columns([pairs[chosen[n]][0] for n in own], *(
+                _turned(x, joint, row) for x in (q, v, a)), load)
+        return out
+
+    def passed_on(q, v, a):  # unknown before
+        return columns(sharp, q, v, a, np.concatenate([np.zeros(len(q) - len(load)), load])).T
 
     out = np.empty((len(pairs), len(state.t)))
     sharp = [k for k, (p, _) in enumerate(pairs)
              if p.nonlinear is not None or LAWS[p.law].dry]
-    for k, pair in enumerate(pairs):
-        if k not in sharp:
-            out[k] = column(state.q, state.v, state.a, *pair)
+    plain = [k for k in range(len(pairs)) if k not in sharp]
+    out[plain] = columns(plain, state.q, state.v, state.a, np.zeros(len(state.t)))
     if sharp:
         if state.around is None:  # samples that need not follow one another: developed
             state = replace(state, q=np.zeros_like(state.q))
-        out[sharp] = state.filtered(columns).T
+        out[sharp] = state.filtered(passed_on).T
     return out
 
 
