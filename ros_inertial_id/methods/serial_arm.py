@@ -15,7 +15,7 @@ from .capabilities import DirectTorques, JointTorques, Live, Tiltable
 from ..dynamics.friction import (check_laws, friction_columns, friction_parameters, given_widths,
                                  LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import (BLOCK, bodies_rows, gravity_slopes, nominal_torques,
+from ..dynamics.regressor import (bodies_rows, gravity_slopes, in_blocks, nominal_torques,
                                   RegressorBlock, RowGroup)
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
@@ -114,8 +114,7 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         load = _load(state, robot, [parameters[k] for own in friction for k in own])
         dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]],
                                  load[:, j]) for j in range(len(robot))]
-        for low in range(0, len(state.t), BLOCK):
-            part = slice(low, low + BLOCK)
+        for part in in_blocks(len(state.t)):
             rows = bodies_rows(robot, state.q[part], state.v[part], state.a[part],
                                columns=bodies)
             groups = []
@@ -130,8 +129,8 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
                        ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
         """Yield per joint (columns (h,), slopes (3, h, B)) by gravity; see Tiltable."""
         bodies = [np.flatnonzero(wanted[10 * b:10 * b + 4]) for b in range(len(robot))]
-        for low in range(0, len(state.t), BLOCK):
-            slopes = gravity_slopes(robot, state.q[low:low + BLOCK])
+        for part in in_blocks(len(state.t)):
+            slopes = gravity_slopes(robot, state.q[part])
             yield [(np.concatenate([10 * b + bodies[b] for b, _ in moved]),
                     np.concatenate([slopes[b][:, k, bodies[b]] for b, k in moved], axis=1))
                    for moved in robot.moved]

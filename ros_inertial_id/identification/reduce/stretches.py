@@ -9,7 +9,6 @@ to the stretch of that one.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..prepare.dataset import Dataset
 from ...methods.capabilities import JointMotion
@@ -77,16 +76,20 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     """
     x = np.hstack([q, v])
     x = (x - x.mean(0)) / np.maximum(x.std(0), 1e-9 * np.abs(x).max() + 1e-300)
-    pairs = cKDTree(x).query_pairs(NEAR * np.sqrt(x.shape[1]), output_type='ndarray')
-    one, other = pairs.min(1), pairs.max(1)
     clock = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(t)))])
     steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
     way = np.concatenate([[0.0], np.cumsum(steps)])
-    # A slow motion is near itself for long, without having come back.
-    back = np.linalg.norm(x[other] - x[one], axis=1) <= RETURN * (way[other] - way[one])
-    far = (clock[other] - clock[one] > APART) & back
-    first = np.arange(len(x))
-    np.minimum.at(first, other[far], one[far])
+    first, squares = np.arange(len(x)), np.square(x).sum(1)
+    for low in range(0, len(x), 256):  # some rows at once: a matrix product beats trees of 14 axes
+        part = slice(low, low + 256)
+        square = squares[part, None] + squares[low:] - 2.0 * x[part] @ x[low:].T
+        one, other = np.nonzero(square <= NEAR ** 2 * x.shape[1])
+        distance = np.sqrt(np.maximum(square[one, other], 0.0))
+        one, other = one + low, other + low
+        # A slow motion is near itself for long, without having come back.
+        far = (clock[other] - clock[one] > APART) & (
+            distance <= RETURN * (way[other] - way[one]))
+        np.minimum.at(first, other[far], one[far])
     new = first == np.arange(len(x))
     age = np.cumsum(new)  # of the distinct motion, in samples
     for k in np.flatnonzero(~new):
