@@ -17,13 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 from functools import lru_cache
+from html import unescape
 import math
 from pathlib import Path
 import re
 import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
-from xml.sax.saxutils import unescape
 
 import numpy as np
 import yaml

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 # The floors of the README: a room imports from lower numbers only.  The wing of rigs reaches over
 # several floors: each of its rooms stands on its own, and SUBROOMS says how they serve each other.
 FLOORS = {
-    '__init__': 0, 'errors': 0, 'options': 1, 'plugins': 1, 'processes': 1, 'share': 1,
+    '__init__': 0, 'errors': 0,
+    'lapack': 1, 'options': 1, 'plugins': 1, 'processes': 1, 'share': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'identification': 4, 'simulation': 4,
@@ -36,7 +37,8 @@ FLOORS = {
     '__main__': 12,
 }
 # What stands at the top of the package beside rooms.
-FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options', 'plugins', 'processes', 'share'}
+FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'lapack', 'options', 'plugins', 'processes',
+                    'share'}
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 WING = 'rigs'

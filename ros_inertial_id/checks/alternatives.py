@@ -8,6 +8,7 @@ import numpy as np
 
 from .arm import Alternative, Arm, DESCRIPTION, USUAL_LOAD
 from .finding import DOUBTFUL, WRONG
+from .joint_order import order_of_least
 from .judges import Change, Judge
 from .thresholds import (ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, LOAD, SURE, TOO_LATE,
                          TURNED, UNIT, ZERO)
@@ -40,7 +41,6 @@ def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alterna
 
 def permuted(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts in another order: every column explains another joint best."""
-    from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
     n, free = arm.count, arm.free_bodies(arm.gravity)
     own = np.zeros((n, n))
     for j in range(n):
@@ -51,7 +51,7 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
                         / np.maximum(np.linalg.norm(y, axis=0), 1e-300))
     ratio, error = arm.factors
     described = -np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(ratio > 0, 1.0, 0.2)
-    orders = {tuple(linear_sum_assignment(c)[1].tolist()) for c in (own, described)}
+    orders = {tuple(order_of_least(c).tolist()) for c in (own, described)}
     orders |= {tuple(order[j] if j in cycle else j for j in range(n))
                for order in orders for cycle in _cycles(order)}
     orders |= {tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))

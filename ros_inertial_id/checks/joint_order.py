@@ -113,3 +113,30 @@ def _ordered(arm: Arm, order: Sequence[int]) -> Arm:
 def _left_out(arm: Arm) -> np.ndarray:
     """Return the errors (sets, stretches) of free bodies, of all joints alike."""
     return arm.left_out([arm.plain], LEFT_OUT)[0].mean(2)
+
+
+def order_of_least(cost: np.ndarray) -> np.ndarray:
+    """
+    Return the column (n,) that each row takes, all different, at the least total ``cost`` (n, n).
+
+    By shortest augmenting paths (Jonker and Volgenant 1987); scipy.optimize takes longer to import
+    than checks take.
+    """
+    n = len(cost)
+    row_of, u, v = np.full(n + 1, -1), np.zeros(n), np.zeros(n + 1)
+    for row in range(n):
+        row_of[n], j = row, n  # a path begins at a further column
+        least, before, done = np.full(n + 1, np.inf), np.full(n, n), np.zeros(n + 1, bool)
+        while row_of[j] >= 0:
+            done[j] = True
+            reduced = cost[row_of[j]] - u[row_of[j]] - v[:n]
+            better = np.flatnonzero(~done[:n] & (reduced < least[:n]))
+            least[better], before[better] = reduced[better], j
+            j = int(np.where(done, np.inf, least).argmin())
+            step = least[j]
+            u[row_of[done]] += step
+            v[done] -= step
+            least -= step
+        while j < n:
+            row_of[j], j = row_of[before[j]], before[j]
+    return np.argsort(row_of[:n])

@@ -15,7 +15,6 @@ from itertools import permutations
 import json
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..procedures.payload import Payload
 
@@ -32,6 +31,7 @@ def load_data(load: Payload) -> dict[str, str]:
     m, c, nine = written(mass), listed(center), listed(tensor.ravel())
     six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     named = ' '.join(f'i{pair}="{x}"' for pair, x in zip('xx yy zz xy xz yz'.split(), six))
+    from scipy.spatial.transform import Rotation  # takes long to import: when needed
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
     place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
     krl = [','.join(f'{name} {written(x)}' for name, x in zip(names, numbers)) for names, numbers

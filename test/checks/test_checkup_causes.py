@@ -7,12 +7,14 @@ import mujoco_arm
 import numpy as np
 import pytest
 from recording_faults import FAULTS, rebuilt
+from scipy.optimize import linear_sum_assignment
 import slider_crank_runs
 
 from ros_inertial_id.checks import causes
 from ros_inertial_id.checks.arm import Alternative
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
+from ros_inertial_id.checks.joint_order import order_of_least
 from ros_inertial_id.identification.settings import load_options
 
 OPTIONS = load_options('', 'serial_arm')[1]
@@ -79,6 +81,13 @@ def test_only_the_columns_that_were_exchanged_are_named():
                   OPTIONS).checks[0]
     assert found.name == 'efforts permuted'
     assert found.joints == ('fr3_joint2', 'fr3_joint3', 'fr3_joint4')
+
+
+def test_the_order_of_least_cost_is_scipys():
+    rng = np.random.default_rng(0)
+    for n in rng.integers(1, 9, 200):
+        cost = rng.normal(size=(n, n))
+        np.testing.assert_array_equal(order_of_least(cost), linear_sum_assignment(cost)[1])
 
 
 def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):

@@ -9,7 +9,6 @@ to the stretch of that one.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..prepare.dataset import Dataset
 from ...methods.capabilities import JointMotion
@@ -77,8 +76,7 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     """
     x = np.hstack([q, v])
     x = (x - x.mean(0)) / np.maximum(x.std(0), 1e-9 * np.abs(x).max() + 1e-300)
-    pairs = cKDTree(x).query_pairs(NEAR * np.sqrt(x.shape[1]), output_type='ndarray')
-    one, other = pairs.min(1), pairs.max(1)
+    one, other = _pairs(x, NEAR ** 2 * x.shape[1])
     clock = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(t)))])
     steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
     way = np.concatenate([[0.0], np.cumsum(steps)])
@@ -92,6 +90,16 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     for k in np.flatnonzero(~new):
         age[k] = age[first[k]]
     return np.asarray(np.minimum((age - 1) * count // max(int(new.sum()), 1), count - 1))
+
+
+def _pairs(x, square):
+    """Return the numbers (2, m), increasing, of rows of x (N, k) within a ``square`` distance."""
+    size, ones = (x * x).sum(1), np.ones(len(x))
+    one, other = np.column_stack([-2.0 * x, size, ones]), np.column_stack([x, ones, size])
+    blocks = [np.array(np.nonzero(one[k:k + 200] @ other[k:].T <= square)) + k
+              for k in range(0, len(x), 200)]
+    pairs = np.concatenate(blocks, axis=1)
+    return pairs[:, pairs[0] < pairs[1]]
 
 
 def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
