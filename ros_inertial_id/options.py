@@ -135,9 +135,9 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
     """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
     data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
-    blocks = (*methods, DESIGN, DRIVER)
     for name in data:
-        if name not in blocks:
+        if name not in (DESIGN, DRIVER) and name not in methods:
+            blocks = (*methods, DESIGN, DRIVER)
             raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
                               do=nearest(name, blocks))
     return data
