@@ -39,7 +39,7 @@ def normal_quantile(level: float) -> float:
 @cache
 def student_quantile(level: float, freedom: float) -> float:
     """
-    Return the quantile ``level`` > 0.5 of Student's t of ``freedom`` degrees, from 1 to 1e5.
+    Return the quantile ``level``, 0.5 to 0.98, of Student's t of ``freedom`` degrees, 1 to 1e5.
 
     With t = sqrt(freedom) tan(angle) the density is a power of the cosine; Newton's steps from
     zero on the distribution, which is concave there, end below the quantile or at it.

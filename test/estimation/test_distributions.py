@@ -14,7 +14,7 @@ def test_derivatives_of_log_gamma_are_scipys():
     np.testing.assert_allclose(trigamma(x), special.polygamma(1, x), rtol=1e-13)
 
 
-@pytest.mark.parametrize('level', [0.6, 0.975, 0.9999])
+@pytest.mark.parametrize('level', [0.6, 0.95, 0.975])
 def test_quantiles_are_scipys(level):
     freedom = np.geomspace(1.0, 1e4, 50)
     np.testing.assert_allclose([student_quantile(level, f) for f in freedom],
