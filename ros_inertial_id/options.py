@@ -17,13 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 from functools import lru_cache
+from html import unescape
 import math
 from pathlib import Path
 import re
 import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
-from xml.sax.saxutils import unescape
 
 import numpy as np
 import yaml
@@ -135,9 +135,9 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
     """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
     data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
-    blocks = (*methods, DESIGN, DRIVER)
     for name in data:
-        if name not in blocks:
+        if name not in (DESIGN, DRIVER) and name not in methods:
+            blocks = (*methods, DESIGN, DRIVER)
             raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
                               do=nearest(name, blocks))
     return data

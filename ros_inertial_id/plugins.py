@@ -13,10 +13,13 @@ What is listed is not imported.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points, EntryPoint
-from typing import Any, Generic, TypeVar
+from pkgutil import resolve_name
+from typing import Any, Generic, TYPE_CHECKING, TypeVar
 
 from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 METHODS_GROUP = 'ros_inertial_id.methods'
 VERBS_GROUP = 'ros_inertial_id.verbs'
@@ -28,8 +31,9 @@ Plugin = TypeVar('Plugin')
 
 
 @cache
-def registered(group: str) -> dict[str, EntryPoint]:
+def registered(group: str) -> 'dict[str, EntryPoint]':
     """Return {name: entry point} of a ``group``; of equal names the first on the path."""
+    from importlib.metadata import entry_points  # takes long to import: when needed
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
         found.setdefault(entry.name, entry)
@@ -51,8 +55,7 @@ class Plugins(Mapping[str, Plugin], Generic[Plugin]):
 
     def __init__(self, group: str, what: str, own: Mapping[str, str] | None = None,
                  make: Callable[[Any], Plugin] = lambda found: found) -> None:
-        self._group, self._what, self._make = group, what, make
-        self._own = {name: EntryPoint(name, place, group) for name, place in (own or {}).items()}
+        self._group, self._what, self._make, self._own = group, what, make, own or {}
         self._made: dict[str, Plugin] = {}
 
     def __getitem__(self, name: str) -> Plugin:
@@ -61,13 +64,13 @@ class Plugins(Mapping[str, Plugin], Generic[Plugin]):
             raise ConfigError(self._what, found=repr(name), exists=tuple(self),
                               do=missing(self._group))
         if name not in self._made:
-            entry = self._own.get(name) or registered(self._group)[name]
+            own = self._own.get(name)
             try:
-                found = entry.load()
+                found = resolve_name(own) if own else registered(self._group)[name].load()
             except (ImportError, AttributeError) as error:
                 raise ConfigError(f'{self._what} {name} cannot be loaded', found=str(error),
-                                  do='install what it needs, or remove the package that '
-                                  f'registers it as {entry.value}') from error
+                                  do='install what it needs, or remove the package that registers '
+                                  f'it as {own or registered(self._group)[name].value}') from error
             self._made[name] = self._make(found)
         return self._made[name]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,10 +29,12 @@ from ..identification.model.outcome import described_model
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
-from ..procedures.payload import identify_payload, Payload
 from ..report.knowledge import evaluate, fits, posterior
 from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
+
+if TYPE_CHECKING:
+    from ..procedures.payload import Payload
 
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
 _logger = logging.getLogger(__name__)
@@ -232,7 +234,7 @@ class Model:
         return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
 
     def payload(self, recordings: Recordings, *, empty: Recordings = None, link: str = '',
-                frame: str = '') -> Payload:
+                frame: str = '') -> 'Payload':
         """
         Return the Payload that the identified arm carries in other recordings.
 
@@ -240,6 +242,7 @@ class Model:
         empty : of the same motion without it, best before and after: friction cancels
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
         """
+        from ..procedures.payload import identify_payload
         loaded, bare = (several(each, self.identified.robot['urdf'])
                         for each in (recordings, empty))
         return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)

@@ -40,7 +40,6 @@ def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alterna
 
 def permuted(arm: Arm) -> Iterator[Alternative]:
     """Yield the efforts in another order: every column explains another joint best."""
-    from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
     n, free = arm.count, arm.free_bodies(arm.gravity)
     own = np.zeros((n, n))
     for j in range(n):
@@ -51,7 +50,7 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
                         / np.maximum(np.linalg.norm(y, axis=0), 1e-300))
     ratio, error = arm.factors
     described = -np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(ratio > 0, 1.0, 0.2)
-    orders = {tuple(linear_sum_assignment(c)[1].tolist()) for c in (own, described)}
+    orders = {_order_of_least(c) for c in (own, described)}
     orders |= {tuple(order[j] if j in cycle else j for j in range(n))
                for order in orders for cycle in _cycles(order)}
     orders |= {tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))
@@ -64,6 +63,15 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
         words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
         yield Alternative(f'the efforts are permuted: the column of {words}', moved,
                           replace(arm.plain, target=target))
+
+
+def _order_of_least(cost: np.ndarray) -> tuple[int, ...]:
+    """Return the column that each row of ``cost`` (n, n) takes, all different, at least in all."""
+    order = cost.argmin(axis=1)
+    if len(np.unique(order)) < len(order):
+        from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
+        order = linear_sum_assignment(cost)[1]
+    return tuple(order.tolist())
 
 
 def _cycles(order: Sequence[int]) -> list[list[int]]:

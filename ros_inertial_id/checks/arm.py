@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .judges import Change, described_judge, FreeBodies, Judge, ONCE
 from .thresholds import BEST
@@ -23,6 +22,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.systems import resting_columns, Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from ..lapack import solve_triangular
 
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 LEFT_OUT, DESCRIPTION = 'left-out residual', 'left-out residual of the description'
@@ -227,7 +227,7 @@ class Arm:
                 brakes[self.names.index(p.owner), k] = judge.prior_sd[k] * (
                     1.0 if LAWS[p.law].dry else 0.5 * fastest)
         x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
-        spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans='T', check_finite=False)
+        spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans=True, check_finite=False)
         return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), 1e-300)
 
 

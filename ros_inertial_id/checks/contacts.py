@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import ndtri
 
 from .finding import Finding, MASKED
 from .signals import Runs, runs
 from .thresholds import (CONTACT_CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHARE, CONTACT_SLOW,
                          CONTACT_WINDOW, FIFTH, MOTION_BEGINS, SLOW)
+from ..estimation.distributions import normal_quantile
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
+from ..lapack import solve_triangular
 from ..measurement.sampling import moving_mean
 
 USUAL = 0.8      # of samples and windows have no contact: their scatter says what is far beyond
@@ -106,7 +106,7 @@ def _windows(residual: np.ndarray, torque: np.ndarray, moving: np.ndarray, size:
     counted = moving.any(axis=1)
     level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
     middle, high = np.quantile(level[counted], (0.5, USUAL)) if counted.any() else (0.0, 0.0)
-    return np.sqrt(square), (level - middle) / max((high - middle) / ndtri(USUAL), LEAST)
+    return np.sqrt(square), (level - middle) / max((high - middle) / normal_quantile(USUAL), LEAST)
 
 
 def _joined(t: np.ndarray, found: Runs) -> Runs:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .thresholds import BEST
 from ..dynamics.inertial_parameters import Parameter
@@ -25,6 +24,7 @@ from ..estimation.r_factors import GroupFactor, RFactors, triangle
 from ..identification.fit.fitting import with_angles
 from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
+from ..lapack import solve_triangular
 
 SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch
 ONCE = slice(-4, None)  # of the sets that are left out: these hold every stretch once

@@ -7,7 +7,7 @@ the standard library alone.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import textwrap
 from typing import Any, NoReturn
@@ -21,7 +21,6 @@ ABOUT = ('Identify the inertial parameters of a robot from bags or logs, which m
          'BAG@START:END, seconds after the first stamp, either may be empty.')
 LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
         'axes, or ten standard parameters')
-RIGS = tuple(registered(RIGS_GROUP))
 Argument = tuple[str, Mapping[str, Any]]
 
 
@@ -50,8 +49,6 @@ def bags(words: str) -> Argument:
 URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
                 'default: the one in the bag')
 MODEL = argument('model', 'model.yaml, or the folder of a result')
-METHOD = argument('--method', ', '.join(['serial_arm (default)', *sorted(
-    registered(METHODS_GROUP).keys() - {'serial_arm'})]), default='', metavar='METHOD')
 MOUNTING = argument('--mounting', 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity '
                     'X Y Z"; "rho_phi RHO PHI"; imu; default: as the bag says')
 LOCK = argument('--lock', 'joints that are locked or held still, with commas; patterns as '
@@ -80,6 +77,20 @@ def jobs(default: int | None) -> Argument:
                     type=int, default=default)
 
 
+def method(listed: bool) -> Argument:
+    """Return the option --method, with all that are registered ``listed`` in its help or not."""
+    others = sorted(registered(METHODS_GROUP).keys() - {'serial_arm'}) if listed else ()
+    return argument('--method', ', '.join(['serial_arm (default)', *others]), default='',
+                    metavar='METHOD')
+
+
+def rig(_: bool) -> Argument:
+    """Return the option --rig."""
+    rigs = tuple(registered(RIGS_GROUP))
+    return argument('--rig', f'instead of an arm: {", ".join(rigs)}', default='',
+                    choices=['', *rigs])
+
+
 def loaded(frame: str) -> Argument:
     """Return the recordings with a known load, given in a ``frame`` in words."""
     return several('--loaded', f'recording with a known load, {LOAD}, {frame}', nargs=2,
@@ -92,7 +103,8 @@ class Verb:
     One verb of the command line.
 
     group : heading it stands under; text : what it does; example : words after its name
-    run : ``module:function``, ``.module`` of this room; arguments : in their order
+    run : ``module:function``, ``.module`` of this room
+    arguments : in their order; those that packages add to are made with the parser
     prints_json : whether what it prints is its result with --json
     """
 
@@ -100,7 +112,7 @@ class Verb:
     text: str
     example: str
     run: str
-    arguments: Sequence[Argument] = ()
+    arguments: Sequence[Argument | Callable[[bool], Argument]] = ()
     prints_json: bool = True
 
 
@@ -132,7 +144,7 @@ VERBS = {
     'check': Verb(
         RECORD, 'say what is wrong with recordings, and what they are worth',
         'bag --urdf robot.urdf', '.verbs:check_',
-        (bags('recording to examine'), URDF, config('named as the method'), METHOD, MOUNTING, LOCK,
+        (bags('recording to examine'), URDF, config('named as the method'), method, MOUNTING, LOCK,
          STRICT, REPORT)),
     'identify': Verb(
         IDENTIFY, 'identify a model from bags', 'bag --validate other_bag --out result',
@@ -143,7 +155,7 @@ VERBS = {
                      "use it; its sign is decided by the URDF's inertias (nominal, default), by a "
                      'direction "X Y Z", or by nothing (none)', nargs='?', const='nominal',
                      metavar='PRIOR'),
-            config('named as the method'), METHOD,
+            config('named as the method'), method,
             argument('--estimator', 'ridge (default), weighted, ordinary'),
             argument('--consistent', 'physically consistent links (positive definite '
                      'pseudo-inertia): full parameters', action='store_const', const=True), LOCK,
@@ -200,8 +212,7 @@ VERBS = {
         '.verbs_nodes:demo', (
             argument('--out', 'folder for bags, model and report', default='demo'),
             argument('--robot', 'franka, arm2, arm3', default='franka'),
-            argument('--rig', f'instead of an arm: {", ".join(RIGS)}', default='',
-                     choices=['', *RIGS]),
+            rig,
             argument('--seconds', 'of the recordings of a rig', type=float))),
     'watch': Verb(
         MORE, 'show a page in the browser while the robot moves (needs ROS 2)', '--port 8321',
@@ -281,8 +292,8 @@ def all_verbs() -> dict[str, Verb]:
     return dict(sorted(found.items(), key=lambda item: groups.index(item[1].group)))
 
 
-def parser(verbs: Mapping[str, Verb]) -> Parser:
-    """Return the parser of a command line with these ``verbs``."""
+def parser(verbs: Mapping[str, Verb], listed: bool = True) -> Parser:
+    """Return the parser of a command line with these ``verbs``; ``listed`` : see ``method``."""
     whole = Overview(verbs, prog='inertial-id')
     whole.add_argument('--version', action='version', version=f'inertial-id {__version__}')
     every = whole.add_subparsers(metavar='VERB', parser_class=Parser)
@@ -294,7 +305,8 @@ def parser(verbs: Mapping[str, Verb]) -> Parser:
         if verb.prints_json:
             one.add_argument('--json', action='store_true',
                              help='print one JSON object, nothing else')
-        for word, keywords in verb.arguments:
+        for each in verb.arguments:
+            word, keywords = each(listed) if callable(each) else each
             one.add_argument(word, **keywords)
     return whole
 
@@ -310,7 +322,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
         words = [*words[1:], '--help']
     # Packages with further verbs are imported when the verb is none of these.
     verbs = {words[0]: VERBS[words[0]]} if words and words[0] in VERBS else all_verbs()
-    whole = parser(verbs)
+    whole = parser(verbs, not {'-h', '--help'}.isdisjoint(words))
     if not words:
         whole.print_help()
         return None

@@ -5,18 +5,20 @@ import json
 from pathlib import Path
 import shlex
 import sys
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
 from .arguments import LOAD
-from ..api.identify import Result
-from ..api.many import ManyResult
 from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
 from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..report import outline
+
+if TYPE_CHECKING:
+    from ..api.identify import Result
+    from ..api.many import ManyResult
 
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
@@ -68,7 +70,7 @@ def page(options: Any, path: str | Path, sheet: Callable[[], Any]) -> dict[str, 
     return {'report': write_sheet(sheet(), path, ['inertial-id', *options.words])}
 
 
-def identified(options: Any, result: Result | ManyResult, numbers: Mapping[str, Any],
+def identified(options: Any, result: 'Result | ManyResult', numbers: Mapping[str, Any],
                lines: Iterable[str]) -> int:
     """
     Write a ``result``, print it with further ``numbers`` and ``lines``; return the exit status.
@@ -85,7 +87,7 @@ def identified(options: Any, result: Result | ManyResult, numbers: Mapping[str, 
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    show(options, {**outline(model.identified), **numbers},
+    show(options, {**outline(model.identified), **numbers} if options.json else {},
          '\n'.join([f'Verdict: {word}', result.summary(), *lines]), files)
     return status(options, word)
 

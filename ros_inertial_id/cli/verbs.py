@@ -5,11 +5,10 @@ from dataclasses import replace
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from .console import changed, identified, page, Progress, show, status
 from ..api import identify as api
-from ..api.many import drift, identify_many
 from ..api.model import load_model
 from ..api.recordings import recording_of, several as recordings_in
 from ..checks.check import check
@@ -25,8 +24,10 @@ from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
-from ..procedures.many_recordings import Many
 from ..report import write_report
+
+if TYPE_CHECKING:
+    from ..procedures.many_recordings import Many
 
 CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times
 
@@ -77,6 +78,7 @@ def identify_(options: Any) -> int:
 
 def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
     """Identify from many bags, with ``changes`` of options; return the exit status."""
+    from ..api.many import identify_many
     if options.identify_gravity:
         raise ConfigError('--identify-gravity', found='many recordings',
                           do='find gravity from one bag, and give the --mounting')
@@ -195,10 +197,11 @@ def compare(options: Any) -> None:
 
 def drift_(options: Any) -> None:
     """Say what changed in the robots of a model over their bags."""
+    from ..api.many import drift
+    from ..report.sheets import drift_sheet
     with Progress('bags') as progress:
         found = drift(options.model, options.bags, jobs=options.jobs, cache=options.cache,
                       scheduler=options.scheduler, progress=progress)
-    from ..report.sheets import drift_sheet
     files = page(options, options.out and Path(options.out) / 'drift.html',
                  lambda: drift_sheet(found))
     if options.out:
@@ -206,7 +209,7 @@ def drift_(options: Any) -> None:
     show(options, found.to_dict(), found.to_text(), files)
 
 
-def contradiction(many: Many) -> list[str]:
+def contradiction(many: 'Many') -> list[str]:
     """Return in words that the bags of ``many`` contradict each other, if they do."""
     together = many.model.statistics['training']['filtered']['relative_percent']
     if together < CONTRADICTING * many.alone_percent:

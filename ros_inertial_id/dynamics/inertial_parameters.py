@@ -7,6 +7,7 @@ Order (pinocchio's): ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass [k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -108,15 +109,15 @@ def parameters_of(pseudo: np.ndarray) -> np.ndarray:
                      inertia[..., 1, 2], inertia[..., 2, 2]], axis=-1)
 
 
-def about_center(parameters: np.ndarray | Sequence[float]) -> tuple[float, np.ndarray, np.ndarray]:
+def about_center(parameters: np.ndarray | Sequence[float]) -> tuple[Any, np.ndarray, np.ndarray]:
     """
-    Return mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg m^2] of a body.
+    Return mass [kg] (float or list), centre (..., 3) of it [m], inertia about that (..., 3, 3).
 
-    parameters : (10,) with a mass that is not zero
+    parameters : (..., 10) of bodies with a mass that is not zero; inertia : [kg m^2]
     """
     pi = np.asarray(parameters, dtype=float)
-    mass, centre = float(pi[0]), pi[1:4] / pi[0]
-    return mass, centre, inertia_tensor(pi) - _steiner(mass, centre)
+    mass, centre = pi[..., 0], pi[..., 1:4] / pi[..., :1]
+    return mass.tolist(), centre, inertia_tensor(pi) - _steiner(mass, centre)
 
 
 def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.ndarray:
@@ -130,8 +131,9 @@ def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.nda
 
 
 def _steiner(mass, centre):
-    """Return what the inertia (3, 3) about the origin is more than that about the centre."""
-    return mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    """Return what inertias (..., 3, 3) about the origin are more than those about the centre."""
+    square = (centre ** 2).sum(-1)[..., None, None] * np.eye(3)
+    return np.asarray(mass)[..., None, None] * (square - centre[..., None] * centre[..., None, :])
 
 
 def check_consistent(parameters: np.ndarray, name: str) -> None:

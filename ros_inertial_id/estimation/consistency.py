@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import null_space, solve_triangular
 
 from .estimators import effective_standard_deviation, Estimate, Problem
 from .newton import log_det, newton
@@ -27,6 +26,7 @@ from .r_factors import RFactors
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
+from ..lapack import solve_triangular
 
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 DIRECT_STEPS = 60  # three times what data take that agree with bodies
@@ -314,8 +314,10 @@ def _start(cost, parameters, masses, total_mass):
                               found=sorted({p.law for p in parameters if p.law
                                             and p.owner == parameters[k].owner}),
                               do='add coulomb or viscous to its friction laws')
-    free = null_space(np.array(rows)) if rows else np.eye(len(x))
-    return x, free
+    if not rows:
+        return x, np.eye(len(x))
+    from scipy.linalg import null_space  # takes long to import: when needed
+    return x, null_space(np.array(rows))
 
 
 def _mass_scales(cost, links, masses, total_mass):

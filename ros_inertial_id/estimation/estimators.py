@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
 
 from .base_parameters import BaseParameters
 from .least_squares import full_rank_solution, pseudo_inverse, ROUNDING
 from .r_factors import RFactors
 from ..errors import EstimationError
+from ..lapack import lapack, solve_triangular
 
 FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
 ROUNDS = 10      # of the ridge's weights

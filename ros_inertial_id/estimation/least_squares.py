@@ -13,9 +13,9 @@ not shrink as errors do that are counted by rows.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .r_factors import triangle
+from ..lapack import solve_triangular
 
 ROUNDING = 1e-12  # of the largest singular value: a thousand times that of one sum
 LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
@@ -34,6 +34,33 @@ def full_rank_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the solution (p,) of rows A (m, p), b (m,) that show every direction."""
     R = triangle(np.asfortranarray(np.column_stack([A, b])))
     return solve_triangular(R[:-1, :-1], R[:-1, -1])
+
+
+def nonnegative_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """
+    Return the x (p,), none below zero, of least |A x - b| (Lawson and Hanson 1974, 23.3).
+
+    A : (m, p); b : (m,).  RuntimeError where columns differ by rounding alone.
+    """
+    R = triangle(np.asfortranarray(np.column_stack([A, b])))
+    A, b = R[:, :-1], R[:, -1]
+    x, least = np.zeros(A.shape[1]), ROUNDING * np.linalg.norm(A, axis=0) * np.linalg.norm(b)
+    free = x > 0.0
+    for _ in range(100 * len(x) + 1):
+        slope = np.where(free, -np.inf, A.T @ (b - A @ x) - least)
+        if slope.max(initial=-np.inf) <= 0.0:
+            return x
+        free[slope.argmax()] = True
+        while True:
+            y = np.zeros(len(x))
+            y[free] = np.linalg.lstsq(A[:, free], b, rcond=None)[0]
+            low = free & (y <= 0.0)
+            if not low.any():
+                break
+            x += (x[low] / (x[low] - y[low])).min() * (y - x)
+            free &= ~low | (x > ROUNDING * np.abs(y).max())
+        x = y
+    raise RuntimeError('the solution that is not negative did not settle')
 
 
 def span(columns: np.ndarray) -> np.ndarray:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ..errors import EstimationError
+from ..lapack import lapack
 
 ARMIJO = 0.1
 ROUNDING = 1e-12    # of the unit diagonal of a scaled Hessian

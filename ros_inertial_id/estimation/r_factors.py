@@ -15,9 +15,9 @@ import logging
 from typing import Any, ContextManager
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ..dynamics.regressor import RegressorBlock
+from ..lapack import lapack
 
 try:
     from threadpoolctl import ThreadpoolController

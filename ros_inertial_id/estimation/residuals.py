@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import fft
-from scipy.special import ndtri, polygamma, psi, stdtrit
+from numpy import fft
 
+from .distributions import digamma, normal_quantile, student_quantile, trigamma
 from .estimators import effective_standard_deviation, Estimate, Problem
 from .r_factors import RFactors
 from ..dynamics.regressor import RegressorBlock
@@ -135,7 +135,7 @@ def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np
 def autocovariances(errors: np.ndarray) -> np.ndarray:
     """Return sums (R, N) of products at lags 0 to N - 1 of series ``errors`` (R, N)."""
     size = errors.shape[-1]
-    whole = fft.next_fast_len(2 * size, real=True)
+    whole = 1 << (2 * size - 1).bit_length()
     spectrum = fft.rfft(errors, whole)
     return fft.irfft((spectrum * spectrum.conj()).real, whole)[..., :size]
 
@@ -217,18 +217,18 @@ def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:
     Empirical Bayes with an inverse chi-square prior, whose degrees of freedom come from the spread
     of the logarithms beyond chance (Smyth 2004).  As wide as Student's t asks for, at 95 %.
     """
-    logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - psi(freedom / 2) + np.log(freedom / 2)
+    logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - digamma(freedom / 2) + np.log(freedom / 2)
     spread = float(np.var(logs, ddof=1)) if len(logs) > 1 else np.inf
-    excess = spread - float(polygamma(1, freedom / 2))
-    prior = 1.0 / np.interp(excess, polygamma(1, PRIORS / 2), 1.0 / PRIORS)
-    common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
+    excess = spread - float(trigamma(freedom / 2))
+    prior = 1.0 / np.interp(excess, trigamma(PRIORS / 2), 1.0 / PRIORS)
+    common = np.exp(logs.mean() + digamma(prior / 2) - np.log(prior / 2))
     wide = as_wide(prior + freedom) ** 2 / (prior + freedom)
     return wide * prior * common, wide * freedom
 
 
 def as_wide(freedom: float) -> float:
     """Return by how much errors of ``freedom`` degrees widen to hold 95 % (Student's t)."""
-    return float(stdtrit(freedom, LEVEL) / ndtri(LEVEL))
+    return student_quantile(LEVEL, freedom) / normal_quantile(LEVEL)
 
 
 def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:

@@ -5,14 +5,16 @@ Cubic splines follow a motion where straight lines would flatten it (by 0.3 % fo
 100 Hz).  A spline is local: a sample two dozen away counts less than rounding, so a long recording
 is interpolated piece by piece with the same result.
 
-What scipy.signal and scipy.ndimage do as well is here because importing them takes longer than
-identifying from ten minutes of data.  The tests hold both together.
+What scipy.signal, ndimage, interpolate and fft do as well is here because importing them takes
+longer than identifying from ten minutes of data.  The tests hold both together.
 """
 
 from typing import Literal
 
 import numpy as np
-from scipy import fft
+from numpy import fft
+
+from ..lapack import lapack
 
 LONGEST_GAP = 0.05  # [s]: a motion at 5 Hz is still followed in between
 PERIODS = 10        # ... and of a slow series, so many of its own periods
@@ -53,8 +55,27 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     if len(at[here]) >= len(t) and np.abs(at[here][:len(t)] - t).max() < SAME * step:
         return x[here][:len(t)].copy()  # stamped where they are wanted
     t = np.clip(t, at[0] - step, at[-1] + step)  # further outside a cubic would run away
-    from scipy.interpolate import make_interp_spline  # takes long to import: when needed
-    return make_interp_spline(at, x, k=min(3, len(at) - 1))(t)
+    return _spline(at, x, t)
+
+
+def _spline(at, x, t):
+    """Return the cubic, not-a-knot spline (de Boor 2001, IV) through ``x`` (n, k), at t (N,)."""
+    h = np.diff(at)[:, None]
+    slope = np.diff(x, axis=0) / h
+    if len(at) < 4:
+        bend = np.diff(slope, axis=0).sum(0) / (at[-1] - at[0])
+        return x[0] + (t - at[0])[:, None] * (slope[0] + (t - at[1])[:, None] * bend)
+    a, b = at[2] - at[0], at[-1] - at[-3]  # of the ends, whose two cubics are one
+    first = ((h[0] + 2.0 * a) * h[1] * slope[0] + h[0] ** 2 * slope[1]) / a
+    last = (h[-1] ** 2 * slope[-2] + (2.0 * b + h[-1]) * h[-2] * slope[-1]) / b
+    right = np.vstack([first, 3.0 * (h[1:] * slope[:-1] + h[:-1] * slope[1:]), last])
+    s = lapack.dgtsv(np.append(h[1:], b), np.vstack([h[1], 2.0 * (h[:-1] + h[1:]), h[-2]]),
+                     np.append(a, h[:-1]), right)[3]
+    third = (s[:-1] + s[1:] - 2.0 * slope) / h
+    second = (slope - s[:-1]) / h - third
+    k = (np.searchsorted(at, t, side='right') - 1).clip(0, len(h) - 1)
+    u = (t - at[k])[:, None]
+    return (((third / h)[k] * u + second[k]) * u + s[k]) * u + x[k]
 
 
 def held(stamps: np.ndarray, values: np.ndarray, t: np.ndarray, period: float) -> np.ndarray:
@@ -86,6 +107,12 @@ def _apart(t, x):
     return np.add.reduceat(t, first) / count, np.add.reduceat(x, first) / count[:, None]
 
 
+def fast_size(least: int) -> int:
+    """Return the first product of powers of 2, 3 and 5 from ``least`` on: it transforms fast."""
+    odd = np.outer(3 ** np.arange(12), 5 ** np.arange(8)).ravel()
+    return int((odd << np.ceil(np.log2(np.maximum(least / odd, 1.0))).astype(int)).min())
+
+
 def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """
     Return x convolved with a kernel where that lies wholly inside: (N - K + 1, k).
@@ -93,7 +120,7 @@ def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     x : (N, k); kernel : (K,), N >= K.  Overlap-save (Oppenheim and Schafer 2010, 8.7).
     """
     K = len(kernel)
-    size = fft.next_fast_len(min(len(x), max(BLOCK * K, 4096)), real=True)
+    size = fast_size(min(len(x), max(BLOCK * K, 4096)))
     response, step = fft.rfft(kernel, size)[:, None], size - K + 1
     out = np.empty((len(x) - K + 1, x.shape[1]))
     for start in range(0, len(out), step):
@@ -163,7 +190,7 @@ def butterworth_kernel(period: float, cutoff: float, order: int, half: int) -> n
     """
     # The slowest pole decays with w_c sin(pi / 2 n): what comes round the circle is rounding.
     lasts = 40.0 / (2.0 * np.pi * cutoff * period * np.sin(np.pi / (2 * order)))
-    size = fft.next_fast_len(2 * half + int(lasts) + 1, real=True)
+    size = fast_size(2 * half + int(lasts) + 1)
     warped = np.tan(np.pi * np.arange(size // 2 + 1) / size) / np.tan(np.pi * cutoff * period)
     with np.errstate(over='ignore'):
         response = 1.0 / (1.0 + warped ** (2 * order))

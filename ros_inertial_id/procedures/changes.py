@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import stdtr
 
 from ..estimation.r_factors import triangle
+from ..lapack import solve_triangular
 
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error
@@ -48,7 +47,7 @@ def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, 
         left = np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(
             systems, maps, delta))]) - rows @ beta
         # Semi-normal equations, which every round refines (Bjorck 1987).
-        beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ left, trans='T'))
+        beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ left, trans=True))
         new = np.array([w @ (B.T @ (t - A[:, :size] @ beta))
                         for w, B, (A, t) in zip(weights, maps, systems)])
         precision = 1.0 / errors ** 2
@@ -87,5 +86,6 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend 
     covariance = np.linalg.inv(A.T @ A)
     found = covariance @ (A.T @ (values / errors))
     left, free = values / errors - A @ found, len(days) - 2
+    from scipy.special import stdtr  # takes long to import: when needed
     size, error = found[1], np.sqrt(max(1.0, left @ left / free) * covariance[1, 1])
     return Trend(float(size), float(error), float(2.0 * stdtr(free, -abs(size) / error)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import fft
+from numpy import fft
 
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import (

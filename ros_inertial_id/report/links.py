@@ -6,7 +6,6 @@ of parameters with the prior about each (``knowledge.posterior``): where the dat
 sum, the error of its parts stays that of the prior.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +65,7 @@ def links_of(model: IdentifiedModel) -> list[Link]:
         slope = _slopes(ten, STEP * prior_sd)
         before = np.sum((slope * prior_sd) ** 2, axis=1)
         now = np.einsum('ij,jk,ik->i', slope, covariance[k:k + 10, k:k + 10], slope)
-        nominal = [p.nominal for p in parameters]
+        nominal = np.array([p.nominal for p in parameters])
         names = [p.name for p in parameters]
         values, errors = _central(ten), np.sqrt(np.maximum(now, 0.0))
         determined = DECIDED * now < before
@@ -77,14 +76,15 @@ def links_of(model: IdentifiedModel) -> list[Link]:
     return out
 
 
-def _central(ten: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the QUANTITIES (13,) of ten parameters: principal moments, then in link axes."""
-    mass, centre, inertia = about_center(ten)
-    return np.array([mass, *centre, *np.linalg.eigvalsh(inertia), *np.diag(inertia),
-                     *inertia[np.triu_indices(3, 1)]])
+def _central(ten: np.ndarray) -> np.ndarray:
+    """Return QUANTITIES (..., 13) of parameters (..., 10): principal moments, then link axes."""
+    _, centre, inertia = about_center(ten)
+    return np.concatenate([
+        ten[..., :1], centre, np.linalg.eigvalsh(inertia),
+        inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]], axis=-1)
 
 
 def _slopes(ten: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Return the derivatives (13, 10) of ``_central``, by differences of ``steps`` (10,)."""
-    return np.stack([(_central(ten + step) - _central(ten - step)) / (2.0 * step.sum())
-                     for step in np.diag(steps)], axis=1)
+    each = np.diag(steps)
+    return (_central(ten + each) - _central(ten - each)).T / (2.0 * steps)

@@ -13,14 +13,15 @@ All give the inertia about the centre of mass, along the axes of the controller'
 
 from itertools import permutations
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from ..procedures.payload import Payload
+if TYPE_CHECKING:
+    from ..procedures.payload import Payload
 
 
-def load_data(load: Payload) -> dict[str, str]:
+def load_data(load: 'Payload') -> dict[str, str]:
     """Return {for what: text} of a ``load``, whose frame is taken for the flange."""
     mass, center = round(load.mass, 4), np.round(load.center_of_mass, 5)
     tensor = np.round(load.inertia, 7)
@@ -32,6 +33,7 @@ def load_data(load: Payload) -> dict[str, str]:
     m, c, nine = written(mass), listed(center), listed(tensor.ravel())
     six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     named = ' '.join(f'i{pair}="{x}"' for pair, x in zip('xx yy zz xy xz yz'.split(), six))
+    from scipy.spatial.transform import Rotation  # takes long to import: when needed
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
     place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
     krl = [','.join(f'{name} {written(x)}' for name, x in zip(names, numbers)) for names, numbers
@@ -48,7 +50,7 @@ def load_data(load: Payload) -> dict[str, str]:
                 f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>'}
 
 
-def load_lines(load: Payload) -> list[str]:
+def load_lines(load: 'Payload') -> list[str]:
     """Return the lines of ``load_data`` below a heading that says what they take for granted."""
     return [f'To paste, without what the model has already; {load.frame} is taken for the flange '
             '(UR, KUKA: tool0; Franka: fr3_link8), another by --frame:',

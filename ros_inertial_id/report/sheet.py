@@ -8,6 +8,7 @@ needs nothing else.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cache
 import json
 from pathlib import Path
 import re
@@ -153,6 +154,13 @@ def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> s
 
     values : of its variables; data : for its script; ConfigError where jinja2 is not installed
     """
+    text = json.dumps(data, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
+    return _environment().get_template(template).render(**values, data=text)
+
+
+@cache
+def _environment() -> Any:
+    """Return jinja2's Environment of this room: templates are compiled once per process."""
     try:
         from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
     except ModuleNotFoundError as error:
@@ -161,5 +169,4 @@ def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> s
         loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(typeset=typeset, joined=joined)
-    text = json.dumps(data, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
-    return environment.get_template(template).render(**values, data=text)
+    return environment

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import make_interp_spline
 
 from ros_inertial_id.measurement.sampling import interpolate
 
@@ -19,6 +20,14 @@ def test_a_motion_between_jittering_stamps_is_followed():
     assert abs(found - _sine(wanted)).max() < 3e-5
     linear = np.interp(wanted, t, _sine(t)[:, 0])
     assert abs(linear - _sine(wanted)[:, 0]).max() > 1e-3
+
+
+@pytest.mark.parametrize('samples', [2, 3, 4, 5, 500])
+def test_it_is_the_not_a_knot_spline_of_scipy(samples):
+    t = np.arange(samples) * 0.01 + 0.002 * np.random.default_rng(0).uniform(-1, 1, samples)
+    wanted = np.linspace(t[0] - 0.004, t[-1] + 0.004, 777)
+    expected = make_interp_spline(t, _sine(t), k=min(3, samples - 1))(wanted)
+    np.testing.assert_allclose(interpolate(t, _sine(t), wanted), expected, atol=1e-13)
 
 
 def test_what_lies_beyond_a_gap_does_not_count():

@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy import ndimage, signal
+from scipy import fft, ndimage, signal
 
 from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
 from ros_inertial_id.measurement.sampling import (butterworth_kernel, convolve_at, convolve_inside,
-                                                  moving_mean, power_spectra)
+                                                  fast_size, moving_mean, power_spectra)
 
 RANDOM = np.random.default_rng(0)
+
+
+def test_sizes_of_transforms_are_those_of_scipy():
+    sizes = [*range(1, 2000), 99999, 1234567]
+    assert [fast_size(n) for n in sizes] == [fft.next_fast_len(n, real=True) for n in sizes]
 
 
 @pytest.mark.parametrize('samples, reach', [(5, 5), (100, 1), (101, 100), (4096, 33),

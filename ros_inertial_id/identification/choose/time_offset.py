@@ -16,15 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ..prepare.dataset import Dataset
 from ..reduce.structure import Structure
 from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import never_negative
-from ...estimation.least_squares import standard_errors
+from ...estimation.least_squares import nonnegative_solution, standard_errors
 from ...estimation.r_factors import of_columns
+from ...lapack import solve_triangular
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
 
@@ -130,8 +130,7 @@ def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray, brakes: n
     def friction(A: np.ndarray, b: np.ndarray) -> np.ndarray:
         if not brakes.any():
             return np.zeros(A.shape[1])
-        from scipy.optimize import nnls  # takes long to import: when needed
-        return np.asarray(nnls(A, b)[0])
+        return nonnegative_solution(A, b)
 
     def solution(offset: float) -> np.ndarray:
         x = friction(braking, target - offset * rate)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ..prepare.dataset import Dataset
 from ..reduce.stretches import Numbers, STRETCHES
 from ..reduce.wide_factor import extend
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
+from ...estimation.least_squares import nonnegative_solution
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import as_wide, Fit, Residuals
 from ...measurement.recording import nothing_left
@@ -250,7 +250,7 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
         near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
         features = np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
         size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
-        terms = nnls(features / size, error)[0] / size
+        terms = nonnegative_solution(features / size, error) / size
         terms[0] = max(terms[0], LEAST * error.mean())
         stretch = np.unique(recording * STRETCHES + piece, return_inverse=True)[1]
         count = int(stretch.max()) + 1

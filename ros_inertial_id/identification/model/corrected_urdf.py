@@ -29,6 +29,7 @@ from ...dynamics.inertial_parameters import (about_center, about_origin, bodies,
 from ...dynamics.robot_model import link_placements, RobotModel
 from ...errors import RobotModelError
 from ...estimation.consistency import solid
+from ...estimation.least_squares import nonnegative_solution
 
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 SAME = 1e-12  # relative: numbers that did not change are not written anew
@@ -263,8 +264,7 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
     none = np.zeros_like(v)
     curve = sum(x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2
                 for p, x in own)
-    from scipy.optimize import nnls  # takes long to import: when needed
-    (fast, slow), _ = nnls(np.column_stack([v, np.ones_like(v)]), curve)
+    fast, slow = nonnegative_solution(np.column_stack([v, np.ones_like(v)]), curve)
     return {'damping': float(fast), 'friction': float(slow)}
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ..prepare.mounting import structural_base
 from ...dynamics.friction import LAWS
@@ -18,7 +17,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import params_of, Problem, ridge
-from ...estimation.least_squares import span
+from ...estimation.least_squares import nonnegative_solution, span
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
@@ -171,7 +170,7 @@ def _left(A, b):
     """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
     size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     try:
-        return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
+        return float(np.linalg.norm(b - A / size @ nonnegative_solution(A / size, b)))
     except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
         return float(np.linalg.norm(b))
 

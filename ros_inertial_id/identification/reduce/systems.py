@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
@@ -19,6 +18,7 @@ from ..prepare.mounting import across_gravity
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.r_factors import of_columns, RFactors, stack, triangle
+from ...lapack import solve_triangular
 from ...measurement.joints.kinematic_state import AT_REST
 
 # Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
