@@ -147,9 +147,10 @@ class ThinSamples:
         for A, y, w in zip(self.rows, self.torque.T, weight.T):
             there, used = w > 0.0, np.append(A.any(axis=0), True)
             if there.any():
-                rows = np.column_stack([A, y])[there][:, used] * w[there, None]
+                rows = np.vstack([A.T[np.ix_(used[:-1], there)], y[there]])
+                rows *= w[there]
                 blocks.append(np.zeros((int(used.sum()), len(used))))
-                blocks[-1][:, used] = triangle(np.asfortranarray(rows))
+                blocks[-1][:, used] = triangle(rows.T)
         return triangle(np.asfortranarray(np.vstack(blocks)))
 
 
@@ -174,23 +175,26 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     whole = data.samples(training=True)
     stride = max(1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()),
                                            whole // ENOUGH))
-    parts: list[tuple[np.ndarray, ...]] = []
+    parts, count = list[tuple[np.ndarray, ...]](), 0
+    # Of a piece at most every second sample more: what is not used takes no memory.
+    out = np.zeros((len(data.robot), 2 * (whole // stride + 1), len(places)))
     robot: Any
     state: Any  # of joints
     for robot, state in data.states(training=True):
         state = state.rows(slice(stride // 2, None, stride))
-        rows, low = np.zeros((len(data.robot), len(state.t), len(places))), 0
+        rows, low = out[:, count:count + len(state.t)], 0
+        count += len(state.t)
         for block in data.method.regress(state, replace(robot, gravity_base=gravity),
                                          systems.wide.structure.columns, wanted):
             part, low = slice(low, low + len(block.t)), low + len(block.t)
             for own, g in zip(rows, block.groups):
                 k = wanted[g.columns]
                 own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
-        parts.append((state.t, state.tau @ efforts, state.v, rows.swapaxes(0, 1)))
-    t, torque, velocity, rows = map(np.concatenate, zip(*parts))
+        parts.append((state.t, state.tau @ efforts, state.v))
+    t, torque, velocity = map(np.concatenate, zip(*parts))
     lasting = np.array([systems.lasting[name] for name in systems.names])
     return _concentrated(ThinSamples(
-        t, torque, velocity, rows.swapaxes(0, 1), systems.prior[:, [*places, -1]],
+        t, torque, velocity, out[:, :count], systems.prior[:, [*places, -1]],
         np.sqrt(lasting / stride), params[places] / unit[places]))
 
 

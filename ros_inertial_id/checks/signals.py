@@ -20,7 +20,7 @@ from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.joints.observation import sources
 from ..measurement.recording import Channel, page_out, Recording
 
-PIECE = 500_000  # messages of one stretch
+PIECE = 100_000  # messages of one stretch
 
 Runs = list[tuple[int, int]]
 

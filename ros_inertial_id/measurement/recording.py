@@ -6,6 +6,7 @@ is larger than many a memory: its large arrays lie in files without a name, in t
 temporary files (TMPDIR), which go when nobody holds them any more, and when the process ends.
 """
 
+import ctypes
 from dataclasses import dataclass, field, replace
 import math
 import mmap
@@ -20,7 +21,7 @@ import numpy as np
 from ..errors import RecordingError
 
 TF = 'tf2_msgs/msg/TFMessage'
-LARGE = 1 << 24  # bytes of an array that is not kept in memory
+LARGE = 1 << 22  # bytes of an array that is not kept in memory
 _mapped: 'weakref.WeakSet[mmap.mmap]' = weakref.WeakSet()
 
 
@@ -41,9 +42,11 @@ def empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
 
 
 def page_out() -> None:
-    """Let go of the pages of all large arrays: they come back when they are read again."""
+    """Let go of the pages of all large arrays, which come back when read, and of free memory."""
     for mapped in list(_mapped):
         mapped.madvise(mmap.MADV_DONTNEED)
+    if _mapped and (trim := getattr(ctypes.CDLL(None), 'malloc_trim', None)):  # of glibc
+        trim(0)
 
 
 @dataclass(frozen=True)

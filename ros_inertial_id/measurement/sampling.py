@@ -43,14 +43,15 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     high = int(np.searchsorted(stamps, t[-1])) + REACH
     at, x = stamps[low:high], values[low:high]
     steps = np.diff(at)
-    gaps = np.flatnonzero(steps > longest_gap(steps))
-    middle = 0.5 * (at[gaps] + at[gaps + 1])
-    first = gaps[middle < t[0]].max(initial=-1) + 1
-    last = gaps[middle > t[-1]].min(initial=len(at) - 1) + 1
-    at, x = _apart(at[first:last], x[first:last])
+    if steps.max(initial=0.0) > LONGEST_GAP:
+        gaps = np.flatnonzero(steps > longest_gap(steps))
+        middle = 0.5 * (at[gaps] + at[gaps + 1])
+        first = gaps[middle < t[0]].max(initial=-1) + 1
+        last = gaps[middle > t[-1]].min(initial=len(at) - 1) + 1
+        at, x = at[first:last], x[first:last]
+    at, x, step = _apart(at, x)
     if len(at) < 2:
         return np.repeat(x, len(t), axis=0)
-    step = np.median(np.diff(at))
     here = slice(int(np.searchsorted(at, t[0] - SAME * step)), None)
     if len(at[here]) >= len(t) and np.abs(at[here][:len(t)] - t).max() < SAME * step:
         return x[here][:len(t)].copy()  # stamped where they are wanted
@@ -95,16 +96,16 @@ def held(stamps: np.ndarray, values: np.ndarray, t: np.ndarray, period: float) -
 
 
 def _apart(t, x):
-    """Return stamps (m,) and values (m, k), those too near to each other as one, their mean."""
+    """Return stamps (m,), values (m, k), those too near as one, their mean; the usual step."""
     steps = np.diff(t)
-    if not len(steps):
-        return t, x
-    near = (steps <= NEAR * np.median(steps)) | (steps <= 0.0)
+    step = np.median(steps) if len(steps) else 0.0
+    near = (steps <= NEAR * step) | (steps <= 0.0)
     if not near.any():
-        return t, x
+        return t, x, step
     first = np.flatnonzero(np.r_[True, ~near])
     count = np.diff(np.r_[first, len(t)])
-    return np.add.reduceat(t, first) / count, np.add.reduceat(x, first) / count[:, None]
+    t, x = np.add.reduceat(t, first) / count, np.add.reduceat(x, first) / count[:, None]
+    return t, x, np.median(np.diff(t)) if len(t) > 1 else step
 
 
 def fast_size(least: int) -> int:

@@ -14,7 +14,7 @@ from .unpacked_size import check_unpacked
 from ..recording import Channel, joined, TF
 
 _BATCH = 4096          # messages decoded at once, at least
-_TOGETHER = 1 << 27    # bytes of parts that wait in memory; joined, they lie in files
+_TOGETHER = 1 << 25    # bytes of parts that wait in memory; joined, they lie in files
 _SUBROWS = 1 << 20     # more than the transforms of one message
 _LARGEST = 1e12        # SI: more is no quantity of a joint or body, but a damaged number
 _CENTURY_NS = 100 * 365 * 86_400 * 10 ** 9  # between clocks: simulated time begins at 0

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..recording import empty, page_out
 from ...errors import RecordingError
 
 Table = Mapping[str, Any]  # {name: (n,) or (n, k)}
@@ -183,22 +184,42 @@ def joint_columns(where: str, table: Table, commanded: bool = False) -> JointCol
     for quantity, own in chosen.items():
         if quantity in matrices:
             (name, said), = own.values()
-            fields[quantity] = table[name] * said.scale
+            fields[quantity] = _scaled([table[name]], [said.scale])
             columns[quantity] = tuple(f'{name}[{k}]' for k in range(table[name].shape[1]))
-        elif set(own) == set(labels) and len({table[name].shape for name, _ in own.values()}) == 1:
-            fields[quantity] = np.stack([table[own[j][0]] * own[j][1].scale for j in labels], 1)
+        elif set(own) == set(labels) and {table[name].shape for name, _ in own.values()} == {
+                table[own[labels[0]][0]].shape[:1]}:
+            fields[quantity] = _scaled(*zip(*((table[own[j][0]], own[j][1].scale)
+                                              for j in labels)))
             columns[quantity] = tuple(own[j][0] for j in labels)
     shapes = {x.shape for x in fields.values()}
     if set(fields) != set(chosen) or len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
         raise differing(where, table)
     if not fields:
         return None
-    rows = np.any([np.isfinite(x).any(axis=1) for x in fields.values()], axis=0)
-    fields = {kind: x[rows].astype(float) for kind, x in fields.items()}
+    rows = np.any([_with_values(x) for x in fields.values()], axis=0)
+    if not rows.all():
+        fields = {kind: np.compress(rows, x, 0, empty((int(rows.sum()), x.shape[1]), float))
+                  for kind, x in fields.items()}
     names, cells = _names_in_cells(where, table, rows, fields) if numbered else ([], [])
     used = {*cells, *(name for own in chosen.values() for name, _ in own.values())}
     return JointColumns(fields, tuple(names or labels), columns, frozenset(used), rows,
                         any(said.current for _, said in chosen.get('effort', {}).values()))
+
+
+def _scaled(columns, scales):
+    """Return the only matrix (n, k), or columns (n,) as one, in SI: a new array of floats."""
+    single = columns[0].ndim == 1
+    out = empty((len(columns[0]), len(columns)) if single else columns[0].shape, float)
+    for k, (x, scale) in enumerate(zip(columns, scales)):
+        np.multiply(x, scale, out=out[:, k] if single else out)
+        page_out()
+    return out
+
+
+def _with_values(x):
+    """Return which rows of x (n, k) hold a number."""
+    page_out()
+    return np.isfinite(x).any(axis=1)
 
 
 def differing(where: str, table: Table) -> RecordingError:

@@ -21,6 +21,7 @@ import numpy as np
 from .log_columns import meaning, renamed, WORDS
 from .log_text import read_text, texts
 from .unpacked_size import check_unpacked
+from ..recording import empty, page_out
 from ...errors import ConfigError, path_text, RecordingError
 
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
@@ -80,8 +81,18 @@ def _npz(path):
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
         check_unpacked(path, sum(member.file_size for member in members), len(members))
-        arrays = {key: file[key] for key in file.files}
+        arrays = {key: _filed(file[key]) for key in file.files}
         return {key: x for key, x in arrays.items() if isinstance(x, np.ndarray)}
+
+
+def _filed(x):
+    """Return an array x of a file, in a file without a name if it is large: see ``empty``."""
+    if not isinstance(x, np.ndarray):  # of a member with another ending
+        return x
+    out = empty(x.shape, x.dtype)
+    out[...] = x
+    page_out()
+    return out
 
 
 def _mat(path):

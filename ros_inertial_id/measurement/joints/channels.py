@@ -147,14 +147,17 @@ def sound(x: np.ndarray) -> np.ndarray:
 
 def _some_finite(x: np.ndarray) -> bool:
     """Return whether any of x (N,) is finite; the first samples mostly are."""
-    return any(sound(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
+    return bool(sound(x[:1]).any()) or any(
+        sound(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
 
 
 def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
     """Return whether all ``values`` (N, k) of ``columns`` are finite, looked at in pieces."""
     for low in range(0, len(values), PIECE):
         page_out()
-        if not sound(values[low:low + PIECE][:, columns]).all():
+        part = values[low:low + PIECE]
+        part = part if [*columns] == [*range(part.shape[1])] else part[:, columns]
+        if part.size and not -LARGEST < part.min() <= part.max() < LARGEST:  # nor is not-a-number
             return False
     return True
 
@@ -203,6 +206,8 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
     of the latter all are kept: such a source fails.
     """
     columns = [channel.names.index(joint) for joint in joints or channel.names]
+    if all(all_finite(values, columns) for values in channel.fields.values()):
+        return channel
     published = {name: np.array([_some_finite(values[:, c]) for c in columns])
                  for name, values in channel.fields.items()}
     bare, broken = np.zeros((2, len(channel)), dtype=bool)
@@ -308,10 +313,11 @@ class Unwrapper:
 
     def _steady(self, columns, t, position):
         """Return whether no joint wraps here or did before; remember the last message then."""
-        if self.counts or not len(columns) == len(self._joints) == len(self._last):
+        if self.counts or len(columns) < len(self._joints) or (
+                0 < len(self._last) < len(columns)):
             return False
         q = position[:, list(columns.values())]
-        before = np.array([[self._last[joint][1] for joint in columns]])
+        before = np.array([[self._last[joint][1] for joint in columns]] if self._last else q[:1])
         steps = np.diff(np.concatenate([before, q]), axis=0)
         if not (np.abs(steps) < TURN / 2).all():  # nor is one not a number
             return False

@@ -48,12 +48,13 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     probe = _probe(recording, joints, options, actuated, control)
     clock = probe.clock
     check_moving(probe)
-    measured, differ = choose_velocity(probe, options.velocity)
+    by_sensor, by_position = (_velocities(probe, kind) if not kind or probe.velocity else ()
+                              for kind in (True, False))
+    measured, differ = choose_velocity(probe, options.velocity, by_sensor, by_position)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(
-            _velocities(probe, measured), clock.period,
-            _velocities(probe, False) if measured else ())
+        cutoff, valley = signals.choose_cutoff(by_sensor if measured else by_position,
+                                               clock.period, by_position if measured else ())
     summary = {
         **probe.summary, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -231,24 +232,23 @@ def _most_moving(probe):
     return sorted(sorted(parts, key=way)[-3:])
 
 
-def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, dict[str, float]]:
+def choose_velocity(probe: JointSpaceObservation, wish: str, by_sensor: Sequence[np.ndarray],
+                    by_position: Sequence[np.ndarray]) -> tuple[bool, dict[str, float]]:
     """
     Return (use the measured velocity?, {joint that moves: relative disagreement}).
 
     probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
     agrees with the derivative of the positions; without velocities they are differentiated
+    by_sensor, by_position : both velocities of some stretches, (N, n) each
     """
     if not probe.velocity:
         return False, {}
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
     square, differ = np.zeros((2, len(probe.joints)))
-    for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
-        if len(by_sensor) <= len(kernel):
-            continue
-        for k in range(len(probe.joints)):  # one by one: filtering takes many times their memory
-            one, two = (signals.smooth(x[:, k:k + 1], kernel) for x in (by_sensor, by_position))
-            square[k] += (two ** 2).sum()
-            differ[k] += ((one - two) ** 2).sum()
+    for measured, derived in zip(by_sensor, by_position):
+        if len(measured) > len(kernel):
+            square += (signals.smooth(derived, kernel) ** 2).sum(axis=0)
+            differ += (signals.smooth(measured - derived, kernel) ** 2).sum(axis=0)
     out = {joint: float(np.sqrt(differ[k] / square[k])) for k, joint in enumerate(probe.joints)
            if np.ptp(probe.position[joint][1]) > AT_REST
            and square[k] > LEAST_SPEED ** 2 * square.max()}
