@@ -8,6 +8,7 @@ on to record and predict.
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 import threading
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -18,7 +19,7 @@ from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
-from ..procedures.online import LONGEST, OnlineEstimate, OnlineIdentification
+from ..procedures.online import EXAMINE, LONGEST, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next, at least
@@ -48,6 +49,7 @@ class Online:
 
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
+        self._due = 0.0  # [s] of the next that nobody hears
         # Made also without a description: options that cannot be learned with end the node now.
         learning = self._learn(self._urdf)
         self._watch = StreamWatch(self._urdf, learning.commands)
@@ -65,8 +67,9 @@ class Online:
         return 'learning from now on'
 
     def _go_on(self):
-        """If no estimate is under way, begin one with what was received."""
-        if self._learning is None or self._thread is not None:
+        """If no estimate is under way, begin one with what was received; seldom if unheard."""
+        if self._learning is None or self._thread is not None or (
+                time.monotonic() < self._due and not self._table.get_subscription_count()):
             return
         channels, self._waiting = self._waiting, []
         # Nobody waits for it at the end of the node.
@@ -110,7 +113,7 @@ class Online:
                                 f'{type(estimate).__name__}: {estimate}')
             self._begin()
         else:
-            self._estimate = estimate
+            self._estimate, self._due = estimate, time.monotonic() + EXAMINE
             if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
                 self._table.publish(table(self._node, base_rows(
                     estimate.base, estimate.parameters, estimate.values, estimate.gravity)))
