@@ -19,7 +19,7 @@ from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
-from ..procedures.online import EXAMINE, LONGEST, OnlineEstimate, OnlineIdentification
+from ..procedures.online import examined_after, LONGEST, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next, at least
@@ -113,7 +113,8 @@ class Online:
                                 f'{type(estimate).__name__}: {estimate}')
             self._begin()
         else:
-            self._estimate, self._due = estimate, time.monotonic() + EXAMINE
+            self._estimate = estimate
+            self._due = time.monotonic() + examined_after(estimate.seconds)
             if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
                 self._table.publish(table(self._node, base_rows(
                     estimate.base, estimate.parameters, estimate.values, estimate.gravity)))
