@@ -191,7 +191,7 @@ class LiveMotion:
         """Return the loads on the rows (M, n) at ticks t (M,) [s]."""
         loads = [window.at(t + self._shift) for _, window in sorted(self._loads.items())]
         none = np.full((len(t), self._turn.shape[1]), np.nan)
-        return np.hstack(loads or [none]) @ self._turn.T
+        return np.concatenate(loads or [none], axis=1) @ self._turn.T
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
