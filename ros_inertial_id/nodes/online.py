@@ -6,6 +6,8 @@ on to record and predict.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+import ctypes
 from dataclasses import fields
 import threading
 import time
@@ -96,6 +98,8 @@ class Online:
             self._outcome = learning, learning.estimate()
         except Exception as error:
             self._outcome = learning, error
+        with suppress(AttributeError):  # glibc alone keeps what was freed, in pieces that add up
+            ctypes.CDLL(None).malloc_trim(0)
 
     def _look(self):
         """Take what came, and publish the estimate; a fault ends this estimate alone."""
