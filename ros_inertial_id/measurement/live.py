@@ -191,7 +191,7 @@ class LiveMotion:
         """Return the loads on the rows (M, n) at ticks t (M,) [s]."""
         loads = [window.at(t + self._shift) for _, window in sorted(self._loads.items())]
         none = np.full((len(t), self._turn.shape[1]), np.nan)
-        return np.hstack(loads or [none]) @ self._turn.T
+        return np.concatenate(loads or [none], axis=1) @ self._turn.T
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
@@ -258,11 +258,16 @@ class OwnMessages:
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
-        self._joints, self.fields, self._any = joints, set[str](), False
+        self._joints, self.fields, self._any = tuple(joints), set[str](), False
 
     def __call__(self, channel: Channel) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return (rows (M,), {name: (M, n)}) of the driver's messages in a JointState Channel."""
-        rows, values = carried(channel, self._joints, ('position', 'velocity', 'effort'))
+        names = 'position', 'velocity', 'effort'
+        if len(channel) and channel.names == self._joints and len(channel.fields) == len(
+                names) and all(np.isfinite(x).all() for x in channel.fields.values()):
+            self._any, self.fields = True, set(names)  # as most are: nothing to pick
+            return np.arange(len(channel)), dict(channel.fields)
+        rows, values = carried(channel, self._joints, names)
         whole = {name: np.isfinite(x).all(1) for name, x in values.items()}
         self._any |= len(rows) > 0
         self.fields |= {name for name, x in whole.items() if x.any()}

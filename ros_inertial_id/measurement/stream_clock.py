@@ -84,16 +84,15 @@ class StreamClock:
             self.jumped = f'its stamps leapt ahead by {away:.3g} s'
         return True
 
-    def look(self, newest: tuple[int, int], received_ns: int, count: int) -> None:
+    def look(self, stamp: int, received_ns: int, count: int) -> None:
         """
         Note that messages were read just now.
 
-        newest : stamp of the newest of them and time of the node [ns]
+        stamp : of the newest of them [ns]
         received_ns : when that one came, by the computer's clock; count : of messages
         """
-        stamp, now = newest
-        waited = max(0.0, (time.time_ns() - received_ns) * 1e-9)
-        wall = time.monotonic()
+        now, wall = time.time_ns(), time.monotonic()
+        waited = max(0.0, (now - received_ns) * 1e-9)
         self._looks.append((wall, stamp * 1e-9, (stamp - now) * 1e-9, waited, count))
         while len(self._looks) > 2 and self._looks[1][0] <= wall - SECONDS:
             self._looks.popleft()

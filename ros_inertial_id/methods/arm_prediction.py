@@ -104,7 +104,7 @@ class ArmPrediction:
 
     def _rigid(self, q, v, a):
         """Return the torques (N, n) of the bodies."""
-        return np.stack([self._dynamics(*row) for row in zip(q, v, a)])
+        return np.array([self._dynamics(*row) for row in zip(q, v, a)])
 
 
 class _Columns:

@@ -6,8 +6,11 @@ on to record and predict.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+import ctypes
 from dataclasses import fields
 import threading
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -18,7 +21,7 @@ from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
-from ..procedures.online import LONGEST, OnlineEstimate, OnlineIdentification
+from ..procedures.online import examined_after, LONGEST, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next, at least
@@ -48,6 +51,7 @@ class Online:
 
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
+        self._due = 0.0  # [s] of the next that nobody hears
         # Made also without a description: options that cannot be learned with end the node now.
         learning = self._learn(self._urdf)
         self._watch = StreamWatch(self._urdf, learning.commands)
@@ -65,8 +69,9 @@ class Online:
         return 'learning from now on'
 
     def _go_on(self):
-        """If no estimate is under way, begin one with what was received."""
-        if self._learning is None or self._thread is not None:
+        """If no estimate is under way, begin one with what was received; seldom if unheard."""
+        if self._learning is None or self._thread is not None or (
+                time.monotonic() < self._due and not self._table.get_subscription_count()):
             return
         channels, self._waiting = self._waiting, []
         # Nobody waits for it at the end of the node.
@@ -93,6 +98,8 @@ class Online:
             self._outcome = learning, learning.estimate()
         except Exception as error:
             self._outcome = learning, error
+        with suppress(AttributeError):  # glibc alone keeps what was freed, in pieces that add up
+            ctypes.CDLL(None).malloc_trim(0)
 
     def _look(self):
         """Take what came, and publish the estimate; a fault ends this estimate alone."""
@@ -111,6 +118,7 @@ class Online:
             self._begin()
         else:
             self._estimate = estimate
+            self._due = time.monotonic() + examined_after(estimate.seconds)
             if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
                 self._table.publish(table(self._node, base_rows(
                     estimate.base, estimate.parameters, estimate.values, estimate.gravity)))

@@ -33,7 +33,7 @@ from ..measurement.joints.drives import COMMAND
 from ..options import option, topic_option
 
 STRING = 'std_msgs/msg/String'
-READ = 0.005  # [s] between looks at what came: the time of what is not stamped, where simulated
+READ = 0.005  # [s] between looks at what came, where time is simulated: what unstamped data get
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
@@ -84,7 +84,7 @@ class Recorder(GuardedNode):
         self._finished = self.create_publisher(String, '~/recording', latched())
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
-        every(self, READ, self._read)
+        every(self, 0.1 * FLUSH if self._real else READ, self._read)
         every(self, 0.2, self._look_for_publishers)
         every(self, FLUSH, self._flush)
         self.report(self._health)

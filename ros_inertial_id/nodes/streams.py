@@ -42,8 +42,7 @@ class TopicClocks:
         self._came[topic] = seconds(self._node)
         used, back = clock.sound(stamp_ns)
         if self._real and used.any():
-            clock.look((int(stamp_ns[used][-1]), self._node.get_clock().now().nanoseconds),
-                       received_ns, int(used.sum()))
+            clock.look(int(stamp_ns[used][-1]), received_ns, int(used.sum()))
         return used, f'{topic}: {clock.jumped}' if back else ''
 
     def silent(self, topics: Iterable[str]) -> str:

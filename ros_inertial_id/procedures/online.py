@@ -136,7 +136,7 @@ class OnlineIdentification:
     def _examine(self):
         """Examine what was kept as a recording; begin when it is one, or of higher bandwidth."""
         newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
-        pause = 0.0 if self._live is None else np.clip(self._learnt / 4.0, EXAMINE, SELDOM)
+        pause = 0.0 if self._live is None else examined_after(self._learnt)
         if newest < self._examined + pause:
             return
         self._examined = newest
@@ -234,6 +234,11 @@ class OnlineIdentification:
         systems = Systems(wide, gravity, weights=(choice.systems.sd, choice.systems.lasting))
         return fit(self._data, replace(choice, systems=systems),
                    lambda *_: self._recent_residuals())
+
+
+def examined_after(seconds: float) -> float:
+    """Return after how long [s] to look again at what was learnt for ``seconds`` [s]."""
+    return min(max(seconds / 4.0, EXAMINE), SELDOM)
 
 
 def _channel(channels, topic):

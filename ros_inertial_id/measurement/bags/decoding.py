@@ -117,8 +117,10 @@ class ChannelBuilder:
     def _decode_alike(self, raw, left, parts):
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
+        start = raw.lengths[:first].sum()
         try:
-            shape = _shape(self._message, self._decoder, raw.rows(left[:1]).tobytes())
+            shape = _shape(self._message, self._decoder,
+                           raw.data[start:start + raw.lengths[first]].tobytes())
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return left[1:]
@@ -174,7 +176,8 @@ class _Shape:
             sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
             stamp = sec * 1_000_000_000 + nanosec
         for name, values in fields.items():
-            if name != 'data' and (wrong := np.isfinite(values) & (abs(values) > _LARGEST)).any():
+            if (name != 'data' and (wrong := abs(values) > _LARGEST).any()
+                    and (wrong := wrong & np.isfinite(values)).any()):
                 raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
         if (wrong := abs(stamp.T - received) > _CENTURY_NS).any():
             raise CdrError(f'a stamp of {stamp.T[wrong][0]} ns, a century from its reception')

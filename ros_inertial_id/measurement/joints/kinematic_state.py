@@ -66,8 +66,8 @@ class History:
         q, v = np.concatenate([self.q, q]), np.concatenate([self.v, np.sign(v)])
         if len(q) > 2:
             step = np.sign(np.diff(q, axis=0))
-            turns = (step[1:] != step[:-1]) | (v[2:] != v[1:-1])
-            keep = np.r_[True, turns.any(axis=1), True]
+            keep = np.ones(len(q), dtype=bool)
+            ((step[1:] != step[:-1]) | (v[2:] != v[1:-1])).any(axis=1, out=keep[1:-1])
             q, v = q[keep], v[keep]
         while len(q) > MOST:
             q, v = _without_smallest(q, v)

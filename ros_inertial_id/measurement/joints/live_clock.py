@@ -58,8 +58,9 @@ class LiveClock:
         self.moved += len(rows)
         if len(self._rows) <= self.past + self.ahead:
             return
-        parts = np.split(self._rows, self._parts, axis=1)
-        fresh = [through(parts[k], kernel, self.past if self.ahead else len(kernel) // 2)
+        n = self._rows.shape[1] // self._parts
+        fresh = [through(self._rows[:, k * n:(k + 1) * n], kernel,
+                         self.past if self.ahead else len(kernel) // 2)
                  for k, kernel in self._plan]
         self._motion = ([np.concatenate(pair) for pair in zip(self._motion, fresh)]
                         if self._motion else fresh)
