@@ -77,6 +77,11 @@ class Arm:
         return len(self.names)
 
     @cached_property
+    def plainest(self) -> Systems:
+        """Return the Systems whose weights are those of an identification."""
+        return Systems(self.wide, self.gravity)
+
+    @cached_property
     def described(self) -> bool:
         """Return whether the description has inertias."""
         return bool(np.any(self.nominal))

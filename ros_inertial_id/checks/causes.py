@@ -91,9 +91,11 @@ def causes(arm: Arm) -> tuple[list[Finding], np.ndarray, Change]:
     best += [x for x in tried if x.alternative.seen and x not in best]
     if all(x.alternative.small for x in best):
         return [], plain[LEFT_OUT], arm.plain
-    without = _confirmed(arm, arm.plain, plain)
-    sure = [x for x in (replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
-                        for one in best) if _judge_of(arm, x, without)]
+    without, sure = _confirmed(arm, arm.plain, plain), list[Tried]()
+    for one in sorted(best, key=lambda x: x.alternative.small):  # these compete with the others
+        if sure or not one.alternative.small:
+            one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
+            sure += [one] * bool(_judge_of(arm, one, without))
     alike = _alike(arm, sure, without) if sure else []
     if not alike or alike[0].alternative.small:
         return [], plain[LEFT_OUT], arm.plain

@@ -28,7 +28,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.systems import Systems
-from ..identification.reduce.wide_factor import wide_factor, WideFactor
+from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.capabilities import JointTorques
@@ -60,11 +60,11 @@ def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Check
 def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
                    urdf: str = '', progress: Progress | None = None,
                    model: IdentifiedModel | None = None
-                   ) -> tuple[Checkup, Dataset | None, WideFactor | None]:
+                   ) -> tuple[Checkup, Dataset | None, Systems | None]:
     """
-    Return the Checkup, and Dataset and WideFactor of all samples that it does not mask, or None.
+    Return the Checkup, and Dataset and Systems of all samples that it does not mask, or None.
 
-    They are what an identification with these options reads and writes of these recordings.
+    They are what an identification with these options makes of these recordings.
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
@@ -82,16 +82,16 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
-        rms, data, wide, before = Rms(), None, None, masks(findings)
+        rms, data, systems, before = Rms(), None, None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
-            more, rms, data, wide = _models(without_bad(recording, findings)[0], options, method,
-                                            urdf, model, findings)
+            more, rms, data, systems = _models(without_bad(recording, findings)[0], options,
+                                               method, urdf, model, findings)
             findings = saying_what_is_used(_without_echoes([*findings, *more]), data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
     if masks(findings) != before:
-        data = wide = None
-    return checkup_of(findings, (share,), **rms), data, wide
+        data = systems = None
+    return checkup_of(findings, (share,), **rms), data, systems
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
@@ -216,8 +216,8 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 def _models(recording: Recording, options: Any, method: str, urdf: str,
             model: IdentifiedModel | None, signals: Sequence[Finding]
-            ) -> tuple[list[Finding], Rms, Dataset | None, WideFactor | None]:
-    """Return the Findings with a model, the numbers of a Checkup, Dataset and WideFactor."""
+            ) -> tuple[list[Finding], Rms, Dataset | None, Systems | None]:
+    """Return the Findings with a model, the numbers of a Checkup, Dataset and Systems."""
     try:
         data, other, used = by_best_velocity(
             read_dataset([recording], options, method, urdf), signals)
@@ -228,9 +228,9 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
         arm = arm_of(asked, model, every)
         touched = contacts(asked, arm.systems, arm.places)
         if masks(touched):
-            found, rms, read, wide = _models(without_bad(recording, touched)[0], options, method,
-                                             urdf, model, signals)
-            return [*found, *touched], rms, read, wide
+            found, rms, read, systems = _models(without_bad(recording, touched)[0], options,
+                                                method, urdf, model, signals)
+            return [*found, *touched], rms, read, systems
         found, errors, change = causes(arm)
         if found:
             efforts = change.target[:, 1:1 + arm.count] + np.diag(change.target[:, 0])
@@ -266,7 +266,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
                                 ('nominal', nominal if arm.described else torque))
            # Under a model that is given, friction alone would be fitted to these very data.
            if model is None or name != 'nominal'}
-    return found, rms, data, arm.wide if asked is data else None
+    return found, rms, data, arm.plainest if asked is data else None
 
 
 def _noise(arm: Arm) -> np.ndarray:
@@ -299,7 +299,7 @@ def _late(arm: Arm) -> list[Finding]:
     """Return a Finding where the identification reads the efforts at other times than stamped."""
     if arm.data.observations[0].control:  # commands act late
         return []
-    data, _ = aligned(arm.data, Systems(arm.wide, arm.gravity), wide_factor)
+    data, _ = aligned(arm.data, arm.plainest, wide_factor)
     summary = data.observations[0].summary
     delay = summary.get('time_offset', 0.0) - arm.data.observations[0].summary.get(
         'time_offset', 0.0)

@@ -19,7 +19,7 @@ from .thresholds import BEST
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
-from ..estimation.estimators import Problem, ridge
+from ..estimation.estimators import Problem, ridge_and_weights
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
 from ..identification.fit.fitting import with_angles
 from ..identification.prepare.mounting import across_gravity
@@ -188,7 +188,8 @@ class FreeBodies(Judge):
             factors = self._factors(np.setdiff1d(every, one), change.target, order)
             if values is None:
                 problem = Problem(factors, base, self.systems.lasting)
-                values = consistent_values(problem, ridge(problem), Known(), enough=1e-4)
+                values = consistent_values(problem, ridge_and_weights(problem)[1], Known(),
+                                           enough=1e-4)
             x = np.zeros(self.size)
             x[order] = base.reduce(values(factors)) / self.prior_sd[order]
             row[one] = self.errors(x[:, None], [change], one)[0]

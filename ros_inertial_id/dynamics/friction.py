@@ -22,6 +22,7 @@ from .inertial_parameters import Parameter
 from ..errors import ConfigError
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
+FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
 STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
 
 
@@ -115,22 +116,33 @@ def _presliding(q, v, a, nonlinear):
     the end of each step v's; rows where neither turns may be left out.  Of a q that never
     changes (v given alone) the developed friction.
     """
+    return _presliding_columns(q, v, (nonlinear,))[0]
+
+
+def _presliding_columns(q, v, distances):
+    """Return (k, N) the ``_presliding`` of each of ``distances`` (k,)."""
+    towards = np.sign(v)
     step = np.diff(q, prepend=q[:1])
     if not step.any():
-        return np.sign(v)
-    towards = np.sign(v)
+        return np.tile(towards, (len(distances), 1))
     np.sign(step, out=towards, where=v == 0.0)
     starts = np.concatenate([[0], np.flatnonzero(towards[1:] != towards[:-1]) + 1])
     sizes = np.diff(starts, append=len(q))
     way = np.cumsum(np.abs(step))
     done = np.concatenate([[0.0], way[starts[1:] - 1]])  # at the beginning of every stretch
-    decay = np.exp((done - np.append(done[1:], way[-1])) / nonlinear)
-    before, state = [], 0.0
-    for sign, share in zip(towards[starts].tolist(), decay.tolist()):
-        before.append(state)
-        state = sign + (state - sign) * share
-    gone = np.exp((np.repeat(done, sizes) - way) / nonlinear)
-    return towards + (np.repeat(before, sizes) - towards) * gone
+    length, gone = done - np.append(done[1:], way[-1]), np.repeat(done, sizes) - way
+    out, signs = np.empty((len(distances), len(q))), towards[starts]
+    for column, distance in zip(out, distances):
+        away, state = [], 0.0
+        for sign, share in zip(signs.tolist(), np.exp(length / distance).tolist()):
+            away.append(state - sign)
+            state = sign + (state - sign) * share
+        np.divide(gone, distance, out=column)
+        # What underflows takes ten times as long, and is nothing beside one.
+        np.exp(np.maximum(column, FORGOTTEN, out=column), out=column)
+        column *= np.repeat(away, sizes)
+        column += towards
+    return out
 
 
 def presliding_step(z: np.ndarray, step: np.ndarray, v: np.ndarray,
@@ -332,6 +344,19 @@ def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.nd
     law = LAWS[parameter.law]
     column = law.column(q, v, a, parameter.nonlinear)
     return np.abs(load) * column if law.loaded else column
+
+
+def friction_columns(parameters: Sequence[Parameter], q: np.ndarray, v: np.ndarray,
+                     a: np.ndarray, load: np.ndarray) -> np.ndarray:
+    """Return the columns (k, N) of friction ``parameters`` of one joint; see friction_column."""
+    out = np.empty((len(parameters), len(q)))
+    preslides = [k for k, p in enumerate(parameters) if LAWS[p.law].memory]
+    if preslides:  # of one law: what it has of the way is alike for all distances
+        out[preslides] = _presliding_columns(q, v, [parameters[k].nonlinear for k in preslides])
+    for k, parameter in enumerate(parameters):
+        if k not in preslides:
+            out[k] = friction_column(parameter, q, v, a, load)
+    return out
 
 
 def never_negative(parameter: Parameter) -> bool:

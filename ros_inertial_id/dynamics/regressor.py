@@ -19,7 +19,7 @@ part first: acceleration of the origin (minus gravity), its velocity, and the un
 joints that move the body.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 import ctypes
 from dataclasses import dataclass, field
@@ -29,6 +29,13 @@ import numpy as np
 import pinocchio as pin
 
 BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough for the cache
+
+
+def in_blocks(count: int) -> Iterator[slice]:
+    """Yield slices of ``count`` samples, of about BLOCK each."""
+    edges = np.linspace(0, count, max(1, round(count / BLOCK)) + 1).round().astype(int)
+    return (slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist()) if count)
+
 
 # glibc gives freed blocks above 128 kB back to the system and has them zeroed page by page when it
 # gets them again, which costs more than computing rows.  Once it has seen a larger block freed it
@@ -300,8 +307,7 @@ def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> 
     wrenches = [np.tensordot(pi, step.tensor, (0, 2)).reshape(6, 12)
                 for pi, step in zip(robot.inertias, robot.steps)]
     chains, out = [list(robot.ancestors(i)) for i in range(len(robot))], np.zeros(q.shape).T
-    for low in range(0, len(q), BLOCK):
-        part = slice(low, low + BLOCK)
+    for part in in_blocks(len(q)):
         base = np.zeros((6, MOTION, len(q[part])))
         base[:3, 0] = -robot.gravity_base[:, None]
         for wrench, chain, (X, features) in zip(wrenches, chains, _motions(

@@ -88,7 +88,8 @@ def consistent(problem: Problem, estimate: Estimate, known: Known | None = None
     The base parameters of the ``problem`` have bodies of ten parameters each.
     EstimationError when the known masses contradict one another or the links.
     """
-    cost, x, free = _prepared(problem, estimate, known or Known())
+    cost, x, free = _prepared(problem, estimate.standard_deviation, known or Known(),
+                              estimate.system)
     x, steps = _minimise(cost, x, free)
     K = problem.base.matrix()
     half = K @ free
@@ -102,22 +103,24 @@ def consistent(problem: Problem, estimate: Estimate, known: Known | None = None
         float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
 
 
-def consistent_values(problem: Problem, estimate: Estimate, known: Known,
+def consistent_values(problem: Problem, standard_deviation: Mapping[str, float], known: Known,
                       enough: float = DECREMENT) -> Callable[[RFactors], np.ndarray]:
     """
     Return what gives the standard parameters (p,) of ``consistent`` for R factors of any data.
 
     Weights and priors are those of the ``problem``, from whose solution every other one starts.
+    standard_deviation : group -> of its rows
     enough : squared Newton decrement at which a solution is good enough; with more than the
     usual one, DIRECT_STEPS steps have to do
     """
-    cost, x, free = _prepared(problem, estimate, known)
+    cost, x, free = _prepared(problem, standard_deviation, known)
     start = _minimise(cost, x, free, enough)[0]
 
     def values(factors: RFactors) -> np.ndarray:
         if factors is problem.factors:
             return start
-        other = _of_rows(cost, replace(problem, factors=factors), estimate, known.inherited)
+        other = _of_rows(cost, replace(problem, factors=factors), standard_deviation,
+                         known.inherited)
         return _minimise(other, start, free, enough)[0]
 
     return values
@@ -214,17 +217,19 @@ class _Cost:
         return gradient, hessian
 
 
-def _prepared(problem, estimate, known):
+def _prepared(problem, standard_deviation, known, system=None):
     """Return the _Cost, parameters (p,) in its domain, and directions (p, f) that are free."""
     parameters = problem.base.parameters
     if not bodies(parameters):
         raise EstimationError('consistent: no body has all ten parameters',
                               do='let all ten of every body be identified')
-    cost = _cost(problem, estimate, known.names, known.inherited)
+    cost = _of_rows(_cost(problem, known.names), problem, standard_deviation, known.inherited,
+                    system)
     return cost, *_start(cost, parameters, known.masses, known.total_mass)
 
 
-def _cost(problem, estimate, known, inherited):
+def _cost(problem, known):
+    """Return a _Cost without rows."""
     parameters = problem.base.parameters
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
@@ -236,17 +241,16 @@ def _cost(problem, estimate, known, inherited):
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
                                                     ).reshape(-1, 1)
     none = np.zeros((0, len(parameters)))
-    cost = _Cost(none, none[:, 0], 0.0, none, none.T @ none, none[:, 0], pins, pins @ nominal,
+    return _Cost(none, none[:, 0], 0.0, none, none.T @ none, none[:, 0], pins, pins @ nominal,
                  body, P0, np.linalg.inv(P0), other, nominal[other], weight,
                  passive_rows(parameters))
-    return _of_rows(cost, problem, estimate, inherited)
 
 
-def _of_rows(cost, problem, estimate, inherited):
-    """Return a _Cost with the rows of a problem."""
+def _of_rows(cost, problem, standard_deviation, inherited, system=None):
+    """Return a _Cost with the rows of a problem, or those of a ``system``."""
     A, b, outside = problem.factors.system(
-        effective_standard_deviation(problem, estimate.standard_deviation))
-    rows, target = estimate.system or (A, b)
+        effective_standard_deviation(problem, standard_deviation))
+    rows, target = system or (A, b)
     if inherited is not None:
         rows, target = _with_inherited(rows, target, inherited)
     M = rows @ problem.base.matrix()

@@ -208,12 +208,12 @@ def ridge(problem: Problem) -> Estimate:
     Kennard 1970): it yields where the data are informative and decides where they are not.
     problem : with the prior of its base parameters
     """
-    beta, standard_deviation = _ridge(problem)
+    beta, standard_deviation = ridge_and_weights(problem)
     return finish(problem, beta, standard_deviation, leaning=True)
 
 
-def _ridge(problem):
-    """Return params (b,) and standard deviations by group of ``ridge``."""
+def ridge_and_weights(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
+    """Return params (b,) and standard deviations by group of ``ridge``, without errors."""
     _, standard_deviation = two_step(problem)
     prior = prior_rows(problem.base)
     beta = problem.base.nominal()
@@ -229,7 +229,7 @@ def _ridge(problem):
 def params_of(estimator: Callable[[Problem], Estimate]) -> Callable[[Problem], np.ndarray]:
     """Return the function of a Problem that gives the params (b,) of an ``estimator`` alone."""
     if estimator is ridge:
-        return lambda problem: _ridge(problem)[0]
+        return lambda problem: ridge_and_weights(problem)[0]
     return lambda problem: estimator(problem).params
 
 

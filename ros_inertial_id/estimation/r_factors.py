@@ -11,7 +11,6 @@ those of other bags, segments or processes merge by one more QR.
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import reduce
 import logging
 from typing import Any, ContextManager
 
@@ -51,6 +50,25 @@ def triangle(rows: np.ndarray, R: np.ndarray | None = None, trapezoid: int = 0) 
     return R
 
 
+def stack(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return ``parts`` (m, k) below each other, Fortran-ordered, for ``triangle``."""
+    out = np.empty((sum(map(len, parts)), parts[0].shape[1]), order='F')
+    return np.concatenate(parts, out=out)
+
+
+def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """
+    Return the upper triangle, (k, k), of some ``columns`` (k,) of an upper triangle R.
+
+    As far as they are the first ones they stand in R already.
+    """
+    kept = int(np.argmin(np.append(columns == np.arange(len(columns)), False)))
+    out = R[:len(columns), columns]
+    if kept < len(columns):
+        out[kept:, kept:] = triangle(np.asfortranarray(R[kept:, columns[kept:]]))
+    return out
+
+
 @dataclass
 class GroupFactor:
     """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; rows accumulated."""
@@ -83,8 +101,13 @@ class RFactors:
     size: int
     groups: dict[str, GroupFactor] = field(default_factory=dict)
 
-    def accumulate(self, block: RegressorBlock, keep: np.ndarray) -> None:
-        """Take in a RegressorBlock; ``keep`` (its columns,) -> index of ours, -1 to leave out."""
+    def accumulate(self, block: RegressorBlock, keep: np.ndarray,
+                   samples: np.ndarray | slice = slice(None)) -> None:
+        """
+        Take in ``samples`` of a RegressorBlock.
+
+        keep : (its columns,) -> index of ours, -1 to leave out
+        """
         for group in block.groups:
             place = keep[group.columns]
             chosen = np.flatnonzero(place >= 0)
@@ -94,11 +117,12 @@ class RFactors:
                 old = GroupFactor(group.unit, place[chosen], np.zeros((k, k)))
                 self.groups[group.name] = old
             # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
-            rows = np.empty((len(old.R), len(group.y)))
-            np.take(group.W.T, chosen, axis=0, out=rows[:-2], mode='clip')
-            rows[-2], rows[-1] = group.y, group.y_raw
+            y, W = group.y[samples], group.W.T[:, samples]
+            rows = np.empty((len(old.R), len(y)))
+            np.take(W, chosen, axis=0, out=rows[:-2], mode='clip')
+            rows[-2], rows[-1] = y, group.y_raw[samples]
             old.R = triangle(rows.T, old.R)
-            old.rows += len(group.y)
+            old.rows += len(y)
 
     def fade(self, share: float) -> None:
         """Let what was accumulated so far count only a ``share`` of what will be."""
@@ -156,4 +180,9 @@ class RFactors:
 
 def merge(folds: Sequence[RFactors]) -> RFactors:
     """Return the RFactors of all ``folds`` together."""
-    return reduce(RFactors.merge, folds)
+    out = RFactors(folds[0].size)
+    for name in dict.fromkeys(name for f in folds for name in f.groups):
+        own = [f.groups[name] for f in folds if name in f.groups]
+        R = triangle(stack([g.R for g in own])) if len(own) > 1 else own[0].R
+        out.groups[name] = GroupFactor(own[0].unit, own[0].columns, R, sum(g.rows for g in own))
+    return out

@@ -96,16 +96,17 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEF
 
 
 def identify_data(data: Dataset, validate: Sequence[Recording] = (),
-                  passes: Passes | None = None, wide: WideFactor | None = None) -> Identification:
+                  passes: Passes | None = None, systems: Systems | None = None
+                  ) -> Identification:
     """
     Return the Identification of a robot from a Dataset.
 
     data : with the recordings that it is of; validate : Recordings to validate on
-    passes : over the data, in this process by default; wide : of ``data``, where it is there
+    passes : over the data, in this process by default; systems : of ``data``, where they are there
     """
     passes = passes or Passes()
     with one_thread():
-        data, systems = aligned_systems(data, passes, wide)
+        data, systems = aligned_systems(data, passes, systems)
         choice = choose(data, systems)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
@@ -116,13 +117,14 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
                           if validate else ())
 
 
-def aligned_systems(data: Dataset, passes: Passes, wide: WideFactor | None = None
+def aligned_systems(data: Dataset, passes: Passes, systems: Systems | None = None
                     ) -> tuple[Dataset, Systems]:
     """Return a Dataset with efforts read where the motion is, and the Systems of its rows."""
     columns = _checked_columns(data)
-    if wide is None:
-        wide = passes.reduced(data, wide_structure(data, columns))
-    return aligned(data, Systems(wide, data.robot.gravity_base), passes.reduced)
+    if systems is None:
+        systems = Systems(passes.reduced(data, wide_structure(data, columns)),
+                          data.robot.gravity_base)
+    return aligned(data, systems, passes.reduced)
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

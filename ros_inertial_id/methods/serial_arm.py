@@ -12,10 +12,10 @@ import numpy as np
 
 from .arm_prediction import ArmPrediction
 from .capabilities import DirectTorques, JointTorques, Live, Tiltable
-from ..dynamics.friction import (check_laws, friction_column, friction_parameters, given_widths,
-                                 LAWS, laws_by_default)
+from ..dynamics.friction import (check_laws, friction_column, friction_columns,
+                                 friction_parameters, given_widths, LAWS, laws_by_default)
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import (BLOCK, bodies_rows, gravity_slopes, nominal_torques,
+from ..dynamics.regressor import (bodies_rows, gravity_slopes, in_blocks, nominal_torques,
                                   RegressorBlock, RowGroup)
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
@@ -112,10 +112,9 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         columns = [np.array([10 * b + k for b, _ in robot.moved[j] for k in bodies[b]]
                             + friction[j], dtype=int) for j in range(len(robot))]
         load = _load(state, robot, [parameters[k] for own in friction for k in own])
-        dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]],
-                                 load[:, j]) for j in range(len(robot))]
-        for low in range(0, len(state.t), BLOCK):
-            part = slice(low, low + BLOCK)
+        dissipation = _friction(state, [[(parameters[k], turns[k]) for k in own]
+                                        for own in friction], load)
+        for part in in_blocks(len(state.t)):
             rows = bodies_rows(robot, state.q[part], state.v[part], state.a[part],
                                columns=bodies)
             groups = []
@@ -130,8 +129,8 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
                        ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
         """Yield per joint (columns (h,), slopes (3, h, B)) by gravity; see Tiltable."""
         bodies = [np.flatnonzero(wanted[10 * b:10 * b + 4]) for b in range(len(robot))]
-        for low in range(0, len(state.t), BLOCK):
-            slopes = gravity_slopes(robot, state.q[low:low + BLOCK])
+        for part in in_blocks(len(state.t)):
+            slopes = gravity_slopes(robot, state.q[part])
             yield [(np.concatenate([10 * b + bodies[b] for b, _ in moved]),
                     np.concatenate([slopes[b][:, k, bodies[b]] for b, k in moved], axis=1))
                    for moved in robot.moved]
@@ -230,28 +229,45 @@ def _load(state, robot, parameters):
     return np.stack([np.interp(around.t, state.t, x) for x in tau.T], axis=1)
 
 
-def _friction(state, joint, pairs, load):
-    """Return friction columns (k, N) of a joint with its ``load``, corners filtered as tau was."""
-    def column(q, v, a, parameter, row, load=0.0):
-        q, v, a = (_turned(x, joint, row) for x in (q, v, a))
-        return row[joint] * friction_column(parameter, q, v, a, load)
+def _friction(state, pairs, load):
+    """
+    Return the friction columns (k, N) of every joint, corners filtered as tau was.
 
-    def columns(q, v, a):
-        passed_on = np.concatenate([np.zeros(len(q) - len(load)), load])  # unknown before
-        return np.stack([column(q, v, a, parameter, row, passed_on)
-                         for parameter, row in (pairs[k] for k in sharp)], axis=1)
+    pairs : of each joint (Parameter, how fast each joint turns what it brakes); load : see _load
+    """
+    out = [np.empty((len(own), len(state.t))) for own in pairs]
+    sharp = [[k for k, (p, _) in enumerate(own) if p.nonlinear is not None or LAWS[p.law].dry]
+             for own in pairs]
+    for j, (columns, own) in enumerate(zip(out, pairs)):
+        for k in set(range(len(own))) - {*sharp[j]}:
+            parameter, row = own[k]
+            columns[k] = friction_column(parameter, *(
+                _turned(x, j, row) for x in (state.q, state.v, state.a)))
+            columns[k] *= row[j]
 
-    out = np.empty((len(pairs), len(state.t)))
-    sharp = [k for k, (p, _) in enumerate(pairs)
-             if p.nonlinear is not None or LAWS[p.law].dry]
-    for k, pair in enumerate(pairs):
-        if k not in sharp:
-            out[k] = column(state.q, state.v, state.a, *pair)
-    if sharp:
-        if state.around is None:  # samples that need not follow one another: developed
-            state = replace(state, q=np.zeros_like(state.q))
-        out[sharp] = state.filtered(columns).T
+    def cornered(*motion):
+        early = np.zeros(len(motion[0]) - len(load))  # unknown before
+        for j, (own, ks) in enumerate(zip(pairs, sharp)):
+            passed_on = np.concatenate([early, load[:, j]])
+            yield _columns(j, [own[k] for k in ks], motion, passed_on).T
+
+    if state.around is None:  # samples that need not follow one another: developed
+        state = replace(state, q=np.zeros_like(state.q))
+    for columns, ks, found in zip(out, sharp, state.filtered(cornered)):
+        columns[ks] = found.T
     return out
+
+
+def _columns(joint, pairs, motion, load):
+    """Return the columns (k, M) of ``pairs`` of one joint by the ``motion`` q, v, a (M, n)."""
+    turns = {row.tobytes(): row for _, row in pairs}  # of what is braked: mostly the joint itself
+    parts, order = [np.empty((0, len(load)))], list[int]()
+    for one, row in turns.items():
+        own = [k for k, (_, other) in enumerate(pairs) if other.tobytes() == one]
+        q, v, a = (np.ascontiguousarray(_turned(x, joint, row)) for x in motion)
+        parts.append(row[joint] * friction_columns([pairs[k][0] for k in own], q, v, a, load))
+        order += own
+    return parts[-1] if len(turns) < 2 else np.concatenate(parts)[np.argsort(order)]
 
 
 def _turned(x, joint, row):

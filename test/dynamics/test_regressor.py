@@ -104,8 +104,9 @@ def test_regress_adds_each_joints_friction_to_its_own_rows():
             tau[:, j] += values[k] * friction_column(p, q[:, j], v[:, j], a[:, j])
     state = JointSpaceState(np.arange(len(q)) * 1.0, 3, q, v, a, tau, tau + 1.0)
     blocks = list(serial_arm.regress(state, robot, parameters))
-    assert [len(b.t) for b in blocks] == [BLOCK, BLOCK, 5]
-    for b, low in zip(blocks, (0, BLOCK, 2 * BLOCK)):
+    sizes = [len(b.t) for b in blocks]
+    assert sum(sizes) == len(q) and len(sizes) == 2 and max(sizes) - min(sizes) <= 1
+    for b, low in zip(blocks, (0, sizes[0])):
         assert b.segment == 3
         for j, g in enumerate(b.groups):
             part = slice(low, low + len(b.t))

@@ -83,7 +83,7 @@ def test_rows_under_any_gravity_are_algebra(arm):
 def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     data, wide = arm
     systems = Systems(wide, data.robot.gravity_base)
-    errors = systems.left_out(systems.plain)
+    errors, = systems.left_out([systems.plain])
     one = wide.left_out()[0]
     rest = np.setdiff1d(np.arange(systems.count), one)
     A, b = [systems.prior[:, :-1]], [systems.prior[:, -1]]

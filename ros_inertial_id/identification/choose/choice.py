@@ -135,25 +135,25 @@ def choose(data: Dataset, systems: Systems) -> Choice:
     first, tilt, asked = trials.first, trials.tilt, trials.tilt_asked
     free = tilt if asked else ()
     if systems.count < FEWEST:
-        best = trials.candidate(first, trials.extras)
+        best, = trials.candidates([(first, trials.extras)])
         return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
                       list(trials.tried.values()), asked)
-    beside = [trials.candidate(k, free) for k in range(len(trials.widths))]
+    beside = trials.candidates([(k, free) for k in range(len(trials.widths))])
     width = _simplest(beside, [k != first for k in range(len(beside))])
     laws = [(*e, *t) for count in range(len(trials.extras) + 1)
             for e in combinations(trials.extras, count) for t in dict.fromkeys([(), free])]
-    models = [trials.candidate(width, e) for e in laws]
+    models = trials.candidates([(width, e) for e in laws])
     best = models[_simplest(models, [len(e) for e in laws])]
     own_widths = _own_widths(systems, trials.widths, best, trials.places)
     if own_widths != best.constants:
         trials.widths.append(own_widths)
         width = len(trials.widths) - 1
-        best = trials.candidate(width, best.extras)
+        best, = trials.candidates([(width, best.extras)])
     bare = tuple(x for x in best.extras if x != GRAVITY)
-    for extras in {bare, (*bare, *tilt)}:  # also where it is given: what the torques say is shown
-        trials.candidate(width, extras)
+    # Also where gravity is given: what the torques say is shown.
+    untilted, _ = trials.candidates([(width, bare), (width, (*bare, *tilt))])
     if best.tilt and not LEAST < best.tilt < LARGEST:
-        best = trials.candidate(width, bare)
+        best = untilted
     return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
                   list(trials.tried.values()), asked)
 
@@ -194,14 +194,16 @@ class _Trials:
         return tuple(p for p in structure.columns if p.name not in self.resting
                      and (p.law not in self.optional or p.law in best.extras))
 
-    def candidate(self, width: int, laws: tuple[str, ...]) -> Candidate:
-        """Return the Candidate with the widths of a number, and these laws."""
-        if (width, laws) not in self.tried:
-            at, systems = self.places(self.widths[width], laws), self.systems
-            errors = systems.left_out(at) if systems.count > 1 else np.ones((1, 1))
-            self.tried[width, laws] = Candidate(self.widths[width], laws, errors,
-                                                systems.solution(systems.whole, at))
-        return self.tried[width, laws]
+    def candidates(self, models: Sequence[tuple[int, tuple[str, ...]]]) -> list[Candidate]:
+        """Return the Candidates of ``models``: with the widths of a number, and laws."""
+        systems = self.systems
+        new = [one for one in dict.fromkeys(models) if one not in self.tried]
+        at = [self.places(self.widths[width], laws) for width, laws in new]
+        errors = systems.left_out(at) if new and systems.count > 1 else np.ones((len(new), 1, 1))
+        for (width, laws), places, own in zip(new, at, errors):
+            self.tried[width, laws] = Candidate(self.widths[width], laws, own,
+                                                systems.solution(systems.whole, places))
+        return [self.tried[one] for one in models]
 
 
 def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:

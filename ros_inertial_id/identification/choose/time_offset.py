@@ -23,7 +23,7 @@ from ..reduce.systems import resting_columns, Systems
 from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
-from ...estimation.r_factors import triangle
+from ...estimation.r_factors import of_columns
 from ...lapack import solve_triangular
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
@@ -123,8 +123,8 @@ def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray, brakes: n
     """
     size, f = systems.size + 2, int((~brakes).sum())
     order = np.concatenate([places[~brakes], places[brakes]])
-    R = triangle(np.asfortranarray(np.column_stack(
-        [stacked[:, order], stacked[:, size], stacked[:, -2:].sum(1)])))
+    R = of_columns(stacked, np.append(order, size + np.arange(3)))
+    R = np.column_stack([R[:, :-2], R[:, -2:].sum(1)])
     braking, rate, target = R[f:, f:-2], R[f:, -2], R[f:, -1]
 
     def friction(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -236,8 +236,8 @@ def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
         estimator = params_of(ESTIMATORS.get(data.options.estimator, weighted))
         return lambda factors: estimator(replace(problem, factors=factors))
     whole = replace(problem, base=_with_all_links(data, problem.base))
-    free = replace(solution.free, system=None)
-    values = consistent_values(whole, free, _known(data, whole.base, solution.inherited))
+    values = consistent_values(whole, solution.free.standard_deviation,
+                               _known(data, whole.base, solution.inherited))
     return lambda factors: whole.base.reduce(values(factors))
 
 

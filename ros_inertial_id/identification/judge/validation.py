@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..prepare.dataset import Dataset
-from ..reduce.stretches import Numbers
+from ..reduce.stretches import Numbers, STRETCHES
 from ..reduce.wide_factor import extend
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
@@ -252,7 +252,7 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
         size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
         terms = nonnegative_solution(features / size, error) / size
         terms[0] = max(terms[0], LEAST * error.mean())
-        stretch = np.unique(np.stack([recording, piece]), axis=1, return_inverse=True)[1].ravel()
+        stretch = np.unique(recording * STRETCHES + piece, return_inverse=True)[1]
         count = int(stretch.max()) + 1
         ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
         scale = quantile_of_stretches(ratio, stretch)

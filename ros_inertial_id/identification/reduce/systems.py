@@ -17,7 +17,7 @@ from .wide_factor import WideFactor
 from ..prepare.mounting import across_gravity
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.r_factors import RFactors, triangle
+from ...estimation.r_factors import of_columns, RFactors, stack, triangle
 from ...lapack import solve_triangular
 from ...measurement.joints.kinematic_state import AT_REST
 
@@ -102,23 +102,36 @@ class Systems:
         efforts | slopes with angles]; by default minus the rate where there is one, and measured
         """
         size, first = self.size + 2, np.array([[0.0, 1.0], [-1.0, 0.0]])
+        usual = targets is None
         targets = targets or [first if self.wide.joints else np.ones((1, 1))] * len(self.names)
         width = size + targets[0].shape[1] + 1
-        blocks = []
+        groups = (self._groups if usual and len(stretches) == self.count
+                  else self._merged(stretches, len(targets[0])))
+        rows, low = np.zeros((sum(len(R) for *_, R in groups), width), order='F'), 0
+        for j, index, R in groups:
+            block, low = rows[low:low + len(R)], low + len(R)
+            block[:, index] = R[:, :len(index)] * (self.prior_sd[index] / self.sd[j])
+            block[:, size:-1] = R[:, len(index):] @ (targets[j] / self.sd[j])
+        if not prior:
+            return triangle(rows)
+        start, own = np.zeros((width, width), order='F'), triangle(np.asfortranarray(self.prior))
+        start[:size, :size], start[:size, -1], start[-1, -1] = own[:-1, :-1], own[:-1, -1], own[
+            -1, -1]
+        return triangle(rows, start)
+
+    def _merged(self, stretches, further):
+        """Return (group, columns, triangle with so many ``further`` ones) of ``stretches``."""
+        out = []
         for j, name in enumerate(self.names):
             parts = [self._parts[s][name] for s in stretches if name in self._parts[s]]
-            if not parts:
-                continue
-            index, last = parts[0][0], len(parts[0][0]) + len(targets[j])
-            rows = np.vstack([R[:last, :last] for _, R in parts])
-            R = triangle(np.asfortranarray(rows)) / self.sd[j]
-            block = np.zeros((len(R), width))
-            block[:, index] = R[:, :len(index)] * self.prior_sd[index]
-            block[:, size:-1] = R[:, len(index):] @ targets[j]
-            blocks.append(block)
-        if prior:
-            blocks.append(np.insert(self.prior, [size] * (width - size - 1), 0.0, axis=1))
-        return triangle(np.asfortranarray(np.vstack(blocks)))
+            if parts:
+                index, last = parts[0][0], len(parts[0][0]) + further
+                out.append((j, index, triangle(stack([R[:last, :last] for _, R in parts]))))
+        return out
+
+    @cached_property
+    def _groups(self):
+        return self._merged(range(self.count), 2 if self.wide.joints else 1)
 
     def solve(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
         """
@@ -127,9 +140,10 @@ class Systems:
         stacked : triangle of ``stacked``; places : (k,) of the columns
         """
         size, k = self.size + 2, len(places)
-        R = triangle(np.asfortranarray(np.column_stack([stacked[:, places], stacked[:, size:]])))
+        R = of_columns(stacked, np.append(places, np.arange(size, stacked.shape[1])))
         out = np.zeros((size, R.shape[1] - k))
-        out[places] = solve_triangular(R[:k, :k], R[:k, k:]) * self.prior_sd[places, None]
+        out[places] = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False
+                                       ) * self.prior_sd[places, None]
         return out
 
     def solution(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -195,16 +209,16 @@ class Systems:
         """Return the triangle of all stretches."""
         return self.stacked(range(self.count))
 
-    def left_out(self, places: np.ndarray) -> np.ndarray:
+    def left_out(self, models: Sequence[np.ndarray]) -> np.ndarray:
         """
-        Return (sets, count) weighted squared errors of stretches left out, nan elsewhere.
+        Return (m, sets, count) weighted squared errors of stretches left out, nan elsewhere.
 
-        places : (k,) of the columns of the model
+        models : of each of m the places (k,) of its columns
         """
-        out = np.full((len(self.without), self.count), np.nan)
-        for row, one, stacked in zip(out, self.wide.left_out(), self.without):
-            x = self.solution(stacked, places)[:, None]
-            row[one] = (self.errors(x, one)[:, :, 0] / self.sd ** 2).sum(1)
+        out = np.full((len(models), len(self.without), self.count), np.nan)
+        for k, (one, stacked) in enumerate(zip(self.wide.left_out(), self.without)):
+            x = np.column_stack([self.solution(stacked, places) for places in models])
+            out[:, k, one] = self.sd ** -2.0 @ self.errors(x, one).transpose(2, 1, 0)
         return out
 
     def exchanged(self, places: np.ndarray, alternatives: np.ndarray, group: int) -> np.ndarray:
@@ -245,7 +259,7 @@ class Systems:
         parts = [p[self.names[j]] for p in self._parts if self.names[j] in p]
         index = parts[0][0]
         own = np.flatnonzero(np.isin(index, self.plain))
-        R = triangle(np.asfortranarray(np.vstack([R[:, own] for _, R in parts])))
+        R = triangle(stack([R[:, own] for _, R in parts]))
         size = np.linalg.norm(R, axis=0)
         _, s, Vt = np.linalg.svd(R / np.maximum(size, 1e-300))
         seen = s > np.sqrt(SEEN) * s[0]

@@ -195,7 +195,7 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
             own = number[low:low + len(block.t)]
             low += len(block.t)
             for k in np.unique(own[own >= 0]):
-                factors[k].accumulate(block.rows(np.flatnonzero(own == k)), identity)
+                factors[k].accumulate(block, identity, np.flatnonzero(own == k))
         data.report('identify', progress[0] + done, progress[1])
     return WideFactor(structure, factors, empty.heavy, empty.joints, (numbers,), speed, distance,
                       ranges) if any(f.groups for f in factors) else None

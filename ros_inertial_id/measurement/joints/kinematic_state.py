@@ -6,7 +6,7 @@ memory stays that of one piece however long the recording is.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Callable, Iterator, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -119,22 +119,22 @@ class JointSpaceState:
         late = None if self.late is None else self.late[chosen].copy()
         return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around, late)
 
-    def filtered(self, columns: Callable) -> np.ndarray:
+    def filtered(self, columns: Callable[..., Iterable[np.ndarray]]) -> list[np.ndarray]:
         """
-        Return columns(q, v, a) -> (N, k), filtered by the filter that tau went through.
+        Return each of columns(q, v, a) as (N, k), filtered by the filter that tau went through.
 
-        columns : function of (M, n) q, v, a [rad, rad/s, rad/s^2; m] to (M, k)
+        columns : function of (M, n) q, v, a [rad, rad/s, rad/s^2; m] to arrays (M, k)
         A function with corners (friction at reversals) of filtered velocities is sharper than
         the filtered torque it explains; filtered alike, they match (parallel filtering, Gautier
         1997).  Of motions that are given the columns come as they are.
         """
         around = self.around
         if around is None:
-            return columns(self.q, self.v, self.a)
+            return list(columns(self.q, self.v, self.a))
         before = around.before
-        wide = columns(*(np.concatenate(pair) for pair in (
-            (before.q, around.q), (before.v, around.v), (np.zeros_like(before.q), around.a))))
-        return signals.smooth(wide[len(before.q):], around.kernel, around.keep)
+        return [signals.smooth(x[len(before.q):], around.kernel, around.keep) for x in columns(*(
+            np.concatenate(pair) for pair in ((before.q, around.q), (before.v, around.v),
+                                              (np.zeros_like(before.q), around.a))))]
 
 
 @dataclass(frozen=True)

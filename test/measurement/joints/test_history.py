@@ -48,7 +48,7 @@ def test_states_of_pieces_of_any_size_have_the_same_friction(arm3_recording, mon
 
     def filtered(piece):
         monkeypatch.setattr(kinematic_state, 'PIECE', piece)
-        return np.concatenate([s.filtered(lambda q, v, a: dahl(q, v, 0.3))
+        return np.concatenate([s.filtered(lambda q, v, a: [dahl(q, v, 0.3)])[0]
                                for s in observe_joints(arm3_recording, names, options).states()])
 
     np.testing.assert_allclose(filtered(700), filtered(10 ** 6), atol=1e-6)

@@ -72,7 +72,7 @@ def test_a_column_is_filtered_as_the_torque_was(arm3_recording, arm3_motion, mon
     names = arm3_motion[0]
     monkeypatch.setattr(kinematic_state, 'PIECE', 900)
     observation = observe_joints(arm3_recording, names, SLOW)
-    columns = np.concatenate([s.filtered(lambda q, v, a: np.sign(v))
+    columns = np.concatenate([s.filtered(lambda q, v, a: [np.sign(v)])[0]
                               for s in observation.states()])
     expected = signals.smooth(np.sign(whole(observation)['v']), observation.kernel)
     inner = slice(200, -200)
