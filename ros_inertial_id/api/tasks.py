@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from .identify import Result
 from .model import load_model, Model
 from .recordings import description_text, Recordings, several
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
-from ..excitation.design import Design, load_design, Progress
-from ..excitation.design import design as design_motion
 from ..identification.identify import validation
 from ..procedures.payload import Payload
 from ..report.comparison import compare_models, Comparison
-from ..report.design_files import write_design
+
+if TYPE_CHECKING:
+    from ..excitation.design import Design, Progress
 
 AnyModel = Model | Result | str | Path  # also the path of a model file
 
@@ -44,7 +44,7 @@ def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Compari
 
 
 def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
-           progress: Callable[[Progress], None] | None = None, **options: Any) -> Design:
+           progress: 'Callable[[Progress], None] | None' = None, **options: Any) -> 'Design':
     """
     Return the Design of a motion that reveals the parameters of a robot and keeps its limits.
 
@@ -54,6 +54,8 @@ def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
     options : single options of the block by name (``mounting='rpy 0 1.57 0'``, ``seconds=20.0``)
     MotionError when a limit is missing or no motion keeps all of them.
     """
+    from ..excitation.design import design as design_motion, load_design
+    from ..report.design_files import write_design
     settings = load_design(str(config), options)
     gravity = gravity_from_mounting(settings.mounting or 'upright',
                                     magnitude=settings.gravity_magnitude)
