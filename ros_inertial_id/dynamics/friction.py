@@ -348,7 +348,11 @@ def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.nd
 
 def friction_columns(parameters: Sequence[Parameter], q: np.ndarray, v: np.ndarray,
                      a: np.ndarray, load: np.ndarray) -> np.ndarray:
-    """Return the columns (k, N) of friction ``parameters`` of one joint; see friction_column."""
+    """
+    Return the columns (k, N) of friction ``parameters`` of one joint, each a ``friction_column``.
+
+    q, v, a, load : (N,), see there
+    """
     out = np.empty((len(parameters), len(q)))
     preslides = [k for k, p in enumerate(parameters) if LAWS[p.law].memory]
     if preslides:  # of one law: what it has of the way is alike for all distances
