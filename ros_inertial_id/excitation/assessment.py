@@ -17,8 +17,8 @@ import numpy as np
 
 from .feasible import finest_grid, tool_outside
 from .fourier import basis
-from .friction_width import counts, moments as width_moments
-from .objective import MotionProblem, Objective, width_variances
+from .friction_width import counts, moments as width_moments, width_variances
+from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once

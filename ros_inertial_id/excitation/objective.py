@@ -1,6 +1,7 @@
 """The number that the search makes small, with its gradient: criterion plus broken limits."""
 
 from dataclasses import dataclass
+import time
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from .collision import CollisionShapes
 from .criteria import search_value
 from .fourier import basis
-from .friction_width import by_widths, counts, SAMPLES
+from .friction_width import counts, SAMPLES, width_variances
 from .limits import Limits
 from .regressor_adjoint import Chain, dot, TreePass
 from ..dynamics.body_motion import cross
@@ -70,6 +71,7 @@ class Objective:
 
     joint_times : (J,) where position, velocity and acceleration are looked at; as ``times``
     margin : share of the limits that the search may use
+    limits_cpu : seconds that the penalties took
     spare : room kept from box, sphere and other bodies [m], and effort (n,) : torques allowed;
         the search tightens them for what happens between its samples
     """
@@ -77,6 +79,7 @@ class Objective:
     def __init__(self, problem, times, joint_times=None, margin=1.0):
         self.problem, self.samples, self.margin = problem, len(times), margin
         self.spare, self.effort = SPARE, margin * problem.limits.effort
+        self.limits_cpu = 0.0
         self.phases, joint_phases = (
             [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
             for grid in (times, times if joint_times is None else joint_times))
@@ -128,12 +131,14 @@ class Objective:
         """Return (value, gradient) at coordinates x (n m,)."""
         q, v, a = self.motion(x)
         tree, Y, W, tau = self.evaluate(q, v, a)
+        began = time.process_time()
+        too_far, gradient = self._joints_broken(x, strength)
+        broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
+        self.limits_cpu += time.process_time() - began
         widths, width_bar = self.width_variances(self.problem.coefficients(x))
         value, slope, by_variance = search_value(
             self.problem.criterion, self.factors(W), sharpness, self.problem.root, widths.sum())
-        too_far, gradient = self._joints_broken(x, strength)
         gradient += by_variance * width_bar
-        broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
         for x_bar, phase in zip(self._back(tree, Y, W, slope, tau_bar, body_bars), self.phases):
             gradient += x_bar @ phase.T
         return value + too_far + broken, (gradient @ self.problem.space).ravel()
@@ -221,19 +226,6 @@ class Objective:
             np.add.at(p_bar.transpose(1, 2, 0), (body, sample), push.T)
             np.add.at(R_turn.transpose(1, 2, 0), (body, sample), cross(arm, push).T)
         return scale * float((short ** 2).sum()), p_bar, R_turn
-
-
-def width_variances(problem: MotionProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the variances (n,) by not knowing the friction widths, their derivatives (n, N) by v.
-
-    v : (n, N) evenly spread over the part of one period of ``problem`` that counts [rad/s, m/s]
-    """
-    if not problem.width_moments.any():
-        return np.zeros(len(v)), np.zeros_like(v)
-    counted = counts(np.linspace(0.0, problem.period, SAMPLES), problem.period).mean()
-    step = counted * problem.period / v.shape[1]
-    return by_widths(v, step, problem.width_moments, problem.share * counted)
 
 
 def _friction(law, q, v, a):

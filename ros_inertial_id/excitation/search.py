@@ -16,12 +16,11 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
 from .criteria import reported_value
-from .feasible import (finest_grid, grid, least_gap, PLACE_RESERVE, postures_allowed,
-                       random_postures, shrink, tool_outside)
+from .feasible import (finest_grid, grid, least_gap, limit_steps, PLACE_RESERVE,
+                       postures_allowed, random_postures, shrink, tool_outside)
 from .fourier import basis, random_motion
 from .objective import MotionProblem, Objective
 from ..errors import MotionError
@@ -33,9 +32,8 @@ DENSER = 4  # times as many samples for position, velocity, acceleration: they c
 # (sharpness of the p-norms, price of broken limits, iterations): the first runs shape the
 # motion, the later ones settle on the true criterion and the limits
 RUNS = ((4.0, 100.0, 100), (16.0, 500.0, 100), (64.0, 2e3, 100), (400.0, 1e4, 150))
-# (restarts that go on, times as many samples, up to which run); all restarts begin
+# (restarts that go on after the first run, times as many samples, up to which run)
 HALVING = ((3, 1, 3), (1, 2, 4))
-BEGINNING = 1  # runs of all restarts
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
@@ -50,11 +48,13 @@ class Candidate:
     A motion: value of the criterion, restart it comes from, coordinates x.
 
     The value is inf for the last motion of a restart that kept not all limits.
+    limits_cpu : seconds that penalties of limits and collisions took since the Candidate before
     """
 
     value: float
     restart: int
     x: np.ndarray = field(compare=False)
+    limits_cpu: float = field(default=0.0, compare=False)
 
 
 class _OutOfTime(Exception):
@@ -66,8 +66,6 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     """
     Yield Candidates as they are found, and None several times per second; ends by itself.
 
-    The best of all restarts is settled on a finer grid then.
-
     problem, samples, seed : see restart; restarts : how many
     seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all;
         what is found does not depend on them otherwise
@@ -76,7 +74,7 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     MotionError where no restart came to an end.
     """
     best: dict[int, Candidate] = {}  # of each restart
-    deadline, first = time.monotonic() + seconds, BEGINNING
+    deadline, first = time.monotonic() + seconds, 1
     shared = problem, samples, seed, (deadline + (LONGER - 1.0) * seconds, deadline)
 
     def noted(candidates):
@@ -145,8 +143,7 @@ def restart(problem: MotionProblem, samples: int, number: int, seed: int,
     problem : MotionProblem; samples : per period that the search looks at; seed : of all restarts
     """
     x = _random_start(problem, np.random.default_rng([seed, number]))
-    yield from _chain(problem, (samples, samples), Candidate(np.inf, number, x), (0, BEGINNING),
-                      deadlines)
+    yield from _chain(problem, (samples, samples), Candidate(np.inf, number, x), (0, 1), deadlines)
 
 
 def _chain(problem, samples, start, runs, deadlines):
@@ -161,30 +158,35 @@ def _chain(problem, samples, start, runs, deadlines):
     dense = [phase.T for phase in
              basis(problem.harmonics, problem.period, finest_grid(problem))]
     number, x = start.restart, start.x
-    found = _candidates(problem, fine, dense, number, x)
-    yield from found
+    found = [start]
+    if start.value == np.inf:
+        found = _candidates(coarse, fine, dense, number, x)
+        yield from found
     for run, (sharpness, strength, iterations) in enumerate(
             RUNS[runs[0]:] + REPEATS * RUNS[-1:], runs[0]):
         deadline = deadlines[-1 if found else 0]
         if time.monotonic() > deadline or (found and run >= runs[1]):
             break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
-        found = _candidates(problem, fine, dense, number, x)
+        found = _candidates(coarse, fine, dense, number, x)
         yield from found
         if strength >= TIGHTEN:
             _tighten(coarse, fine, x)
     if not found:
-        yield Candidate(np.inf, number, x)
+        yield Candidate(np.inf, number, x, coarse.limits_cpu)
 
 
-def _candidates(problem, fine, dense, number, x):
+def _candidates(coarse, fine, dense, number, x):
     """Return the Candidate at x, made small enough, in a list; empty when it cannot be."""
+    problem = fine.problem
     x = shrink(problem, fine, dense, x)
     if x is None:
         return []
+    spent, coarse.limits_cpu = coarse.limits_cpu, 0.0
     G = fine.factors(fine.evaluate(*fine.motion(x))[2])
     widths = fine.width_variances(problem.coefficients(x))[0].sum()
-    return [Candidate(reported_value(problem.criterion, G, problem.root, widths), number, x)]
+    value = reported_value(problem.criterion, G, problem.root, widths)
+    return [Candidate(value, number, x, spent)]
 
 
 def _tighten(coarse, fine, x):
@@ -200,7 +202,7 @@ def _tighten(coarse, fine, x):
 
 def _descend(objective, x, sharpness, strength, iterations, deadline):
     """Return the best coordinates of one L-BFGS run."""
-    best, steps = [np.inf, x], _steps(objective.problem)
+    best, steps = [np.inf, x], limit_steps(objective.problem)
 
     def value(y):
         if time.monotonic() > deadline:
@@ -219,21 +221,6 @@ def _descend(objective, x, sharpness, strength, iterations, deadline):
     return best[1]
 
 
-def _steps(problem):
-    """
-    Return T (n m, n m): steps T y as long as y use as much of the limits of q, v and a.
-
-    In coordinates x of the problem as they are, where a harmonic counts as its position does,
-    L-BFGS needs several times as many iterations.
-    """
-    limits, order = problem.limits, np.arange(1, problem.harmonics + 1)
-    w = 2.0 * np.pi / problem.period * np.r_[0, order, order]
-    use = [(w ** k / limit[:, None]) ** 2 for k, limit in enumerate(
-        (limits.half, limits.velocity, limits.acceleration))]
-    metrics = [(problem.space.T * row) @ problem.space for row in sum(use)]
-    return block_diag(*(np.linalg.inv(np.linalg.cholesky(metric)).T for metric in metrics))
-
-
 def _random_start(problem, rng):
     """Return coordinates of a random motion; smaller and about a good posture among bounds."""
     limits = problem.limits
@@ -244,6 +231,7 @@ def _random_start(problem, rng):
     if limits.bounds_tool or problem.shapes.pairs:
         coefficients[:, 1:] *= 0.4
         q = random_postures(problem, rng, 2000)
-        coefficients[:, 0] = [*q[postures_allowed(problem, q)], coefficients[:, 0]][0]
+        coefficients[:, 0] = next((posture for posture in q if postures_allowed(
+            problem, posture[None]).all()), coefficients[:, 0])
     fixed = np.outer(problem.start, problem.direction)
     return ((coefficients - fixed) @ problem.space).ravel()
