@@ -17,8 +17,8 @@ import numpy as np
 
 from .feasible import finest_grid, tool_outside
 from .fourier import basis
-from .friction_width import counts, moments as width_moments
-from .objective import MotionProblem, Objective, width_variances
+from .friction_width import counts, moments as width_moments, width_variances
+from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
@@ -114,13 +114,13 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
         for low in range(0, count, CHUNK):
             part = Objective(problem, times[low:low + CHUNK])
             q, v, a = at(times[low:low + CHUNK])
-            tree, _, rows, tau = part.evaluate(q, v, a)
+            tree, _, W, tau = part.evaluate(q, v, a)
             rates = problem.limits.use_of_rates(a, tau, times[1] - times[0])
             for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
                 joints[kind] = np.maximum(joints.get(kind, 0.0), use)
             outside = max(outside, float(tool_outside(part, tree).max()))
             share = part.samples / count
-            factors = factors + share * part.factors(rows)
+            factors = factors + share * part.factors(W)
             postures.append(q.T)
             speeds.append(v)
     looked_at = np.concatenate(postures)[::max(count // POSTURES, 1)]
@@ -143,16 +143,12 @@ def _clearance(problem, postures):
 def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
     """Return ``problem`` with the moments of its workspace, over states drawn with ``seed``."""
     rng, limits = np.random.default_rng(seed), problem.limits
-    shape = (len(problem.start), STATES)
-    q, v, a = rng.uniform(-1.0, 1.0, (3, *shape))
+    q, v, a = rng.uniform(-1.0, 1.0, (3, len(problem.start), STATES))
     q = limits.middle[:, None] + limits.half[:, None] * q
     v = limits.velocity[:, None] * v ** SLOW
     a = ACCELERATION * limits.acceleration[:, None] * a
-    objective = Objective(problem, np.zeros(STATES))
-    rows = objective.evaluate(q, v, a)[2]
-    moments = np.zeros((len(rows), len(problem.columns), len(problem.columns)))
-    for moment, block, W in zip(moments, objective.blocks, rows):
-        moment[block] = W @ W.T / W.shape[1]
+    W = Objective(problem, np.zeros(STATES)).evaluate(q, v, a)[2]
+    moments = W.transpose(1, 0, 2) @ W.transpose(1, 2, 0) / STATES
     total = np.einsum('j,jkl->kl', problem.weights ** 2, moments)
     root = np.linalg.inv(np.linalg.cholesky(total))
     return replace(problem, moments=moments, root=root,

@@ -106,11 +106,14 @@ class CollisionShapes:
         wanted = self.margins + np.where(self.tight, 0.0, spare)
         for request, margin in zip(shapes.collisionRequests, wanted):
             request.security_margin, request.enable_contact = float(margin), True
+        boxes = pin.BroadPhaseManager_NaiveCollisionManager(robot.pin_model, self.geometry, shapes)
         for k, place in enumerate(robot.pin_q(q)):
-            if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes, place,
-                                     at_once):
-                yield k, [(pair, result) for pair, result in enumerate(shapes.collisionResults)
-                          if result.isCollision()]
+            if pin.computeCollisions(robot.pin_model, data, boxes, place, at_once):
+                hits = [(pair, result) for pair, result in enumerate(shapes.collisionResults)
+                        if result.isCollision()]
+                yield k, hits
+                for _, result in hits:
+                    result.clear()  # those of boxes apart stay as they were
 
 
 def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> CollisionShapes:

@@ -5,7 +5,7 @@ Base columns of the mounting -> search -> check on a grid ten times finer -> Des
 Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 import os
 import time
@@ -19,10 +19,9 @@ from .feedforward import feedforward_error, FeedforwardError
 from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
-from .problem import (check_postures, design_parameters, DesignOptions, motion_problem, RATE,
-                      refuse_loops)
+from .problem import (check_postures, design_parameters, DesignOptions, information_of,
+                      motion_problem, RATE, refuse_loops)
 from .search import HANDING_OVER, search
-from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.files import read_text
@@ -70,8 +69,8 @@ class Design:
     torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
         the sigma of the options [N m]
     tool : (body, offset (3,) [m]) of the end effector
-    seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
-        of them the last check refused; notices : what was not checked, or cut short
+    seconds, cpu_parts : it took, CPU time by what it went into; notices : what was not checked
+    found : times a better motion was met; rejected : how many of them the last check refused
     feedforward : error of the model of the options on this motion, None without one
     """
 
@@ -88,11 +87,16 @@ class Design:
     limits: Limits
     tool: tuple[int, np.ndarray]
     seconds: float
-    cpu_seconds: float
+    cpu_parts: Mapping[str, float]
     found: int
     rejected: int
     notices: tuple[str, ...]
     feedforward: FeedforwardError | None = None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of all processes."""
+        return sum(self.cpu_parts.values())
 
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
@@ -101,7 +105,9 @@ class Design:
             'predicted standard error of torque: ' + ', '.join(
                 f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())),
             f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
-            f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s')
+            f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s',
+            f'CPU time {self.cpu_seconds:.1f} s: ' + ', '.join(
+                f'{part} {seconds:.1f}' for part, seconds in self.cpu_parts.items()))
 
     def errors(self) -> list[str]:
         """Return the standard errors of predicted torques, joint by joint, with their units."""
@@ -119,6 +125,7 @@ class Design:
             'value': self.value,
             'seconds': round(self.seconds, 3),
             'cpu_seconds': round(self.cpu_seconds, 3),
+            'cpu_parts': {part: round(spent, 3) for part, spent in self.cpu_parts.items()},
             'base_parameters': len(self.base_names),
             **self.use.plain(names, self.limits.margins, self.options.distance),
             **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
@@ -162,14 +169,19 @@ def _searched(robot: RobotModel, options: DesignOptions,
     processes = min(os.cpu_count() or 1, PROCESSES, options.restarts)
     left = max(options.seconds - (time.monotonic() - began), 0.1)
     candidates = search(problem, SAMPLES, options.restarts, options.seed, left, processes)
-    best, found, rejected, last, refusal = None, 0, 0, None, []
+    best, result, found, rejected, last, refusal = None, None, 0, 0, None, []
+    limits_cpu = checks_cpu = 0.0
     try:
         for candidate in candidates:
             last = candidate or last
+            limits_cpu += candidate.limits_cpu if candidate else 0.0
             if candidate and candidate.value < (best.value if best else np.inf):
-                refusal = assess(problem, candidate.x).use.broken(robot.joint_names)
+                check_began = time.process_time()
+                checked = assess(problem, candidate.x)
+                refusal = checked.use.broken(robot.joint_names)
+                checks_cpu += time.process_time() - check_began
                 found, rejected = found + 1, rejected + bool(refusal)
-                best = best if refusal else candidate
+                best, result = (best, result) if refusal else (candidate, checked)
             if progress is not None:
                 progress(Progress(time.monotonic() - began, options.seconds,
                                   best.value if best else None, found, rejected))
@@ -185,7 +197,10 @@ def _searched(robot: RobotModel, options: DesignOptions,
     cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
     cut = (f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
            'seconds: for the motion that any computer finds',) if seconds > options.seconds else ()
-    return _finished(robot, options, (problem, base), best.x, (seconds, cpu, found, rejected), cut)
+    parts = {'criterion and start': cpu - limits_cpu - checks_cpu,
+             'limits and collisions': limits_cpu, 'checks on the finest grid': checks_cpu}
+    return _finished(robot, options, (problem, base, best.x, result),
+                     (seconds, parts, found, rejected), cut)
 
 
 def _nothing_found(robot, problem, last, refusal):
@@ -196,18 +211,17 @@ def _nothing_found(robot, problem, last, refusal):
                        do='widen the limits named, or give more seconds: or restarts:')
 
 
-def _finished(robot, options, stated, x, spent, cut):
+def _finished(robot, options, stated, spent, cut):
     """Return the Design at x; ``spent``: see Design, ``cut``: notices of a search cut short."""
-    (problem, base), (seconds, cpu, found, rejected) = stated, spent
+    (problem, base, x, result), (seconds, parts, found, rejected) = stated, spent
     motion = motion_at(robot, problem, x)
-    result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
                   reported_value(options.criterion, result.factors, problem.root,
                                  result.widths.sum()),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result), result.use,
-                  problem.limits, problem.tool, seconds, cpu, found, rejected,
+                  problem.limits, problem.tool, seconds, parts, found, rejected,
                   (*problem.limits.notices, *problem.shapes.notices, *cut))
 
 
@@ -215,30 +229,3 @@ def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> Fouri
     """Return the motion of a RobotModel ``robot`` at coordinates x (n m,) of its ``problem``."""
     c, K = problem.coefficients(x), problem.harmonics
     return FourierMotion(robot.joint_names, problem.period, c[:, 0], c[:, 1:K + 1], c[:, K + 1:])
-
-
-def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> np.ndarray:
-    """
-    Return W'W / sigma^2 (p, p), about the columns of the design, of a first identification.
-
-    What the model knows of other columns, as of friction laws that the design has not, is
-    averaged over; what it knows of friction widths is not used: every motion shows them anew.
-    Raises MotionError when they have nothing in common.
-
-    Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
-    motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
-    """
-    place = {p.name: k for k, p in enumerate(parameters)}
-    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
-    if not shared:
-        raise MotionError('the model is of another robot',
-                          expected=f'parameters as {parameters[0].name}, {parameters[-1].name}',
-                          found=[entry['name'] for entry in model.base[:3]])
-    K = np.zeros((len(shared), len(parameters)))
-    for row, k in zip(K, shared):
-        for name, coefficient in model.base[k]['grouping'].items():
-            row[place[name]] = coefficient
-    covariance = model.covariance[np.ix_(shared, shared)]
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
-    return K.T @ (inverse / np.outer(scale, scale)) @ K

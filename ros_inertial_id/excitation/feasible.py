@@ -1,8 +1,9 @@
-"""Keeping limits exactly: what is allowed, and motions made small enough to be."""
+"""Keeping limits exactly: what is allowed, steps in their units, motions made small enough."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from .objective import MotionProblem, Objective
 from .regressor_adjoint import TreePass
@@ -43,6 +44,21 @@ def tool_outside(objective: Objective, tree: TreePass) -> np.ndarray:
     limits = objective.problem.limits
     return (limits.tool_outside(objective.tool_position(tree)) if limits.bounds_tool
             else np.full(tree.q.shape[1], -np.inf))
+
+
+def limit_steps(problem: MotionProblem) -> np.ndarray:
+    """
+    Return T (n m, n m): steps T y as long as y use as much of the limits of q, v and a.
+
+    In coordinates x of the problem as they are, where a harmonic counts as its position does,
+    L-BFGS needs several times as many iterations.
+    """
+    limits, order = problem.limits, np.arange(1, problem.harmonics + 1)
+    w = 2.0 * np.pi / problem.period * np.r_[0, order, order]
+    use = [(w ** k / limit[:, None]) ** 2 for k, limit in enumerate(
+        (limits.half, limits.velocity, limits.acceleration))]
+    metrics = [(problem.space.T * row) @ problem.space for row in sum(use)]
+    return block_diag(*(np.linalg.inv(np.linalg.cholesky(metric)).T for metric in metrics))
 
 
 def least_gap(problem: MotionProblem, q: np.ndarray, most: float) -> float:

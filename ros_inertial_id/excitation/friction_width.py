@@ -13,6 +13,8 @@ of a joint that passes through the width in milliseconds hardly anything comes t
 odd.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
@@ -33,6 +35,20 @@ def moments(most: np.ndarray, power: float) -> np.ndarray:
     """Return E[g^2] (n,) for speeds u^power times ``most`` (n,) [rad/s, m/s], u uniform."""
     u = (np.arange(SAMPLES) + 0.5) / SAMPLES
     return (_slope(np.outer(most, u ** power) / WIDTH)[0] ** 2).mean(1)
+
+
+def width_variances(problem: Any, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the variances (n,) by not knowing the friction widths, their derivatives (n, N) by v.
+
+    v : (n, N) evenly spread over the part of one period of a MotionProblem that counts
+        [rad/s, m/s]
+    """
+    if not problem.width_moments.any():
+        return np.zeros(len(v)), np.zeros_like(v)
+    counted = counts(np.linspace(0.0, problem.period, SAMPLES), problem.period).mean()
+    step = counted * problem.period / v.shape[1]
+    return by_widths(v, step, problem.width_moments, problem.share * counted)
 
 
 def by_widths(v: np.ndarray, step: float, expected: np.ndarray, samples: float
@@ -59,6 +75,8 @@ def _filtered(g, step):
 
 
 def _slope(x):
-    """Return g(x) and its derivative."""
-    square = np.cosh(np.clip(x, -300.0, 300.0)) ** -2.0
-    return x * square, square * (1.0 - 2.0 * x * np.tanh(x))
+    """Return g(x) and its derivative; one exponential is all that a hyperbolic function costs."""
+    size = np.abs(x)
+    e = np.exp(-2.0 * size)
+    square = 4.0 * e / (1.0 + e) ** 2
+    return x * square, square * (1.0 - 2.0 * size * (1.0 - e) / (1.0 + e))

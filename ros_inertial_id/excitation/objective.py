@@ -1,7 +1,7 @@
 """The number that the search makes small, with its gradient: criterion plus broken limits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from .collision import CollisionShapes
 from .criteria import search_value
 from .fourier import basis
-from .friction_width import by_widths, counts, SAMPLES
+from .friction_width import counts, SAMPLES, width_variances
 from .limits import Limits
 from .regressor_adjoint import Chain, dot, TreePass
 from ..dynamics.body_motion import cross
@@ -71,6 +71,7 @@ class Objective:
 
     joint_times : (J,) where position, velocity and acceleration are looked at; as ``times``
     margin : share of the limits that the search may use
+    limits_cpu : seconds that the penalties took
     spare : room kept from box, sphere and other bodies [m], and effort (n,) : torques allowed;
         the search tightens them for what happens between its samples
     """
@@ -78,24 +79,21 @@ class Objective:
     def __init__(self, problem, times, joint_times=None, margin=1.0):
         self.problem, self.samples, self.margin = problem, len(times), margin
         self.spare, self.effort = SPARE, margin * problem.limits.effort
-        self.phases, self.joint_phases = (
+        self.limits_cpu = 0.0
+        self.phases, joint_phases = (
             [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
             for grid in (times, times if joint_times is None else joint_times))
+        self.joint_phases = np.hstack(joint_phases)
         slow = np.arange(SAMPLES) * (problem.period / SAMPLES)
         self.slow_phase = basis(problem.harmonics, problem.period,
                                 slow[counts(slow, problem.period)])[1].T.copy()
-        count = len(problem.start)
-        inertial = problem.columns[problem.columns < 10 * count]
+        inertial = problem.columns[problem.columns < 10 * len(problem.start)]
         self.body, self.parameter = inertial // 10, inertial % 10
-        self.rows = [self._columns_of(j) for j in range(count)]
-        self.blocks = [np.ix_(columns, columns) for _, columns in self.rows]
-
-    def _columns_of(self, j):
-        """Return (slice of inertial base columns, all base columns) of the row of joint j."""
-        moved = np.flatnonzero(self.problem.chain.moves[:, j][self.body])
-        own = slice(moved[0], moved[-1] + 1) if len(moved) else slice(0, 0)
-        friction = [place for place, _, _ in self.problem.friction[j]]
-        return own, np.r_[own, friction].astype(int)
+        self.moves = problem.chain.moves[self.body][:, :, None]
+        laws = [((law, nonlinear), (place, joint)) for joint, of in enumerate(problem.friction)
+                for place, law, nonlinear in of]
+        self.friction = [(law, np.array([where for other, where in laws if other == law]).T)
+                         for law in dict.fromkeys(law for law, _ in laws)]
 
     def motion(self, x: np.ndarray) -> list[np.ndarray]:
         """Return q, v, a (n, B) on the grid at coordinates x (n m,)."""
@@ -103,30 +101,25 @@ class Objective:
         return [c @ phase for phase in self.phases]
 
     def evaluate(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
-                 ) -> tuple[TreePass, np.ndarray, list[np.ndarray], np.ndarray]:
+                 ) -> tuple[TreePass, np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return the TreePass, its base columns, the rows per joint and the torques (n, B).
+        Return the TreePass, its base columns, rows W (b, n, B), torques (n, B) of a motion.
 
-        q, v, a : (n, B) a motion
+        q, v, a : (n, B)
         """
         tree = TreePass(self.problem.chain, q, v, a, self.problem.robot.gravity_base)
         Y = tree.Y[:, self.parameter, self.body]
-        rows, tau = [], []
-        for j, (own, columns) in enumerate(self.rows):
-            W = np.einsum('xcb,xb->cb', Y[:, own], tree.s[:, j])
-            if self.problem.friction[j]:
-                W = np.vstack([W, [LAWS[law].column(q[j], v[j], a[j], nonlinear)
-                                   for _, law, nonlinear in self.problem.friction[j]]])
-            rows.append(W)
-            tau.append(self.problem.nominal[columns] @ W)
-        return tree, Y, rows, np.array(tau)
+        W = np.zeros((len(self.problem.columns), *q.shape))
+        np.einsum('xcb,xjb->cjb', Y, tree.s, out=W[:len(self.body)])
+        W[:len(self.body)] *= self.moves
+        for law, (places, joints) in self.friction:
+            W[places, joints] = _friction(law, q[joints], v[joints], a[joints])
+        return tree, Y, W, np.tensordot(self.problem.nominal, W, 1)
 
-    def factors(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """Return G = W'W (b, b) of the ``rows`` of ``evaluate`` and of what was known before."""
-        size = len(self.problem.columns)
-        G = np.zeros((size, size))
-        for block, W, weight in zip(self.blocks, rows, self.problem.weights):
-            G[block] += (weight ** 2 * self.problem.share / W.shape[1]) * (W @ W.T)
+    def factors(self, W: np.ndarray) -> np.ndarray:
+        """Return G = W'W (b, b) of the rows W of ``evaluate`` and of what was known before."""
+        weighted = (self.problem.weights[:, None] * W).reshape(len(W), -1)
+        G = self.problem.share / W.shape[2] * (weighted @ weighted.T)
         return G if self.problem.known is None else G + self.problem.known
 
     def width_variances(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,46 +130,37 @@ class Objective:
     def __call__(self, x, sharpness, strength):
         """Return (value, gradient) at coordinates x (n m,)."""
         q, v, a = self.motion(x)
-        tree, Y, rows, tau = self.evaluate(q, v, a)
+        tree, Y, W, tau = self.evaluate(q, v, a)
+        began = time.process_time()
+        too_far, gradient = self._joints_broken(x, strength)
+        broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
+        self.limits_cpu += time.process_time() - began
         widths, width_bar = self.width_variances(self.problem.coefficients(x))
         value, slope, by_variance = search_value(
-            self.problem.criterion, self.factors(rows), sharpness, self.problem.root,
-            widths.sum())
-        too_far, gradient = self._joints_broken(x, strength)
+            self.problem.criterion, self.factors(W), sharpness, self.problem.root, widths.sum())
         gradient += by_variance * width_bar
-        broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
-        for x_bar, phase in zip(self._back(tree, Y, rows, slope, tau_bar, body_bars),
-                                self.phases):
+        for x_bar, phase in zip(self._back(tree, Y, W, slope, tau_bar, body_bars), self.phases):
             gradient += x_bar @ phase.T
         return value + too_far + broken, (gradient @ self.problem.space).ravel()
 
-    def _back(self, tree, Y, rows, slope, tau_bar, body_bars):
+    def _back(self, tree, Y, W, slope, tau_bar, body_bars):
         """Return the derivatives (n, B) by q, v, a through the rows."""
-        Y_bar, s_bar = np.zeros_like(Y), np.zeros_like(tree.s)
-        friction = []
-        for j, ((own, columns), W) in enumerate(zip(self.rows, rows)):
-            factor = 2.0 * self.problem.weights[j] ** 2 * self.problem.share / W.shape[1]
-            W_bar = (factor * slope[self.blocks[j]]) @ W
-            if tau_bar[j].any():
-                W_bar += np.outer(self.problem.nominal[columns], tau_bar[j])
-            count = own.stop - own.start
-            Y_bar[:, own] += tree.s[:, j, None] * W_bar[None, :count]
-            np.einsum('xcb,cb->xb', Y[:, own], W_bar[:count], out=s_bar[:, j])
-            friction.append(W_bar[count:])
-        full = np.zeros_like(tree.Y)
-        full[:, self.parameter, self.body] = Y_bar
-        return self._back_friction(tree, friction, tree.back(full, s_bar, *body_bars))
-
-    def _back_friction(self, tree, W_bars, bars):
-        bars = list(bars)
-        for j, (W_bar, laws) in enumerate(zip(W_bars, self.problem.friction)):
-            motion = [tree.q[j], tree.v[j], tree.a[j]]
-            for row, (_, law, nonlinear) in zip(W_bar, laws):
-                for k in range(3):
-                    up, down = list(motion), list(motion)
-                    up[k], down[k] = motion[k] + FRICTION_STEP, motion[k] - FRICTION_STEP
-                    slope = (LAWS[law].column(*up, nonlinear) - LAWS[law].column(*down, nonlinear))
-                    bars[k][j] += row * slope / (2.0 * FRICTION_STEP)
+        problem, count = self.problem, len(self.body)
+        factor = 2.0 * problem.share / W.shape[2] * problem.weights[:, None] ** 2
+        W_bar = factor * np.tensordot(slope, W, 1)
+        W_bar += problem.nominal[:, None, None] * tau_bar
+        inertial = W_bar[:count] * self.moves
+        Y_bar = np.zeros_like(tree.Y)
+        Y_bar[:, self.parameter, self.body] = np.einsum('xjb,cjb->xcb', tree.s, inertial)
+        s_bar = np.einsum('xcb,cjb->xjb', Y, inertial)
+        bars = tree.back(Y_bar, s_bar, *body_bars)
+        for law, (places, joints) in self.friction:
+            motion = [x[joints] for x in (tree.q, tree.v, tree.a)]
+            for k, bar in enumerate(bars):
+                up, down = list(motion), list(motion)
+                up[k], down[k] = motion[k] + FRICTION_STEP, motion[k] - FRICTION_STEP
+                bar[joints] += W_bar[places, joints] * (
+                    _friction(law, *up) - _friction(law, *down)) / (2.0 * FRICTION_STEP)
         return bars
 
     def tool_position(self, tree: TreePass) -> np.ndarray:
@@ -187,43 +171,30 @@ class Objective:
     def _joints_broken(self, x, strength):
         """Return the penalty of position, velocity, acceleration; derivative (n, 1 + 2 K)."""
         limits, c = self.problem.limits, self.problem.coefficients(x)
-        scale = strength / self.joint_phases[0].shape[1]
-        total, gradient = 0.0, np.zeros_like(c)
-        for phase, center, limit in zip(
-                self.joint_phases, (limits.middle, 0.0, 0.0),
-                (limits.half, limits.velocity, limits.acceleration)):
-            value, bar = _beyond(c @ phase, center, self.margin * limit, scale)
-            total += value
-            gradient += bar @ phase.T
+        motion = (c @ self.joint_phases).reshape(len(c), 3, -1)
+        scale, zero = strength / motion.shape[2], np.zeros(len(c))
+        total, bar = _beyond(
+            motion, np.stack([limits.middle, zero, zero], 1), self.margin * np.stack(
+                [limits.half, limits.velocity, limits.acceleration], 1), scale)
         if np.isfinite(limits.slowing.gain).any():
-            value, q_bar, v_bar = self._slowing_broken(c, scale)
-            total += value
-            gradient += q_bar @ self.joint_phases[0].T + v_bar @ self.joint_phases[1].T
-        return total, gradient
-
-    def _slowing_broken(self, c, scale):
-        """Return the penalty of velocities too high near an end, its derivatives by q and v."""
-        limits = self.problem.limits
-        over, by_q, by_v = limits.slowing.beyond(c @ self.joint_phases[0],
-                                                 c @ self.joint_phases[1] / self.margin)
-        excess = np.maximum(over, 0.0) / limits.velocity[:, None]
-        bar = 2.0 * scale * excess / limits.velocity[:, None]
-        return scale * float((excess ** 2).sum()), bar * by_q, bar * by_v / self.margin
+            over, by_q, by_v = limits.slowing.beyond(motion[:, 0], motion[:, 1] / self.margin)
+            excess = np.maximum(over, 0.0) / limits.velocity[:, None]
+            total += scale * float((excess ** 2).sum())
+            slope = 2.0 * scale * excess / limits.velocity[:, None]
+            bar[:, 0] += slope * by_q
+            bar[:, 1] += slope * by_v / self.margin
+        return total, bar.reshape(len(c), -1) @ self.joint_phases.T
 
     def _places_broken(self, tau, tree, strength):
         """Return the penalty of torques and places, tau_bar, and (p_bar, R_turn)."""
-        limits, total = self.problem.limits, 0.0
-        scale = strength / self.samples
-        value, tau_bar = _beyond(tau, 0.0, self.effort, scale)
-        total += value
-        places = []
-        if limits.bounds_tool:
+        scale, places = strength / self.samples, []
+        total, tau_bar = _beyond(tau, np.zeros(len(tau)), self.effort, scale)
+        if self.problem.limits.bounds_tool:
             places.append(self._tool_broken(tree, scale))
         if self.problem.shapes.pairs:
             places.append(self._gaps_broken(tree, scale))
-        total += sum(value for value, _, _ in places)
-        p_bar, R_turn = (sum(part) for part in list(zip(*places))[1:]) if places else (0.0, 0.0)
-        return total, tau_bar, (p_bar, R_turn)
+        values, *bars = map(sum, zip(*places)) if places else (0.0, 0.0, 0.0)
+        return total + values, tau_bar, bars
 
     def _tool_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for box and sphere."""
@@ -257,22 +228,15 @@ class Objective:
         return scale * float((short ** 2).sum()), p_bar, R_turn
 
 
-def width_variances(problem: MotionProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the variances (n,) by not knowing the friction widths, their derivatives (n, N) by v.
-
-    v : (n, N) evenly spread over the part of one period of ``problem`` that counts [rad/s, m/s]
-    """
-    if not problem.width_moments.any():
-        return np.zeros(len(v)), np.zeros_like(v)
-    counted = counts(np.linspace(0.0, problem.period, SAMPLES), problem.period).mean()
-    step = counted * problem.period / v.shape[1]
-    return by_widths(v, step, problem.width_moments, problem.share * counted)
+def _friction(law, q, v, a):
+    """Return the column (k, B) of a ``law``, (name, constant), of k joints that move so."""
+    kind, constant = LAWS[law[0]], law[1]
+    return (np.array([kind.column(*x, constant) for x in zip(q, v, a)]) if kind.memory
+            else kind.column(q, v, a, constant))
 
 
 def _beyond(x, center, limit, scale):
-    """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x."""
-    limit = limit[:, None]
-    away = (x - np.reshape(center, (-1, 1))) / limit
-    excess = np.maximum(np.abs(away) - 1.0, 0.0)
-    return scale * float((excess ** 2).sum()), 2.0 * scale * np.sign(away) * excess / limit
+    """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x (..., N)."""
+    away = (x - center[..., None]) / limit[..., None]
+    excess = np.sign(away) * np.maximum(np.abs(away) - 1.0, 0.0)
+    return scale * float((excess ** 2).sum()), 2.0 * scale * excess / limit[..., None]

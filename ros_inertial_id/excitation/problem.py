@@ -5,7 +5,7 @@ Base columns of the mounting, limits, end effector, collision shapes; what canno
 for is refused here, with words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel, RobotOptions
 from ..errors import MotionError
 from ..estimation.base_parameters import BaseParameters
+from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.mounting import structural_base
 from ..methods import methods_of
 from ..methods.capabilities import ClosedLoops
@@ -149,6 +150,33 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
         width_moments=np.full(len(robot), float(
             any(LAWS[law].has_width for law in options.friction))))
     return with_workspace(problem, options.seed), base
+
+
+def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> np.ndarray:
+    """
+    Return W'W / sigma^2 (p, p), about the columns of the design, of a first identification.
+
+    What the model knows of other columns, as of friction laws that the design has not, is
+    averaged over; what it knows of friction widths is not used: every motion shows them anew.
+    Raises MotionError when they have nothing in common.
+
+    Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
+    motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
+    """
+    place = {p.name: k for k, p in enumerate(parameters)}
+    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
+    if not shared:
+        raise MotionError('the model is of another robot',
+                          expected=f'parameters as {parameters[0].name}, {parameters[-1].name}',
+                          found=[entry['name'] for entry in model.base[:3]])
+    K = np.zeros((len(shared), len(parameters)))
+    for row, k in zip(K, shared):
+        for name, coefficient in model.base[k]['grouping'].items():
+            row[place[name]] = coefficient
+    covariance = model.covariance[np.ix_(shared, shared)]
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
+    return K.T @ (inverse / np.outer(scale, scale)) @ K
 
 
 def _weights(robot, options, limits):

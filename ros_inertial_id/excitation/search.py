@@ -3,13 +3,14 @@ The search for a good motion: restarts from random motions, each a chain of L-BF
 
 The criterion is smoothed first and sharpened run by run, while broken limits cost more and more.
 After each run the motion is shrunk until no limit is exceeded on a fine grid, and reported: the
-search can be stopped at any time.  The best of all is settled on twice as many samples in the end:
+search can be stopped at any time.  Only the best restarts go on after the first runs (successive
+halving, Jamieson and Talwalkar 2016), and the best of all on twice as many samples in the end:
 friction changes sign between those of a coarse grid.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import logging
 import time
 from typing import Any
@@ -18,8 +19,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .criteria import reported_value
-from .feasible import (finest_grid, grid, least_gap, PLACE_RESERVE, postures_allowed,
-                       random_postures, shrink, tool_outside)
+from .feasible import (finest_grid, grid, least_gap, limit_steps, PLACE_RESERVE,
+                       postures_allowed, random_postures, shrink, tool_outside)
 from .fourier import basis, random_motion
 from .objective import MotionProblem, Objective
 from ..errors import MotionError
@@ -30,9 +31,9 @@ MARGIN = 0.998  # share of the limits the search may use: peaks lie between its 
 DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
 # (sharpness of the p-norms, price of broken limits, iterations): the first runs shape the
 # motion, the later ones settle on the true criterion and the limits
-RUNS = ((2.0, 10.0, 60), (4.0, 100.0, 100), (16.0, 300.0, 150), (64.0, 3e3, 200),
-        (400.0, 1e4, 200))
-SETTLING = 2  # times as many samples for the last two runs of the best motion
+RUNS = ((4.0, 100.0, 100), (16.0, 500.0, 100), (64.0, 2e3, 100), (400.0, 1e4, 150))
+# (restarts that go on after the first run, times as many samples, up to which run)
+HALVING = ((3, 1, 3), (1, 2, 4))
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
@@ -41,17 +42,19 @@ HANDING_OVER = 1.0  # [s] in which what restarts have found when the time is ove
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Candidate:
     """
-    A motion: restart it comes from, coordinates x, value of the criterion.
+    A motion: value of the criterion, restart it comes from, coordinates x.
 
     The value is inf for the last motion of a restart that kept not all limits.
+    limits_cpu : seconds that penalties of limits and collisions took since the Candidate before
     """
 
-    restart: int
-    x: np.ndarray
     value: float
+    restart: int
+    x: np.ndarray = field(compare=False)
+    limits_cpu: float = field(default=0.0, compare=False)
 
 
 class _OutOfTime(Exception):
@@ -63,8 +66,6 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     """
     Yield Candidates as they are found, and None several times per second; ends by itself.
 
-    The best of all restarts is settled on a finer grid then.
-
     problem, samples, seed : see restart; restarts : how many
     seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all;
         what is found does not depend on them otherwise
@@ -72,19 +73,26 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
         restart has ended, the best first.  Closing the generator stops them.
     MotionError where no restart came to an end.
     """
-    best, deadline = None, time.monotonic() + seconds
+    best: dict[int, Candidate] = {}  # of each restart
+    deadline, first = time.monotonic() + seconds, 1
     shared = problem, samples, seed, (deadline + (LONGER - 1.0) * seconds, deadline)
-    with closing(_all_restarts(shared, restarts, processes)) as candidates:
+
+    def noted(candidates):
         for candidate in candidates:
-            if candidate and candidate.value < (best.value if best else np.inf):
-                best = candidate
+            if candidate and candidate.value < np.inf:
+                best[candidate.restart] = min(candidate, best.get(candidate.restart, candidate))
             yield candidate
             if best and time.monotonic() > deadline + HANDING_OVER:
                 break
-    if best:
-        with one_thread():
-            yield from _chain(problem, (SETTLING * samples, samples), best, RUNS[-2:],
-                              (deadline, deadline))
+
+    with closing(_all_restarts(shared, restarts, processes)) as candidates:
+        yield from noted(candidates)
+    for count, finer, last in HALVING:
+        for start in sorted(best.values())[:count]:
+            with one_thread():
+                yield from noted(_chain(problem, (finer * samples, samples), start, (first, last),
+                                        (deadline, deadline)))
+        first = last
 
 
 def _all_restarts(shared, restarts, processes):
@@ -109,7 +117,7 @@ def _all_restarts(shared, restarts, processes):
 
 def _one_restart(shared: Any, number: int) -> list[Candidate]:
     """Return the Candidates of restart ``number``, the best first."""
-    return sorted(_restarts(shared, [number]), key=lambda candidate: candidate.value)
+    return sorted(_restarts(shared, [number]))
 
 
 def _restarts(shared: tuple[MotionProblem, int, int, tuple[float, float]], numbers: Iterable[int]
@@ -135,40 +143,50 @@ def restart(problem: MotionProblem, samples: int, number: int, seed: int,
     problem : MotionProblem; samples : per period that the search looks at; seed : of all restarts
     """
     x = _random_start(problem, np.random.default_rng([seed, number]))
-    yield from _chain(problem, (samples, samples), Candidate(number, x, np.inf), RUNS, deadlines)
+    yield from _chain(problem, (samples, samples), Candidate(np.inf, number, x), (0, 1), deadlines)
 
 
 def _chain(problem, samples, start, runs, deadlines):
-    """Yield the Candidates from ``start`` on; samples : of the search, of what it is judged by."""
+    """
+    Yield the Candidates from ``start`` on, beyond the last run while limits are broken.
+
+    samples : of the search, of what it is judged by; runs : of RUNS, the first and the end
+    """
     coarse = Objective(problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]),
                        MARGIN)
     fine = Objective(problem, grid(problem, FINER * samples[1]))
     dense = [phase.T for phase in
              basis(problem.harmonics, problem.period, finest_grid(problem))]
     number, x = start.restart, start.x
-    found = _candidates(problem, fine, dense, number, x)
-    yield from found
-    for run, (sharpness, strength, iterations) in enumerate(runs + REPEATS * runs[-1:]):
+    found = [start]
+    if start.value == np.inf:
+        found = _candidates(coarse, fine, dense, number, x)
+        yield from found
+    for run, (sharpness, strength, iterations) in enumerate(
+            RUNS[runs[0]:] + REPEATS * RUNS[-1:], runs[0]):
         deadline = deadlines[-1 if found else 0]
-        if time.monotonic() > deadline or (found and run >= len(runs)):
+        if time.monotonic() > deadline or (found and run >= runs[1]):
             break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
-        found = _candidates(problem, fine, dense, number, x)
+        found = _candidates(coarse, fine, dense, number, x)
         yield from found
         if strength >= TIGHTEN:
             _tighten(coarse, fine, x)
     if not found:
-        yield Candidate(number, x, np.inf)
+        yield Candidate(np.inf, number, x, coarse.limits_cpu)
 
 
-def _candidates(problem, fine, dense, number, x):
+def _candidates(coarse, fine, dense, number, x):
     """Return the Candidate at x, made small enough, in a list; empty when it cannot be."""
+    problem = fine.problem
     x = shrink(problem, fine, dense, x)
     if x is None:
         return []
+    spent, coarse.limits_cpu = coarse.limits_cpu, 0.0
     G = fine.factors(fine.evaluate(*fine.motion(x))[2])
     widths = fine.width_variances(problem.coefficients(x))[0].sum()
-    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root, widths))]
+    value = reported_value(problem.criterion, G, problem.root, widths)
+    return [Candidate(value, number, x, spent)]
 
 
 def _tighten(coarse, fine, x):
@@ -184,19 +202,20 @@ def _tighten(coarse, fine, x):
 
 def _descend(objective, x, sharpness, strength, iterations, deadline):
     """Return the best coordinates of one L-BFGS run."""
-    best = [np.inf, x]
+    best, steps = [np.inf, x], limit_steps(objective.problem)
 
-    def value(x):
+    def value(y):
         if time.monotonic() > deadline:
             raise _OutOfTime
-        number, gradient = objective(x, sharpness, strength)
+        here = x + steps @ y
+        number, gradient = objective(here, sharpness, strength)
         if number < best[0]:
-            best[:] = number, x.copy()
-        return number, gradient
+            best[:] = number, here
+        return number, gradient @ steps
 
     try:
-        minimize(value, x, jac=True, method='L-BFGS-B', options={
-            'maxiter': iterations, 'maxfun': 2 * iterations, 'maxcor': 30, 'ftol': 1e-8})
+        minimize(value, np.zeros(len(x)), jac=True, method='L-BFGS-B', options={
+            'maxiter': iterations, 'maxfun': 2 * iterations, 'maxcor': iterations, 'ftol': 1e-8})
     except _OutOfTime:
         pass
     return best[1]
@@ -211,12 +230,8 @@ def _random_start(problem, rng):
     coefficients = np.column_stack([motion.offset, motion.sine, motion.cosine])
     if limits.bounds_tool or problem.shapes.pairs:
         coefficients[:, 1:] *= 0.4
-        coefficients[:, 0] = _good_posture(problem, rng, coefficients[:, 0])
+        q = random_postures(problem, rng, 2000)
+        coefficients[:, 0] = next((posture for posture in q if postures_allowed(
+            problem, posture[None]).all()), coefficients[:, 0])
     fixed = np.outer(problem.start, problem.direction)
     return ((coefficients - fixed) @ problem.space).ravel()
-
-
-def _good_posture(problem, rng, default):
-    q = random_postures(problem, rng, 2000)
-    good = np.flatnonzero(postures_allowed(problem, q))
-    return q[good[0]] if len(good) else default
