@@ -135,7 +135,8 @@ def series(found):
 def findings(found, expected, broken):
     """Print what was found against what was put in; return whether it is the same."""
     laws = {'presliding': 'coulomb', 'coulomb_atan': 'coulomb'}
-    said = {(r.robot, laws.get(f.law, f.law), f.joint) for r in found.robots for f in r.significant}
+    said = {(r.robot, laws.get(f.law, f.law), f.joint)
+            for r in found.robots for f in r.significant}
     said = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in said}
     wanted = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in expected}
     print(found.to_text())
@@ -177,7 +178,7 @@ def main():
             DAYS / len(result.many.bags)),
            ('page and tables, a robot', page / options.robots, 's CPU', DAYS / options.days),
            ('factors of a bag on disk', factors, 'MB', DAYS), ('bag on disk', sizes, 'MB', DAYS),
-           ('largest memory of the process', peak_memory(), 'MB', None)))
+           ('largest memory of the process', peak_memory(), 'MB', 0)))
     if not options.quick:
         everybody(result.model, folder, first)
         linear(result.model, folder, options)
@@ -185,7 +186,7 @@ def main():
 
 
 def table(rows):
-    """Print (what, measured, unit, how many of them DAYS robot-days have), None: does not grow."""
+    """Print (what, measured, unit, how many of them DAYS robot-days have), 0: does not grow."""
     print(f'| | measured | {DAYS} robot-days, extrapolated |\n|---|---|---|')
     for what, value, unit, times in rows:
         print(f'| {what} | {value:.3g} {unit} | {f"{value * times:.3g} {unit}" * bool(times)} |')
