@@ -5,9 +5,9 @@ A fleet: what drifts in many robots over many days, by whom it is found, and at 
 
 Simulated Franka-like arms (MuJoCo, each with bodies of its own), one bag a day: in two robots
 friction drifts, one picks up a load for good, three bags are broken.  Prints what `drift` finds
-against what was put in, the CPU time per bag against the number of bags, the run from the cache,
-the differences between serial, two processes, two with one of them killed, and a Dask
-LocalCluster (where Dask is installed), and the bytes per bag.  --quick leaves out all but the
+against what was put in, what a bag, a robot and a page cost, the CPU time per bag against the
+number of bags, and the differences between serial, two processes, two with one of them killed,
+and a Dask LocalCluster (where Dask is installed).  --quick leaves out all but the
 findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.
 """
 
@@ -28,13 +28,17 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 ROOT = Path(__file__).absolute().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
+from identification import peak_memory  # noqa: E402
 import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 
 from ros_inertial_id.api.many import drift, identify_many  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
+from ros_inertial_id.report.sheets import drift_sheet  # noqa: E402
 
-RATE, NOISE, GROWTH, LOAD = 200.0, 0.05, 0.2, 0.8  # [Hz], [N m], share over all days, [kg]
+RATE, PERIOD = 200.0, 10.0  # [Hz], [s]
+DAYS = 1000
+NOISE, GROWTH, LOAD = 0.05, 0.2, 0.8  # [N m], share over all days, [kg]
 VISCOUS = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.6])  # [N m s/rad]
 COULOMB = np.array([1.0, 1.2, 0.8, 0.8, 0.5, 0.5, 0.4])  # [N m]
 
@@ -53,7 +57,7 @@ def loaded(urdf, mass):
 def write_bag(path, truth, urdf, seed, day, seconds, viscous, coulomb, sign=1.0):
     """Write the bag of one robot's day."""
     names = mujoco_arm.joints_of(urdf)
-    t, q, v, a = mujoco_arm.motion(len(names), seconds, RATE, seed=seed, period=seconds / 2,
+    t, q, v, a = mujoco_arm.motion(len(names), seconds, RATE, seed=seed, period=PERIOD,
                                    speed=1.0)
     q = q - q.mean(0) + np.array([0.0, 0.0, 0.0, -1.6, 0.0, 1.8, 0.0])
     noise = NOISE * np.random.default_rng(seed).normal(size=v.shape)
@@ -131,7 +135,8 @@ def series(found):
 def findings(found, expected, broken):
     """Print what was found against what was put in; return whether it is the same."""
     laws = {'presliding': 'coulomb', 'coulomb_atan': 'coulomb'}
-    said = {(r.robot, laws.get(f.law, f.law), f.joint) for r in found.robots for f in r.findings}
+    said = {(r.robot, laws.get(f.law, f.law), f.joint)
+            for r in found.robots for f in r.significant}
     said = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in said}
     wanted = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in expected}
     print(found.to_text())
@@ -156,25 +161,35 @@ def main():
     print(f'{options.robots} robots x {options.days} days + 3 broken bags in {folder} '
           f'({cpu:.0f} s of CPU to simulate)')
     cache = str(folder / 'serial')
-    result, cpu, wall = timed(lambda: identify_many(folder / 'bags' / 'robot0', cache=cache))
-    print(f'identify robot0, {len(result.many.bags)} bags: {cpu:.1f} s CPU, {wall:.1f} s')
-    first, cpu, wall = timed(lambda: drift(result.model, folder / 'bags', cache=cache))
-    count = options.robots * options.days + 3 - len(result.many.bags)
-    print(f'drift, the other {count} bags: {cpu:.1f} s CPU, {cpu / count:.2f} s per bag')
+    result = identify_many(folder / 'bags' / 'robot0', cache=cache)
+    first, cpu, _ = timed(lambda: drift(result.model, folder / 'bags', cache=cache))
+    bags = options.robots * options.days + 3
+    read = cpu / (bags - len(result.many.bags))
     good = findings(first, expected, broken)
     again, cpu_again, _ = timed(lambda: drift(result.model, folder / 'bags', cache=cache))
-    print(f'again from the cache: {cpu_again:.2f} s CPU, '
-          f'{cpu / count * (count + len(result.many.bags)) / cpu_again:.0f} times less; largest '
-          f'difference {np.abs(series(again) - series(first)).max():.1e}')
-    sizes = [p.stat().st_size for p in Path(cache).glob('*.factors') if p.stat().st_size > 10000]
-    bags = [sum(f.stat().st_size for f in p.glob('*.mcap'))
-            for p in (folder / 'bags').glob('robot*/day*')]
-    print(f'cached factors: {np.mean(sizes) / 1e3:.0f} kB a bag; bags: '
-          f'{np.median(bags) / 1e3:.0f} kB')
+    print(f'largest difference from the cache {np.abs(series(again) - series(first)).max():.1e}')
+    merged = timed(lambda: identify_many(folder / 'bags' / 'robot0', cache=cache))[1]
+    page = timed(lambda: (drift_sheet(first), first.write_tables(folder)))[1]
+    factors, sizes = (sum(f.stat().st_size for f in where.rglob(name)) / bags / 1e6
+                      for where, name in ((Path(cache), '*.factors'), (folder / 'bags', '*.mcap')))
+    table(((f'bag of {options.seconds:g} s at {RATE:g} Hz, new', read, 's CPU', DAYS),
+           ('bag from the cache, with its share of the trends', cpu_again / bags, 's CPU', DAYS),
+           (f'robot of {len(result.many.bags)} bags, merged and estimated anew', merged, 's CPU',
+            DAYS / len(result.many.bags)),
+           ('page and tables, a robot', page / options.robots, 's CPU', DAYS / options.days),
+           ('factors of a bag on disk', factors, 'MB', DAYS), ('bag on disk', sizes, 'MB', DAYS),
+           ('largest memory of the process', peak_memory(), 'MB', 0)))
     if not options.quick:
         everybody(result.model, folder, first)
         linear(result.model, folder, options)
     sys.exit(0 if good else 1)
+
+
+def table(rows):
+    """Print (what, measured, unit, how many of them DAYS robot-days have), 0: does not grow."""
+    print(f'| | measured | {DAYS} robot-days, extrapolated |\n|---|---|---|')
+    for what, value, unit, times in rows:
+        print(f'| {what} | {value:.3g} {unit} | {f"{value * times:.3g} {unit}" * bool(times)} |')
 
 
 def everybody(model, folder, first):

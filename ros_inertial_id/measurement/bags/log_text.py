@@ -40,14 +40,17 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
                              expected=f'{len(header)} cells')
     out = {}
     for name, k in places.items():
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
         if name in words:
             out[name] = texts(frame[k].fillna(''), path)
-        elif bad.any() and (field_of(name) or of_joints(name)):
+            continue
+        if frame[k].dtype.kind in 'fiu':
+            out[name] = frame[k].to_numpy(float)
+            continue
+        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
+        if bad.any() and (field_of(name) or of_joints(name)):
             raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
                                  found=frame[k][bad].iloc[0])
-        else:
-            out[name] = frame[k].to_numpy(object if bad.any() else float)
+        out[name] = frame[k].to_numpy(object if bad.any() else float)
     return out
 
 

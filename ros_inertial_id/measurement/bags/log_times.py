@@ -5,6 +5,7 @@ No log of a motion has less than a sample in a second.  Times without a unit tha
 ms, us or ns: what the velocities say, or else the unit that makes 5 to 5000 samples a second.
 """
 
+from contextlib import suppress
 from decimal import Decimal, DecimalException
 from typing import Any
 
@@ -87,7 +88,11 @@ def nanoseconds(where: str, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarra
     """Return ``times`` (n,), texts or dates, in a ``unit`` [ns], as int64 [ns]; ``where``: of."""
     if times.dtype.kind == 'M':
         times, unit = times.astype('datetime64[ns]').astype(np.int64), 1
-    if times.dtype.kind == 'U':  # a float of today's seconds would resolve 240 ns
+    if times.dtype.kind == 'U':
+        with suppress(ValueError):
+            ns = times.astype(float) * unit
+            if (np.abs(ns) < 2.0 ** 50).all():  # to a quarter of one; today's seconds are not
+                return np.round(ns).astype(np.int64)
         exact = [_exact(text.strip(), unit) for text in times.tolist()]
         good = np.array([stamp is not None for stamp in exact], bool)
     elif times.dtype.kind in 'fiu':
