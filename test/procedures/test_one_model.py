@@ -13,17 +13,6 @@ from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import many_recordings
 
 
-@pytest.fixture
-def cluster():
-    """Return the address of a Dask scheduler with two workers."""
-    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
-    import dask
-    patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
-    with dask.config.set(patient), distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
-        yield workers.scheduler_address
-
-
 def assert_one_model(one, other):
     """Assert that two models differ by less than 1e-9 standard errors, and judge alike."""
     values = {e['name']: e for e in one.base}
@@ -76,14 +65,32 @@ def test_one_model_by_all_ways(arm3, lean, rates, changes, more, tmp_path, monke
         assert list(other.identified.provenance['left_out']) == bags[2:]
 
 
-def test_one_bag_is_one_model_by_all_ways(arm3, tmp_path, cluster, monkeypatch):
-    bag = str(tmp_path / 'day')
+@pytest.fixture(scope='module')
+def one_day(arm3, tmp_path_factory):
+    """Return the path of a bag, and the IdentifiedModel of its Recording."""
+    bag = str(tmp_path_factory.mktemp('one') / 'day')
     write_recording(Path(bag), day(arm3, 0, lean=0.03))
-    once = rid.identify(read_bag(bag)).model.identified
+    return bag, rid.identify(read_bag(bag)).model.identified
+
+
+def assert_is_of_one_day(one_day, cache, **where):
+    """Assert that the bag, accumulated in another process, gives the same model and choice."""
+    bag, once = one_day
+    many = rid.identify_many(bag, cache=str(cache), **where).model.identified
+    assert_one_model(once, many)
+    assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
+        c['candidate'] for c in once.statistics['choices'] if c['chosen']]
+
+
+def test_one_bag_is_one_model_from_another_process(one_day, tmp_path, monkeypatch):
     monkeypatch.setattr(many_recordings, 'FEW_TASKS', 0)  # all of it in other processes
-    for name, where in {'here': {}, 'processes': {'jobs': 2},
-                        'cluster': {'scheduler': cluster}}.items():
-        many = rid.identify_many(bag, cache=str(tmp_path / name), **where).model.identified
-        assert_one_model(once, many)
-        assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
-            c['candidate'] for c in once.statistics['choices'] if c['chosen']]
+    assert_is_of_one_day(one_day, tmp_path, jobs=2)
+
+
+def test_one_bag_is_one_model_from_a_cluster(one_day, tmp_path):
+    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
+    import dask
+    patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
+    with dask.config.set(patient), distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
+        assert_is_of_one_day(one_day, tmp_path, scheduler=workers.scheduler_address)

@@ -26,7 +26,7 @@ LIMB_IMU = SimulatedImu('/limb/imu', np.array([0.05, 0.02, -0.25]), np.eye(3))
 
 
 def _record(links, posture, held, seed):
-    return SwingingPlatform(links, rig.SPRINGS, posture, held, seed).record(4.0)
+    return SwingingPlatform(links, rig.SPRINGS, posture, held, seed).record(3.0)
 
 
 @pytest.fixture(scope='module')
