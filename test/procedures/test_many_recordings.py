@@ -206,7 +206,9 @@ def start_verb(paths, function, import_path, tmp_path):
             f'here.sys.exit(here.main({words!r}))\n')
     return subprocess.Popen([sys.executable, '-c', code], text=True, start_new_session=True,
                             env={**import_path, 'NOTED': str(tmp_path / 'noted')},
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=lambda: signal.signal(  # as at a terminal, not under nohup
+                                signal.SIGINT, signal.SIG_DFL))
 
 
 def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
