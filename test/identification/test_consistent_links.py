@@ -55,7 +55,6 @@ def _errors(model, truth, names):
 
 @pytest.fixture(scope='module')
 def rig():
-    pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
     import platform_truth
     return platform_truth
 
@@ -128,7 +127,6 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
 
 @pytest.fixture(scope='module')
 def wrist():
-    pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
     return simulated_rigs.wrist(FRANKA, 3.0)
 
 

@@ -5,26 +5,22 @@ import re
 import time
 
 from arm_recordings import ARM
+from live_graph import LATCHED
 import numpy as np
 import pytest
+from rclpy.duration import Duration
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from stage import CONTROLLER, PERIOD, small_motion, TRUTH, write_motion
+from standing_robot import StandingRobot
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from live_graph import LATCHED  # noqa: E402
-from rclpy.duration import Duration  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from rosgraph_msgs.msg import Clock  # noqa: E402
-from stage import CONTROLLER, PERIOD, small_motion, TRUTH, write_motion  # noqa: E402
-from standing_robot import StandingRobot  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
-
-from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.excitation import Excitation  # noqa: E402
+from ros_inertial_id.excitation.fourier import FourierMotion
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.nodes.excitation import Excitation
 
 
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):

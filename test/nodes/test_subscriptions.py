@@ -2,17 +2,13 @@
 
 import signal
 
-import pytest
+from live_graph import LATCHED
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import String
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from live_graph import LATCHED  # noqa: E402
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
-from sensor_msgs.msg import Imu, JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.subscriptions import SequenceCount  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.nodes.subscriptions import SequenceCount
 
 
 def override(policy, topic='/joint_states', entity='subscription'):

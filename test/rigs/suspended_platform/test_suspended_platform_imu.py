@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import platform_truth as truth
 import pytest
 from scipy.spatial.transform import Rotation
+from swinging_platform import SimulatedImu, SwingingPlatform
+import two_link_platform as rig
 import yaml
 
 from ros_inertial_id.errors import InertialIdError
@@ -13,11 +16,6 @@ from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.recording_words import recording_sentences
 from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform
-
-pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
-import platform_truth as truth  # noqa: E402
-from swinging_platform import SimulatedImu, SwingingPlatform  # noqa: E402
-import two_link_platform as rig  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
