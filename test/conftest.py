@@ -11,16 +11,18 @@ import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-# Files that take long, the longest first.  They begin first: at the end no worker is alone with
-# one.
-LONGEST = ('test_rig_demonstrations', 'test_excitation_faults', 'test_excitation',
-           'test_simulated_time', 'test_recorder', 'test_endings', 'test_online_topic',
-           'test_many_recordings', 'test_excitation_design', 'test_documentation',
-           'test_rigid_body', 'test_online', 'test_closed_loop', 'test_torque_prediction',
-           'test_subscriptions', 'test_suspended_platform', 'test_checkup',
-           'test_suspended_platform_imu', 'test_checkup_causes', 'test_api',
-           'test_causes_on_real_arms', 'test_any_mechanism', 'test_motion_design',
-           'test_inputs_people_bring', 'test_gravity', 'test_one_model')
+# Files that take long, those that wait for nodes and those that compute in turn: the ones leave
+# the cores to the others.
+LONGEST = ('test_rig_demonstrations', 'test_documentation', 'test_excitation_faults',
+           'test_drift', 'test_excitation', 'test_excitation_design', 'test_ros2_control',
+           'test_checkup', 'test_torque_prediction', 'test_many_recordings', 'test_recorder',
+           'test_online', 'test_simulated_time', 'test_rigid_body', 'test_watch',
+           'test_consistent_links', 'test_online_topic', 'test_suspended_platform_imu',
+           'test_identification', 'test_notebooks', 'test_endings', 'test_identify',
+           'test_subscriptions', 'test_api', 'test_motion_design', 'test_suspended_platform',
+           'test_replay', 'test_inputs_people_bring', 'test_live_mounting',
+           'test_any_mechanism', 'test_isolation', 'test_checkup_causes', 'test_closed_loop',
+           'test_bad_input')
 
 
 def pytest_configure(config):
@@ -29,7 +31,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the longest files."""
+    """Begin with the files that take long."""
     order = {name: k for k, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(Path(item.path).stem, len(order)))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import runpy
 import sys
 
+import mujoco
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -16,7 +17,6 @@ from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 
-mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
 LATE = 0.015  # [s] of efforts
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'first_steps.py'
 

@@ -4,7 +4,6 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'examples' / 'notebooks'
@@ -14,7 +13,6 @@ spec.loader.exec_module(make)
 
 
 def test_from_a_bag_to_a_simulated_robot():
-    pytest.importorskip('mujoco')
     _, names = make.run(NOTEBOOKS / 'bag_to_simulated_robot.ipynb')
     noise = 100.0 * names['simulated_log'].NOISE / np.sqrt(np.mean(names['tau'] ** 2, axis=0))
     assert np.all(names['percent'](names['by_mujoco']) < 1.3 * noise)  # and offsets, and a
@@ -30,7 +28,6 @@ def test_two_payloads_are_weighed_and_told_apart():
 
 
 def test_the_odd_ones_of_a_fleet_are_found():
-    pytest.importorskip('pandas')
     _, names = make.run(NOTEBOOKS / 'fleet_in_pandas.ipynb')
     assert set(names['odd']) == {'robot 4', 'robot 5'}
     assert abs(names['z']['robot 5']).idxmax().startswith(('fv', 'fc'))

@@ -4,6 +4,7 @@ from dataclasses import replace
 import difflib
 import re
 
+import mujoco
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -184,7 +185,6 @@ def test_friction_is_written_where_the_urdf_has_it():
 
 @pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
 def test_a_repeated_part_that_mujoco_refuses_is_put_aside():
-    mujoco = pytest.importorskip('mujoco')
     urdf = (mujoco_arm.DATA / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
     robot = load_robot_model(urdf)
     text = corrected_urdf(robot, parameters_of(robot), other_bodies(robot))

@@ -21,6 +21,7 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 
 TOPIC = '/joint_states'
 OPTIONS = options_class('serial_arm')()
+NOT_FINITE = [('position', np.nan), ('effort', np.inf), ('velocity', np.nan)]
 
 
 @pytest.fixture
@@ -76,17 +77,16 @@ def test_a_joint_that_is_locked_is_not_missed(arm3_recording, urdf):
     assert model.robot['joints'] == ['joint1', 'joint2']
 
 
-@pytest.mark.parametrize('field, value', [('position', np.nan), ('effort', np.inf),
-                                          ('velocity', np.nan)])
-def test_messages_that_are_not_finite_are_left_out(arm3_recording, urdf, field, value):
-    model = identify([spoiled(arm3_recording, field, (1234, 1), value)], OPTIONS, urdf=urdf).model
-    assert model.preprocessing[0]['not_finite'] == 1
-    assert model.preprocessing[0]['samples'] == 9999
+def test_messages_that_are_not_finite_are_left_out(arm3_recording, urdf):
+    for k, (field, value) in enumerate(NOT_FINITE):
+        arm3_recording = spoiled(arm3_recording, field, (1234 + 100 * k, 1), value)
+    model = identify([arm3_recording], OPTIONS, urdf=urdf).model
+    assert model.preprocessing[0]['not_finite'] == 3
+    assert model.preprocessing[0]['samples'] == 9997
     assert model.statistics['training']['filtered']['relative_percent'] < 0.5
 
 
-@pytest.mark.parametrize('field, value', [('position', np.nan), ('effort', np.inf),
-                                          ('velocity', np.nan)])
+@pytest.mark.parametrize('field, value', NOT_FINITE)
 def test_values_that_are_not_finite_are_located(arm3_recording, urdf, field, value):
     refused(spoiled(arm3_recording, field, (slice(1234, 4000), 1), value), urdf,
             rf'{field} of joint2 in /joint_states is not finite in 2766 of 10000 messages; '

@@ -55,15 +55,14 @@ def _errors(model, truth, names):
 
 @pytest.fixture(scope='module')
 def rig():
-    pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
     import platform_truth
     return platform_truth
 
 
 @pytest.fixture(scope='module')
 def recordings(rig):
-    held = [rig.record(rig.TWO_LINKS, p, 6.0, 600 + k) for k, p in enumerate(rig.POSTURES[1:])]
-    return held, [rig.record(rig.TWO_LINKS, rig.LOOSE[0], 6.0, 700, held=False)]
+    held = [rig.record(rig.TWO_LINKS, p, 4.0, 600 + k) for k, p in enumerate(rig.POSTURES[1:])]
+    return held, [rig.record(rig.TWO_LINKS, rig.LOOSE[0], 4.0, 700, held=False)]
 
 
 def _identified(rig, recordings, text=None, **changes):
@@ -128,8 +127,7 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
 
 @pytest.fixture(scope='module')
 def wrist():
-    pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-    return simulated_rigs.wrist(FRANKA, 5.0)
+    return simulated_rigs.wrist(FRANKA, 3.0)
 
 
 def test_principal_moments_alone_are_no_bodies(wrist):

@@ -187,10 +187,10 @@ def model_text(arm3, arm3_motion):
     (lambda d: d['provenance'].update(created=7), 'created; expected a text of .*; found 7'),
 ])
 def test_a_damaged_model_file_is_refused_with_what_is_wrong(model_text, damage, said):
-    data = yaml.safe_load(model_text)
+    data = yaml.load(model_text, Loader=yaml.CSafeLoader)
     damage(data)
     with pytest.raises(ConfigError, match=said):
-        IdentifiedModel.from_yaml(yaml.safe_dump(data), 'model.yaml')
+        IdentifiedModel.from_yaml(yaml.dump(data, Dumper=yaml.CSafeDumper), 'model.yaml')
 
 
 @pytest.mark.parametrize('spoil, said', [
@@ -206,7 +206,7 @@ def test_a_model_of_other_columns_than_its_robot_is_refused(model_text, spoil, s
 
 def with_robot(data):
     """Return the IdentifiedModel of the content of its file, and its robot."""
-    model = IdentifiedModel.from_yaml(yaml.safe_dump(data))
+    model = IdentifiedModel.from_yaml(yaml.dump(data, Dumper=yaml.CSafeDumper))
     return model, robot_of_model(model, np.array(mujoco_arm.UPRIGHT))
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='node tests simulate with mujoco')
+
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 
 

@@ -8,22 +8,18 @@ import shutil
 import subprocess
 import sys
 
+from arm_recordings import ARM
+from diagnostic_msgs.msg import DiagnosticArray
+from live_graph import ROOT
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from arm_recordings import ARM  # noqa: E402
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from live_graph import ROOT  # noqa: E402
-
-from ros_inertial_id.api.model import Model  # noqa: E402
-from ros_inertial_id.dynamics.friction import friction_column, LAWS  # noqa: E402
-from ros_inertial_id.dynamics.inertial_parameters import Parameter  # noqa: E402
-from ros_inertial_id.identification.identify import identify  # noqa: E402
-from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.nodes.model_topics import band_rows, base_rows  # noqa: E402
+from ros_inertial_id.api.model import Model
+from ros_inertial_id.dynamics.friction import friction_column, LAWS
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.nodes.model_topics import band_rows, base_rows
 
 FOLDER = ROOT / 'examples' / 'controller'
 PROGRAM = """

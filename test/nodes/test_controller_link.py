@@ -7,16 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.errors import ConfigError, MotionError  # noqa: E402
-from ros_inertial_id.excitation.fourier import random_motion  # noqa: E402
-from ros_inertial_id.excitation.limits import kinematic_limits  # noqa: E402
-from ros_inertial_id.excitation.playback import LEAD, plan_course  # noqa: E402
-from ros_inertial_id.excitation.problem import DesignOptions  # noqa: E402
-from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
-from ros_inertial_id.nodes.course_sender import CourseSender  # noqa: E402
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, MotionError
+from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.limits import kinematic_limits
+from ros_inertial_id.excitation.playback import LEAD, plan_course
+from ros_inertial_id.excitation.problem import DesignOptions
+from ros_inertial_id.nodes.controller_link import controller_link
+from ros_inertial_id.nodes.course_sender import CourseSender
 
 NAME = 'arm_controller/follow_joint_trajectory'
 

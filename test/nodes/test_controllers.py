@@ -5,14 +5,11 @@ from dataclasses import replace
 from arm_recordings import ARM
 import numpy as np
 import pytest
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from rcl_interfaces.msg import ParameterType, ParameterValue  # noqa: E402
-from rcl_interfaces.srv import GetParameters  # noqa: E402
-
-from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.nodes.controller_state import Controllers, inactive  # noqa: E402
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.nodes.controller_state import Controllers, inactive
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
 UR = {'joint_state_broadcaster': ('active', 'joint_state_broadcaster/JointStateBroadcaster'),

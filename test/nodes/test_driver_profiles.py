@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from ros_inertial_id.identification.settings import load_options  # noqa: E402
-from ros_inertial_id.nodes.parameters import load_driver  # noqa: E402
-from ros_inertial_id.share import config_file  # noqa: E402
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.nodes.parameters import load_driver
+from ros_inertial_id.share import config_file
 
 
 @dataclass(frozen=True)

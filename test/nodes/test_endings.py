@@ -4,12 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 import signal
 
+from live_graph import ROOT
 import pytest
-
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated robots need mujoco')
-
-from live_graph import ROOT  # noqa: E402
 
 ARM = ROOT / 'urdf' / 'arm2.urdf'
 NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitation': {},

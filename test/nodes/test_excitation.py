@@ -2,23 +2,25 @@
 
 from pathlib import Path
 import re
+import time
 
 from arm_recordings import ARM
+from live_graph import LATCHED
 import numpy as np
 import pytest
+from rclpy.duration import Duration
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from stage import CONTROLLER, PERIOD, small_motion, TRUTH, write_motion
+from standing_robot import StandingRobot
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from live_graph import LATCHED  # noqa: E402
-from stage import CONTROLLER, PERIOD, small_motion, TRUTH, write_motion  # noqa: E402
-from standing_robot import StandingRobot  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
-
-from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+from ros_inertial_id.excitation.fourier import FourierMotion
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.nodes.excitation import Excitation
 
 
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):
@@ -85,10 +87,47 @@ def test_play_answers_what_the_recorder_said(stage):
 
 
 def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
+    clock = stage.graph.listen(Clock, '/clock')
     bag = stage.move(speed=0.5, periods=2)
-    stage.player.pause(0.3)
-    assert stage.finishes(bag) < 0.1  # of a pause of 0.3
+    with stage.player.held_up():
+        clock.clear()
+        stage.graph.until(lambda: any(a == b == c for a, b, c in zip(clock, clock[1:], clock[2:])),
+                          'a clock that stands still')
+    stage.finishes(bag)
     stage.channels(bag)
+
+
+@pytest.fixture
+def player(graph, tmp_path):
+    """Yield a player in this process, in simulated time, that has begun to play."""
+    values = {'motion_file': write_motion(tmp_path / 'motion.yaml', small_motion()),
+              'recorder': 'none', 'use_sim_time': True, 'from_command': True, 'tracking': 1.0,
+              'stale': 10.0}
+    player = Excitation(context=graph.context, parameter_overrides=[
+        Parameter(name, value=value) for name, value in values.items()])
+    graph.executor.add_node(player)
+    graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
+        String(data=ARM.read_text()))
+    StandingRobot(graph).stand([0.0, 0.0])
+    commands = graph.listen(JointTrajectory, CONTROLLER)
+    graph.until(lambda: graph.call('excitation/check').success, 'the robot')
+    graph.ask(Trigger, 'excitation/play', Trigger.Request())
+    graph.until(lambda: len(commands) > 3, 'the motion')
+    yield player
+    graph.executor.remove_node(player)
+    player.destroy_node()
+
+
+def test_no_piece_is_made_while_a_simulated_clock_may_leap(player, monkeypatch):
+    """Made for an earlier time it would make the arm leap, which brakes by then."""
+    wall, begin, sent = time.monotonic(), player.get_clock().now(), []
+    monkeypatch.setattr(player._controller, 'send', lambda message: sent.append(message) or 0)
+    for waited, passed in ((0.3, 0.01), (0.35, 0.05), (0.36, 0.3), (0.41, 0.31)):  # [s]
+        assert not sent
+        monkeypatch.setattr(time, 'monotonic', lambda: wall + waited)
+        player.get_clock().set_ros_time_override(begin + Duration(seconds=passed))
+        player._send()
+    assert len(sent) == 1
 
 
 def test_a_player_that_is_far_too_late_stops(stage):

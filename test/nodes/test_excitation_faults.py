@@ -4,11 +4,7 @@ import signal
 
 import numpy as np
 import pytest
-
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from stage import PERIOD, REST  # noqa: E402
+from stage import PERIOD, REST
 
 
 @pytest.mark.parametrize('fault, parameters, words', [

@@ -2,21 +2,17 @@
 
 from dataclasses import replace
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from live_graph import LATCHED
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
-from geometry_msgs.msg import WrenchStamped  # noqa: E402
-from live_graph import LATCHED  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-
-from ros_inertial_id.errors import ConfigError  # noqa: E402
-from ros_inertial_id.identification.settings import prediction_options  # noqa: E402
-from ros_inertial_id.methods.serial_arm import SerialArm  # noqa: E402
-from ros_inertial_id.nodes.external_torque import (ExternalTorque,  # noqa: E402
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.identification.settings import prediction_options
+from ros_inertial_id.methods.serial_arm import SerialArm
+from ros_inertial_id.nodes.external_torque import (ExternalTorque,
                                                    ExternalTorqueOptions)
 
 PUSH = 6.0  # [N m] on the second joint from the middle of the recording on

@@ -1,23 +1,19 @@
 """The node identification: answers, refusals, and what it publishes."""
 
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
+from live_graph import LATCHED, read_table, ROOT
 import numpy as np
 import pytest
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from geometry_msgs.msg import InertiaStamped  # noqa: E402
-from live_graph import LATCHED, read_table, ROOT  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-
-from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
-from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
-from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
-from ros_inertial_id.nodes.model_topics import inertia_message  # noqa: E402
-from ros_inertial_id.procedures.payload import Payload  # noqa: E402
+from ros_inertial_id.identification.identified_model import IdentifiedModel
+from ros_inertial_id.measurement.bags.messages import JOINT_STATE
+from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.nodes.model_topics import inertia_message
+from ros_inertial_id.procedures.payload import Payload
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
 LONG = 30_000  # samples; even a fast machine computes for longer than two calls take

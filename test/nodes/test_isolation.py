@@ -2,18 +2,14 @@
 
 import json
 
+from live_graph import LATCHED
 import pytest
+from stage import small_motion, write_motion
+from std_msgs.msg import String
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from live_graph import LATCHED  # noqa: E402
-from stage import small_motion, write_motion  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-
-from ros_inertial_id.errors import ConfigError  # noqa: E402
-from ros_inertial_id.nodes import isolation  # noqa: E402
-from ros_inertial_id.nodes.launching import node_settings, PLANS  # noqa: E402
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.nodes import isolation
+from ros_inertial_id.nodes.launching import node_settings, PLANS
 
 
 @pytest.mark.parametrize('heard', [False, True])

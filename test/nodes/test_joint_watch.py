@@ -2,22 +2,19 @@
 
 import time
 
+from arm_recordings import ARM
 import numpy as np
 import pytest
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from arm_recordings import ARM  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Header  # noqa: E402
-
-from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.errors import MotionError  # noqa: E402
-from ros_inertial_id.nodes.joint_watch import DriverWatch  # noqa: E402
-from ros_inertial_id.nodes.joint_watch import JointWatch  # noqa: E402
-from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import MotionError
+from ros_inertial_id.nodes.joint_watch import DriverWatch
+from ros_inertial_id.nodes.joint_watch import JointWatch
+from ros_inertial_id.nodes.running import GuardedNode
 
 STANDS_AT_0 = Parameter('use_sim_time', value=True)  # nobody publishes /clock
 

@@ -9,21 +9,19 @@ import re
 import pytest
 import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from ros_inertial_id.errors import ConfigError  # noqa: E402
-from ros_inertial_id.excitation.design import DesignOptions, load_design  # noqa: E402
-from ros_inertial_id.identification.settings import load_options, options_class  # noqa: E402
-from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
-from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
-from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # noqa: E402
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.excitation.design import DesignOptions, load_design
+from ros_inertial_id.identification.settings import load_options, options_class
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.nodes.excitation import PlaybackOptions
+from ros_inertial_id.nodes.identification import NodeOptions
+from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,
                                              node_settings, offered, PARAMETERS, PLANS)
-from ros_inertial_id.nodes.parameters import load_driver  # noqa: E402
-from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
-from ros_inertial_id.nodes.simulated_rig import SimulatedRigOptions  # noqa: E402
-from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
-from ros_inertial_id.nodes.watch import WatchOptions  # noqa: E402
+from ros_inertial_id.nodes.parameters import load_driver
+from ros_inertial_id.nodes.recorder import RecorderOptions
+from ros_inertial_id.nodes.simulated_rig import SimulatedRigOptions
+from ros_inertial_id.nodes.torque_prediction import PredictionOptions
+from ros_inertial_id.nodes.watch import WatchOptions
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {'recorder': (RecorderOptions,), 'torque_prediction': (PredictionOptions,),

@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from sensor_msgs.msg import Imu  # noqa: E402
+from sensor_msgs.msg import Imu
 
 NODE = 'torque_prediction'
 WORDS = 'under another mounting'

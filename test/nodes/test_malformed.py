@@ -5,29 +5,26 @@ import math
 import random
 import time
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from live_graph import ROOT
+from one_leaf import changes
 import pytest
+import rclpy
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated robots need mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
-from live_graph import ROOT  # noqa: E402
-from one_leaf import changes  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from rclpy.serialization import serialize_message  # noqa: E402
-from sensor_msgs.msg import Imu, JointState  # noqa: E402
-from std_msgs.msg import Float64, String  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
-import yaml  # noqa: E402
-
-from ros_inertial_id.nodes import controller_state, subscriptions  # noqa: E402
-from ros_inertial_id.nodes.excitation import Excitation  # noqa: E402
-from ros_inertial_id.nodes.identification import Identification  # noqa: E402
-from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
-from ros_inertial_id.nodes.simulated_rig import SimulatedRig  # noqa: E402
-from ros_inertial_id.nodes.simulated_robot import SimulatedRobot  # noqa: E402
-from ros_inertial_id.nodes.torque_prediction import TorquePrediction  # noqa: E402
-from ros_inertial_id.nodes.watch import Watch  # noqa: E402
+from ros_inertial_id.nodes import controller_state, subscriptions
+from ros_inertial_id.nodes.excitation import Excitation
+from ros_inertial_id.nodes.identification import Identification
+from ros_inertial_id.nodes.recorder import Recorder
+from ros_inertial_id.nodes.simulated_rig import SimulatedRig
+from ros_inertial_id.nodes.simulated_robot import SimulatedRobot
+from ros_inertial_id.nodes.torque_prediction import TorquePrediction
+from ros_inertial_id.nodes.watch import Watch
 
 ARM = str(ROOT / 'urdf' / 'arm2.urdf')
 TEXTS = ['', ' ', '\0', '\x1b[2J', '{}', '[]', 'a: [', 'nan', '- 1\n- 2', '<robot>', '<robot/>',

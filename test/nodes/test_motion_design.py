@@ -3,21 +3,17 @@
 from pathlib import Path
 
 from arm_recordings import ARM
+from live_graph import LATCHED
 import numpy as np
 import pytest
+from standing_robot import StandingRobot
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the graph of the tests simulates with mujoco')
-
-from live_graph import LATCHED  # noqa: E402
-from standing_robot import StandingRobot  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
-
-from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.fourier import FourierMotion
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 QUICK = {'design.restarts': 1, 'design.seconds': 3600.0}

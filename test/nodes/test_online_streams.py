@@ -6,11 +6,9 @@ import arm_recordings
 import numpy as np
 import pytest
 
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from ros_inertial_id.errors import RecordingError  # noqa: E402
-from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.procedures.online import OnlineIdentification  # noqa: E402
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.procedures.online import OnlineIdentification
 
 SECONDS = 30.0
 

@@ -3,25 +3,21 @@
 from dataclasses import replace
 import threading
 
+import arm_recordings
+from diagnostic_msgs.msg import DiagnosticArray
+from live_graph import PATIENCE, read_table
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-import arm_recordings  # noqa: E402
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from live_graph import PATIENCE, read_table  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-
-from ros_inertial_id.api.model import Model  # noqa: E402
-from ros_inertial_id.dynamics.friction import laws_by_default  # noqa: E402
-from ros_inertial_id.identification.identify import identify  # noqa: E402
-from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
-from ros_inertial_id.nodes.online import Online  # noqa: E402
-from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
+from ros_inertial_id.api.model import Model
+from ros_inertial_id.dynamics.friction import laws_by_default
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.nodes.online import Online
+from ros_inertial_id.nodes.running import GuardedNode
 
 SECONDS = 24.0
 PART = 2000  # messages at a time

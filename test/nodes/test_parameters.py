@@ -1,17 +1,14 @@
 """Parameters: all can be dumped and set back, what is not allowed is refused when it is set."""
 
+from live_graph import LATCHED, ROOT
 import pytest
-
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from live_graph import LATCHED, ROOT  # noqa: E402
-from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
-from rcl_interfaces.msg import ParameterType  # noqa: E402
-from rcl_interfaces.srv import (DescribeParameters, GetParameters, ListParameters,  # noqa: E402
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import (DescribeParameters, GetParameters, ListParameters,
                                 SetParameters)
-from rclpy.parameter import get_parameter_value  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-import yaml  # noqa: E402
+from rclpy.parameter import get_parameter_value
+from std_msgs.msg import String
+import yaml
 
 NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {},
          'excitation': {'design.friction': '[]'},

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from ros_inertial_id.methods.contract import LiveTorques  # noqa: E402
-from ros_inertial_id.nodes.prediction_health import PredictionHealth  # noqa: E402
+from ros_inertial_id.methods.contract import LiveTorques
+from ros_inertial_id.nodes.prediction_health import PredictionHealth
 
 RATE = 1000.0
 

@@ -3,14 +3,10 @@
 from pathlib import Path
 import re
 
-import pytest
+from sensor_msgs.msg import JointState
+from stage import stamp_ns
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from sensor_msgs.msg import JointState  # noqa: E402
-from stage import stamp_ns  # noqa: E402
-
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag
 
 NODES = Path(__file__).parents[2] / 'ros_inertial_id' / 'nodes'
 HIDDEN = """

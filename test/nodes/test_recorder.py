@@ -5,22 +5,18 @@ import resource
 import shutil
 import signal
 
+from geometry_msgs.msg import PoseStamped, TransformStamped, WrenchStamped
+from live_graph import LATCHED, ROOT
 import numpy as np
-import pytest
+from rclpy.duration import Duration
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool, Float64MultiArray, String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from geometry_msgs.msg import PoseStamped, TransformStamped, WrenchStamped  # noqa: E402
-from live_graph import LATCHED, ROOT  # noqa: E402
-from rclpy.duration import Duration  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from sensor_msgs.msg import Imu, JointState  # noqa: E402
-from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
-
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.nodes.recorder import Recorder
 
 FULL = {resource.RLIMIT_FSIZE: (1 << 20, 1 << 20)}  # [B], at a megabyte
 URDF = ROOT / 'urdf' / 'franka.urdf'

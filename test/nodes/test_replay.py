@@ -7,22 +7,18 @@ A log whose time begins at 0, imported, is learned from online and predicted wit
 from dataclasses import replace
 from types import SimpleNamespace
 
+from diagnostic_msgs.msg import DiagnosticArray
+from live_graph import LATCHED, read_table
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from live_graph import LATCHED, read_table  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-
-from ros_inertial_id.identification.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.identification.identify import identify  # noqa: E402
-from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
+from ros_inertial_id.identification.identified_model import IdentifiedModel
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
 
 SAME = 1e-9  # the same numbers take the same way; only sums in another order are forgiven
 

@@ -6,15 +6,11 @@ import subprocess
 import sys
 import time
 
+from live_graph import ROOT
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
-
-from live_graph import ROOT  # noqa: E402
-
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag
 
 DEMO = str(ROOT / 'scripts' / 'demo')
 PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one

@@ -12,25 +12,22 @@ import shutil
 import subprocess
 import sys
 
+from arm_recordings import ARM
+from live_graph import SCRIPTS
 import numpy as np
 import pytest
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.task import Future
+from trajectory_msgs.msg import JointTrajectory
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from arm_recordings import ARM  # noqa: E402
-from live_graph import SCRIPTS  # noqa: E402
-from rclpy.action import ActionServer, CancelResponse, GoalResponse  # noqa: E402
-from rclpy.task import Future  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
-
-from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.errors import MotionError  # noqa: E402
-from ros_inertial_id.nodes import controller_link as module  # noqa: E402
-from ros_inertial_id.nodes import controller_state as state_module  # noqa: E402
-from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
-from ros_inertial_id.nodes.controller_state import Controllers  # noqa: E402
-from ros_inertial_id.nodes.controller_state import HeldPosition  # noqa: E402
-from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import MotionError
+from ros_inertial_id.nodes import controller_link as module
+from ros_inertial_id.nodes import controller_state as state_module
+from ros_inertial_id.nodes.controller_link import controller_link
+from ros_inertial_id.nodes.controller_state import Controllers
+from ros_inertial_id.nodes.controller_state import HeldPosition
+from ros_inertial_id.nodes.running import GuardedNode
 
 CONTROLLER = '/arm/arm_controller'
 NAME = f'{CONTROLLER}/follow_joint_trajectory'

@@ -2,19 +2,15 @@
 
 from pathlib import Path
 
+from live_graph import LATCHED
 import numpy as np
 import pytest
-
-pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
-rclpy = pytest.importorskip('rclpy', reason='node tests need rclpy')
-
-from live_graph import LATCHED  # noqa: E402
-from rclpy.duration import Duration  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from stage import stamp_ns  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
-import yaml  # noqa: E402
+from rclpy.duration import Duration
+from sensor_msgs.msg import JointState
+from stage import stamp_ns
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+import yaml
 
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'arm2.urdf'

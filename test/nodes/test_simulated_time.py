@@ -5,25 +5,21 @@ from pathlib import Path
 import re
 
 from arm_recordings import ARM, ORIGIN_NS, random_arm_motion
+from diagnostic_msgs.msg import DiagnosticArray
+from live_graph import LATCHED
 import numpy as np
 import pytest
 from quintics import quintics
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the other simulator needs mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from live_graph import LATCHED  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
-
-from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
-from ros_inertial_id.excitation.playback import HORIZON, MARGIN, PAST  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.course_sender import PIECE  # noqa: E402
+from ros_inertial_id.excitation.fourier import FourierMotion
+from ros_inertial_id.excitation.playback import HORIZON, MARGIN, PAST
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.nodes.course_sender import PIECE
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 RECORDED = 'joint_states', 'excitation/periods', 'torque_prediction/predicted'

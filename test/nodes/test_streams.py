@@ -3,16 +3,13 @@
 import time
 
 import pytest
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from rclpy.duration import Duration  # noqa: E402
-from rclpy.qos import QoSProfile  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-
-from ros_inertial_id.nodes.running import GuardedNode  # noqa: E402
-from ros_inertial_id.nodes.streams import OLDEST_NS, Streams  # noqa: E402
-from ros_inertial_id.nodes.subscriptions import ALL, NEWEST, Subscriptions  # noqa: E402
+from ros_inertial_id.nodes.running import GuardedNode
+from ros_inertial_id.nodes.streams import OLDEST_NS, Streams
+from ros_inertial_id.nodes.subscriptions import ALL, NEWEST, Subscriptions
 
 
 @pytest.fixture

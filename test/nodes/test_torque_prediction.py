@@ -4,19 +4,15 @@ from array import array
 from dataclasses import replace
 
 from arm_recordings import ARM, ORIGIN_NS, random_arm_motion, RATE, simulated
+from diagnostic_msgs.msg import DiagnosticArray
+from live_graph import LATCHED, ROOT
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from live_graph import LATCHED, ROOT  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-
-from ros_inertial_id.identification.judge.prediction import predict  # noqa: E402
-from ros_inertial_id.nodes.model_topics import base_rows  # noqa: E402
+from ros_inertial_id.identification.judge.prediction import predict
+from ros_inertial_id.nodes.model_topics import base_rows
 
 NODE = 'torque_prediction'
 LAG = 0.1  # [s] the node's default

@@ -12,20 +12,17 @@ import subprocess
 import sys
 import threading
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from live_graph import LATCHED, ROOT
 import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from test_processes import until
 
-rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
-
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
-from live_graph import LATCHED, ROOT  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from test_processes import until  # noqa: E402
-
-from ros_inertial_id.nodes.conversions import row, table  # noqa: E402
-from ros_inertial_id.nodes.watch_server import ADDRESS, HEADER, MOST, WatchServer  # noqa: E402
-from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState  # noqa: E402
+from ros_inertial_id.nodes.conversions import row, table
+from ros_inertial_id.nodes.watch_server import ADDRESS, HEADER, MOST, WatchServer
+from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')

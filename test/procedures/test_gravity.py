@@ -37,7 +37,7 @@ def squared_error(found, direction):
 
 
 def test_direction_is_within_its_interval_in_7_of_8_random_mountings():
-    urdf, inside, errors = mujoco_arm.description('franka'), 0, []
+    urdf, inside, errors = mujoco_arm.description('arm3'), 0, []
     for seed in range(8):
         direction = np.random.default_rng(500 + seed).normal(size=3)
         direction /= np.linalg.norm(direction)
@@ -47,7 +47,7 @@ def test_direction_is_within_its_interval_in_7_of_8_random_mountings():
         errors.append(np.degrees(np.arccos(min(1.0, direction @ found.direction)))
                       / found.standard_error_deg)
         assert np.linalg.norm(found.gravity_base) == pytest.approx(9.81)
-        assert found.standard_error_deg < 0.2
+        assert found.standard_error_deg < 0.3
         assert found.sign['decided_by'] == 'nominal' and not found.sign['ambiguous']
     assert inside >= 7
     # Not by intervals that are too wide: a typical error is about one standard error.
@@ -74,7 +74,7 @@ def test_the_antipode_is_reported_when_no_prior_is_given():
 def test_slow_motion_weakens_the_evidence_for_the_sign():
     urdf, strength = mujoco_arm.description('franka'), {}
     for speed in (1.0, 0.1):
-        recording = record(urdf, (0.0, 0.6, -0.8), 2, speed=speed, duration=30)
+        recording = record(urdf, (0.0, 0.6, -0.8), 2, speed=speed)
         found = identify_gravity([recording], options(), urdf=urdf, prior='none')
         strength[speed] = abs(found.sign['evidence_nats']['data'])
     assert strength[0.1] < 0.1 * strength[1.0]

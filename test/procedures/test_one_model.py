@@ -13,17 +13,6 @@ from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import many_recordings
 
 
-@pytest.fixture
-def cluster():
-    """Return the address of a Dask scheduler with two workers."""
-    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
-    import dask
-    patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
-    with dask.config.set(patient), distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
-        yield workers.scheduler_address
-
-
 def assert_one_model(one, other):
     """Assert that two models differ by less than 1e-9 standard errors, and judge alike."""
     values = {e['name']: e for e in one.base}
@@ -45,10 +34,12 @@ def assert_one_model(one, other):
         assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
 
 
-@pytest.mark.parametrize('lean, rates, changes', [
-    (0.03, (40.0, 200.0, 100.0), {}),
-    (0.0, (100.0,) * 3, {'unconstrained': True, 'coulomb_width': 0.05})])
-def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
+@pytest.mark.parametrize('lean, rates, changes, more', [
+    (0.03, (40.0, 200.0, 100.0), {}, []),
+    (0.0, (100.0,) * 3, {'unconstrained': True, 'coulomb_width': 0.05},
+     ['--jobs', '1', '--cache', 'kept'])])
+def test_one_model_by_all_ways(arm3, lean, rates, changes, more, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     bags = [str(tmp_path / f'day{number}') for number in range(3)]
     for number, bag in enumerate(bags):  # the last one is wrong and takes no part
         write_recording(Path(bag), day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean,
@@ -66,26 +57,40 @@ def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
         found = np.array(once.identified.mounting['gravity_base'][0])
         np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
                                    atol=0.05)  # [m/s^2], a third of a degree
-    kept = str(tmp_path / 'kept')
-    ways = [rid.identify_many(bags, validate=other, cache=kept, **changes).model]
-    for k, more in enumerate((['--jobs', '1', '--cache', kept], [])[:1 + bool(lean)]):
-        out = str(tmp_path / f'out{k}')
-        main(['identify', *bags, '--validate', str(tmp_path / 'other'), '--config', str(config),
-              '--no-report', '--out', out, *more])
-        ways.append(rid.load_model(f'{out}/model.yaml'))
-    for other in ways:
+    many = rid.identify_many(bags, validate=other, cache='kept', **changes).model
+    main(['identify', *bags, '--validate', 'other', '--config', str(config), '--no-report',
+          '--out', 'out', *more])
+    for other in (many, rid.load_model('out/model.yaml')):
         assert_one_model(once.identified, other.identified)
         assert list(other.identified.provenance['left_out']) == bags[2:]
 
 
-def test_one_bag_is_one_model_by_all_ways(arm3, tmp_path, cluster, monkeypatch):
-    bag = str(tmp_path / 'day')
+@pytest.fixture(scope='module')
+def one_day(arm3, tmp_path_factory):
+    """Return the path of a bag, and the IdentifiedModel of its Recording."""
+    bag = str(tmp_path_factory.mktemp('one') / 'day')
     write_recording(Path(bag), day(arm3, 0, lean=0.03))
-    once = rid.identify(read_bag(bag)).model.identified
+    return bag, rid.identify(read_bag(bag)).model.identified
+
+
+def assert_is_of_one_day(one_day, cache, **where):
+    """Assert that the bag, accumulated in another process, gives the same model and choice."""
+    bag, once = one_day
+    many = rid.identify_many(bag, cache=str(cache), **where).model.identified
+    assert_one_model(once, many)
+    assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
+        c['candidate'] for c in once.statistics['choices'] if c['chosen']]
+
+
+def test_one_bag_is_one_model_from_another_process(one_day, tmp_path, monkeypatch):
     monkeypatch.setattr(many_recordings, 'FEW_TASKS', 0)  # all of it in other processes
-    for name, where in {'here': {}, 'processes': {'jobs': 2},
-                        'cluster': {'scheduler': cluster}}.items():
-        many = rid.identify_many(bag, cache=str(tmp_path / name), **where).model.identified
-        assert_one_model(once, many)
-        assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
-            c['candidate'] for c in once.statistics['choices'] if c['chosen']]
+    assert_is_of_one_day(one_day, tmp_path, jobs=2)
+
+
+def test_one_bag_is_one_model_from_a_cluster(one_day, tmp_path):
+    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
+    import dask
+    patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
+    with dask.config.set(patient), distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
+        assert_is_of_one_day(one_day, tmp_path, scheduler=workers.scheduler_address)

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import MotionError
-
-pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.joint_path import path_of_points  # noqa: E402
+from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+from ros_inertial_id.simulation.joint_path import path_of_points
 
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}
 

@@ -4,15 +4,14 @@ import math
 import xml.etree.ElementTree as ET
 
 from controlled_arm import simulate
+import mujoco
 from mujoco_arm import description
 import numpy as np
 import pytest
 
 from ros_inertial_id.errors import ConfigError, RobotModelError
-
-mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
-from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.joint_path import rest_at  # noqa: E402
+from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+from ros_inertial_id.simulation.joint_path import rest_at
 
 ARMS = ('arm2', 'arm3', 'franka')
 AS_DESCRIBED = {'mass_change': 0.0, 'center_shift': 0.0, 'shape_change': 0.0, 'friction': 0.0}

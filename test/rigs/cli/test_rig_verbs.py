@@ -25,7 +25,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope='module')
 def rig(folder):
     """Return (module of the true rig, rig.yaml), bags of its vibrations beside it."""
-    pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
     import platform_truth as truth
     data = yaml.safe_load(truth.description(truth.TWO_LINKS, calibrated=False))
     markers = platform_rig(yaml.safe_dump(data), GRAVITY)

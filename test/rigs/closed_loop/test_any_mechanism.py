@@ -54,7 +54,7 @@ def test_structural_rank_of_random_mechanisms(seed):
     assert len(base) == rank and min(gap, base.gap) > 1e4
 
 
-@pytest.mark.parametrize('name, seconds', [('palletiser', 20.0), ('delta', 6.0)])
+@pytest.mark.parametrize('name, seconds', [('palletiser', 20.0), ('delta', 4.0)])
 def test_recovers_base_parameters_within_their_errors(name, seconds):
     """The Stewart platform takes 15 s of CPU and is in benchmark/machines.py."""
     sample, loops = SAMPLES[name], loops_of(SAMPLES[name])

@@ -6,14 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
-
-from ros_inertial_id.errors import ConfigError, RecordingError  # noqa: E402
-from ros_inertial_id.identification.settings import load_options  # noqa: E402
-from ros_inertial_id.measurement.recording import Channel  # noqa: E402
-from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE  # noqa: E402
-from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig  # noqa: E402
+from ros_inertial_id.errors import ConfigError, RecordingError
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
+from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']

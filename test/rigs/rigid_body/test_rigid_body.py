@@ -135,7 +135,6 @@ def test_rates_along_other_axes_than_described_are_refused(tmp_path):
 
 @pytest.fixture(scope='module')
 def swing():
-    pytest.importorskip('mujoco')
     return simulated_rigs.wrist(URDF, 12.0)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pathlib
 
 import numpy as np
+import platform_truth as rig
 import pytest
 from scipy.spatial.transform import Rotation
 import yaml
@@ -14,11 +15,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.recording_words import recording_sentences
-
-pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
-import platform_truth as rig  # noqa: E402
-
-from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform  # noqa: E402
+from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform
 
 OPTIONS = options_class('suspended_platform')()
 ROOT = pathlib.Path(__file__).parents[3]
