@@ -33,7 +33,7 @@ DENSER = 4  # times as many samples for position, velocity, acceleration: they c
 # motion, the later ones settle on the true criterion and the limits
 RUNS = ((4.0, 100.0, 100), (16.0, 500.0, 100), (64.0, 2e3, 100), (400.0, 1e4, 150))
 # (restarts that go on after the first run, times as many samples, up to which run)
-HALVING = ((3, 1, 3), (1, 2, 4))
+HALVING = ((5, 1, 2), (1, 2, 4))
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
