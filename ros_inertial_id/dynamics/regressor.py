@@ -32,9 +32,9 @@ BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough
 
 
 def in_blocks(count: int) -> Iterator[slice]:
-    """Yield slices of ``count`` samples, of about BLOCK each."""
-    edges = np.linspace(0, count, max(1, round(count / BLOCK)) + 1).round().astype(int)
-    return (slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist()) if count)
+    """Yield slices of ``count`` samples, BLOCK each, of the last half to one and a half."""
+    edges = [*range(0, max(count - BLOCK // 2, min(count, 1)), BLOCK), count]
+    return (slice(*pair) for pair in zip(edges, edges[1:]))
 
 
 # glibc gives freed blocks above 128 kB back to the system and has them zeroed page by page when it

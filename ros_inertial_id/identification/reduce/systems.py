@@ -114,10 +114,13 @@ class Systems:
             block[:, size:-1] = R[:, len(index):] @ (targets[j] / self.sd[j])
         if not prior:
             return triangle(rows)
-        start, own = np.zeros((width, width), order='F'), triangle(np.asfortranarray(self.prior))
-        start[:size, :size], start[:size, -1], start[-1, -1] = own[:-1, :-1], own[:-1, -1], own[
-            -1, -1]
+        start, at = np.zeros((width, width), order='F'), np.append(np.arange(size), width - 1)
+        start[np.ix_(at, at)] = self._prior_triangle
         return triangle(rows, start)
+
+    @cached_property
+    def _prior_triangle(self):
+        return triangle(np.asfortranarray(self.prior))
 
     def _merged(self, stretches, further):
         """Return (group, columns, triangle with so many ``further`` ones) of ``stretches``."""
