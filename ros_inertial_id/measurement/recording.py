@@ -6,7 +6,6 @@ is larger than many a memory: its large arrays lie in files without a name, in t
 temporary files (TMPDIR), which go when nobody holds them any more, and when the process ends.
 """
 
-import ctypes
 from dataclasses import dataclass, field, replace
 import math
 import mmap
@@ -42,11 +41,9 @@ def empty(shape: tuple[int, ...], dtype: np.dtype | type) -> np.ndarray:
 
 
 def page_out() -> None:
-    """Let go of the pages of all large arrays, which come back when read, and of free memory."""
+    """Let go of the pages of all large arrays: they come back when they are read again."""
     for mapped in list(_mapped):
         mapped.madvise(mmap.MADV_DONTNEED)
-    if _mapped and (trim := getattr(ctypes.CDLL(None), 'malloc_trim', None)):  # of glibc
-        trim(0)
 
 
 @dataclass(frozen=True)
