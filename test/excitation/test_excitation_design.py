@@ -348,6 +348,8 @@ def test_files_hold_the_motion(small, tmp_path):
     content = yaml.safe_load(paths['motion.yaml'].read_text())
     assert content['result']['feasible'] is True
     assert content['result']['use_of_limits_percent']['velocity'] <= 100.0
+    spent = content['result']['cpu_parts']
+    assert len(spent) == 3 and min(spent.values()) > 0.0
     with open(paths['motion.csv'], newline='') as file:
         rows = list(csv.reader(file))
     assert rows[0][:5] == ['time', 'q_joint1', 'q_joint2', 'q_joint3', 'v_joint1']
