@@ -129,10 +129,11 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
 
 
 def _design(robot, folder, seed):
-    """Return the path of the YAML of a motion designed for the robot."""
+    """Return the path of the YAML of a motion designed for the robot, from where it rests."""
     limits = tuple(float(MARGIN * x) for x in robot.effort)
     options = DesignOptions(seed=seed, effort=limits, restarts=2,
-                            acceleration=(8.0,) * len(robot))
+                            acceleration=(8.0,) * len(robot),
+                            start=tuple(((robot.lower + robot.upper) / 2.0).tolist()))
     result = design(robot, options)
     say(f'{result.motion.period:g} s of motion, designed in {result.seconds:.0f} s')
     return write_design(result, folder)[0]
