@@ -66,7 +66,7 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
 
 
 def _order_of_least(cost: np.ndarray) -> tuple[int, ...]:
-    """Return the column that each row of ``cost`` (n, n) takes, all different, at least in all."""
+    """Return the column (n,) of each row of ``cost`` (n, n), all different, of the least sum."""
     order = cost.argmin(axis=1)
     if len(np.unique(order)) < len(order):
         from scipy.optimize import linear_sum_assignment  # takes long to import: when needed

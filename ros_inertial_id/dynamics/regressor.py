@@ -32,7 +32,7 @@ BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough
 
 
 def in_blocks(count: int) -> Iterator[slice]:
-    """Yield slices of ``count`` samples, BLOCK each, of the last half to one and a half."""
+    """Yield slices of ``count`` samples, BLOCK each; the last has half to one and a half of it."""
     edges = [*range(0, max(count - BLOCK // 2, min(count, 1)), BLOCK), count]
     return (slice(*pair) for pair in zip(edges, edges[1:]))
 
