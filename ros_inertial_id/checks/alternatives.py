@@ -9,8 +9,20 @@ import numpy as np
 from .arm import Alternative, Arm, DESCRIPTION, USUAL_LOAD
 from .finding import DOUBTFUL, WRONG
 from .judges import Change, Judge
-from .thresholds import (ASKED, DESCRIBED, GAIN, HALF, LATE, LATE_ALONE, LOAD, SURE, TOO_LATE,
-                         TURNED, UNIT, ZERO)
+from .thresholds import (
+    ASKED,
+    DESCRIBED,
+    GAIN,
+    HALF,
+    LATE,
+    LATE_ALONE,
+    LOAD,
+    SURE,
+    TOO_LATE,
+    TURNED,
+    UNIT,
+    ZERO,
+)
 from ..estimation.r_factors import triangle
 from ..identification.choose.choice import LARGEST
 from ..identification.prepare.mounting import across_gravity, turned
@@ -21,7 +33,8 @@ def negated(arm: Arm) -> Iterator[Alternative]:
     ratio, error = (np.diagonal(x) for x in arm.factors)
     driven, against = arm.driving > SURE, ratio < -ASKED * error
     sets = {(j,) for j in np.flatnonzero(arm.moved).tolist()} | {
-        tuple(np.flatnonzero(x).tolist()) for x in (driven, against, driven | against)}
+        tuple(np.flatnonzero(x).tolist()) for x in (driven, against, driven | against)
+    }
     for joints in sorted(x for x in sets if 0 < len(x) < arm.count):
         names = ', '.join(arm.names[j] for j in joints)
         yield _negated(arm, names, joints, bool(driven[list(joints)].all()))
@@ -34,8 +47,12 @@ def all_negated(arm: Arm) -> Iterator[Alternative]:
 
 def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alternative:
     sign = np.where(np.isin(np.arange(arm.count), joints), -1.0, 1.0)
-    return Alternative(f'the efforts of {names} are negated', joints, replace(
-        arm.plain, target=sign[:, None] * arm.measured), seen=seen)
+    return Alternative(
+        f'the efforts of {names} are negated',
+        joints,
+        replace(arm.plain, target=sign[:, None] * arm.measured),
+        seen=seen,
+    )
 
 
 def permuted(arm: Arm) -> Iterator[Alternative]:
@@ -45,24 +62,34 @@ def permuted(arm: Arm) -> Iterator[Alternative]:
     for j in range(n):
         k = len(free.parts[0][j][0])
         R = triangle(np.asfortranarray(np.vstack([part[j][1] for part in free.parts])))
-        y = R[:, k + 1:k + 1 + n]
-        own[j] = np.log(np.maximum(np.linalg.norm(y[k:], axis=0), 1e-9)
-                        / np.maximum(np.linalg.norm(y, axis=0), 1e-300))
+        y = R[:, k + 1 : k + 1 + n]
+        own[j] = np.log(
+            np.maximum(np.linalg.norm(y[k:], axis=0), 1e-9)
+            / np.maximum(np.linalg.norm(y, axis=0), 1e-300)
+        )
     ratio, error = arm.factors
     described = -np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(ratio > 0, 1.0, 0.2)
     orders = {_order_of_least(c) for c in (own, described)}
-    orders |= {tuple(order[j] if j in cycle else j for j in range(n))
-               for order in orders for cycle in _cycles(order)}
-    orders |= {tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))
-               for pair in combinations(range(n), 2)}
+    orders |= {
+        tuple(order[j] if j in cycle else j for j in range(n))
+        for order in orders
+        for cycle in _cycles(order)
+    }
+    orders |= {
+        tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))
+        for pair in combinations(range(n), 2)
+    }
     for order in sorted(orders - {tuple(range(n))}):
         moved = [j for j in range(n) if order[j] != j]
         if not arm.moved[moved].all():
             continue
         target = np.sum([arm.column(1 + k, [j]) for j, k in enumerate(order)], axis=0)
         words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
-        yield Alternative(f'the efforts are permuted: the column of {words}', moved,
-                          replace(arm.plain, target=target))
+        yield Alternative(
+            f'the efforts are permuted: the column of {words}',
+            moved,
+            replace(arm.plain, target=target),
+        )
 
 
 def _order_of_least(cost: np.ndarray) -> tuple[int, ...]:
@@ -70,6 +97,7 @@ def _order_of_least(cost: np.ndarray) -> tuple[int, ...]:
     order = cost.argmin(axis=1)
     if len(np.unique(order)) < len(order):
         from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
+
         order = linear_sum_assignment(cost)[1]
     return tuple(order.tolist())
 
@@ -97,12 +125,19 @@ def units(arm: Arm) -> Iterator[Alternative]:
     factors, sure = _factors(arm)
     if sure.any():
         factor = float(np.exp(np.median(np.log(np.abs(factors[sure])))))
-        unit = (' (N mm, or mN m)' if abs(np.log(factor / 1e3)) < 0.7 else
-                ' (motor currents?)' if factor < 1.0 else '')
+        unit = (
+            ' (N mm, or mN m)'
+            if abs(np.log(factor / 1e3)) < 0.7
+            else ' (motor currents?)'
+            if factor < 1.0
+            else ''
+        )
         if abs(np.log(factor)) * np.sqrt(sure.sum()) > np.log(DESCRIBED):
             yield Alternative(
                 f'the efforts of all joints are about {factor:.3g} times torques{unit}',
-                range(arm.count), _scaled(arm, np.full(arm.count, factor)))
+                range(arm.count),
+                _scaled(arm, np.full(arm.count, factor)),
+            )
 
 
 def _factors(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
@@ -117,8 +152,11 @@ def percent(arm: Arm) -> Iterator[Alternative]:
     limits = arm.data.robot.effort
     if arm.described and np.all(limits > 0):
         if np.abs(np.log(100.0 / limits)).max() > np.log(UNIT):
-            yield Alternative('the efforts are percent of the limits', range(arm.count),
-                              _scaled(arm, 100.0 / limits))
+            yield Alternative(
+                'the efforts are percent of the limits',
+                range(arm.count),
+                _scaled(arm, 100.0 / limits),
+            )
 
 
 def currents(arm: Arm) -> Iterator[Alternative]:
@@ -126,8 +164,12 @@ def currents(arm: Arm) -> Iterator[Alternative]:
     factors, sure = _factors(arm)
     size = np.log(np.abs(factors[sure]))
     if sure.sum() > 1 and np.median(np.abs(size - np.median(size))) > np.log(UNIT):
-        yield Alternative('the efforts are no torques: every joint has a gain of its own, as '
-                          'motor currents have', range(arm.count), _scaled(arm, factors))
+        yield Alternative(
+            'the efforts are no torques: every joint has a gain of its own, as '
+            'motor currents have',
+            range(arm.count),
+            _scaled(arm, factors),
+        )
 
 
 def gains(arm: Arm) -> Iterator[Alternative]:
@@ -141,10 +183,12 @@ def gains(arm: Arm) -> Iterator[Alternative]:
             if factor > 0.0:
                 yield Alternative(
                     f'the effort of {arm.names[j]} is {factor:.3g} times what the other joints '
-                    'say of the same bodies', [j],
+                    'say of the same bodies',
+                    [j],
                     _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)),
                     DOUBTFUL if abs(np.log(factor)) < 2.0 * np.log(GAIN) else WRONG,
-                    small=abs(np.log(factor)) < np.log(GAIN))
+                    small=abs(np.log(factor)) < np.log(GAIN),
+                )
 
 
 def late(arm: Arm) -> Iterator[Alternative]:
@@ -162,18 +206,25 @@ def one_late(arm: Arm) -> Iterator[Alternative]:
             yield _late(arm, [j], delays[j], words, LATE_ALONE)
 
 
-def _late(arm: Arm, joints: Sequence[int], delay: float, words: tuple[str, str], least: float
-          ) -> Alternative:
+def _late(
+    arm: Arm, joints: Sequence[int], delay: float, words: tuple[str, str], least: float
+) -> Alternative:
     """Return a ``delay`` [s] of the efforts of ``joints``, small below ``least`` [s]."""
     way = 'behind' if delay > 0 else 'ahead of'
     # Friction that grows with the load may take most of it: both change efforts by what is odd
     # in the speed (Bittencourt and Gunnarsson 2012).  What is commanded acts late, always.
-    small = abs(delay) < least or arm.data.observations[0].control is not None or (
-        abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
+    small = (
+        abs(delay) < least
+        or arm.data.observations[0].control is not None
+        or (abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
+    )
     return Alternative(
-        f'{words[0]} {1e3 * abs(delay):.0f} ms {way} {words[1]}', joints,
+        f'{words[0]} {1e3 * abs(delay):.0f} ms {way} {words[1]}',
+        joints,
         replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, joints)),
-        WRONG if abs(delay) > TOO_LATE else DOUBTFUL, small=small)
+        WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
+        small=small,
+    )
 
 
 def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> float:
@@ -188,9 +239,12 @@ def encoders(arm: Arm) -> Iterator[Alternative]:
     for j in np.flatnonzero(arm.moved).tolist():
         slope = arm.column(arm.rate + 1 + j)
         zero = float(judge.sizes(arm.plain, [slope], 0.1)[0])
-        yield Alternative(f'the zero of the position of {arm.names[j]} is about {zero:+.2g} rad '
-                          'off', [j], replace(arm.plain, target=arm.measured + zero * slope),
-                          small=abs(zero) < ZERO)
+        yield Alternative(
+            f'the zero of the position of {arm.names[j]} is about {zero:+.2g} rad off',
+            [j],
+            replace(arm.plain, target=arm.measured + zero * slope),
+            small=abs(zero) < ZERO,
+        )
 
 
 def mounting(arm: Arm) -> Iterator[Alternative]:
@@ -200,35 +254,47 @@ def mounting(arm: Arm) -> Iterator[Alternative]:
         return
     directions = [-arm.gravity]
     shown = arm.gravity + arm.described_bodies.sizes(
-        arm.plain, [-arm.column(arm.pull + k) for k in range(3)], 10.0)
+        arm.plain, [-arm.column(arm.pull + k) for k in range(3)], 10.0
+    )
     if np.linalg.norm(shown) > 0.5 * size:
         directions.append(shown * size / np.linalg.norm(shown))
     for gravity in directions:
         better = arm.left_out([replace(arm.plain, gravity=gravity)], DESCRIPTION)[0]
-        if (gravity @ arm.gravity > np.cos(TURNED) * size ** 2
-                or arm.gap(better, arm.as_recorded[DESCRIPTION])[0] > 0.0):
+        if (
+            gravity @ arm.gravity > np.cos(TURNED) * size**2
+            or arm.gap(better, arm.as_recorded[DESCRIPTION])[0] > 0.0
+        ):
             continue
         judge = arm.free_bodies(gravity)
         tilt = judge.solve(judge.whole, judge.targets([arm.plain]))[-2:, 0] * judge.prior_sd[-2:]
         if np.linalg.norm(tilt) < LARGEST:
             gravity = size * turned(gravity / size, across_gravity(gravity), tilt)
-        angle = np.arccos(np.clip(gravity @ arm.gravity / size ** 2, -1.0, 1.0))
+        angle = np.arccos(np.clip(gravity @ arm.gravity / size**2, -1.0, 1.0))
         if angle > TURNED:
             words = ' '.join(f'{x:.2f}' for x in gravity + 0.0)
-            yield Alternative(f'the mounting is wrong: gravity is {np.degrees(angle):.0f} degrees '
-                              f'off the direction given, along {words}', range(arm.count),
-                              replace(arm.plain, gravity=gravity))
+            yield Alternative(
+                f'the mounting is wrong: gravity is {np.degrees(angle):.0f} degrees '
+                f'off the direction given, along {words}',
+                range(arm.count),
+                replace(arm.plain, gravity=gravity),
+            )
 
 
 def compensated(arm: Arm) -> Iterator[Alternative]:
     """Yield gravity taken off the efforts: all of it, or that of the description."""
     if not (arm.gravity.any() and arm.described):
         return
-    yield Alternative('gravity has been taken off the efforts already', range(arm.count),
-                      replace(arm.plain, gravity=np.zeros(3)))
+    yield Alternative(
+        'gravity has been taken off the efforts already',
+        range(arm.count),
+        replace(arm.plain, gravity=np.zeros(3)),
+    )
     added = arm.measured + sum(g * arm.column(arm.pull + k) for k, g in enumerate(arm.gravity))
-    yield Alternative('gravity, as the description has it, has been taken off the efforts already',
-                      range(arm.count), replace(arm.plain, target=added))
+    yield Alternative(
+        'gravity, as the description has it, has been taken off the efforts already',
+        range(arm.count),
+        replace(arm.plain, target=added),
+    )
 
 
 def payload(arm: Arm) -> Iterator[Alternative]:
@@ -238,5 +304,8 @@ def payload(arm: Arm) -> Iterator[Alternative]:
         x = judge.solve(judge.whole, judge.targets([arm.plain]))[:, 0]
         mass = float(x[-10] * USUAL_LOAD[0])
         if mass > max(LOAD, 0.3 * arm.nominal[-10]):
-            yield Alternative(f'the last link carries about {mass:+.2g} kg that the description '
-                              'does not have', [arm.count - 1], replace(arm.plain, load=True))
+            yield Alternative(
+                f'the last link carries about {mass:+.2g} kg that the description does not have',
+                [arm.count - 1],
+                replace(arm.plain, load=True),
+            )

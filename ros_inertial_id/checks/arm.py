@@ -62,14 +62,22 @@ class Arm:
     def __post_init__(self) -> None:
         structure, resting = self.wide.structure, resting_columns(self.wide)
         parameters = structure.parameters_of_places()
-        self.places = np.array([
-            k for k, p in enumerate(parameters) if p.name not in resting
-            and not (p.law and LAWS[p.law].optional)])
+        self.places = np.array(
+            [
+                k
+                for k, p in enumerate(parameters)
+                if p.name not in resting and not (p.law and LAWS[p.law].optional)
+            ]
+        )
         self.gravity = self.data.robot.gravity_base
         self.systems = Systems(self.wide, self.gravity, self.places)
         self.names = self.data.robot.joint_names
-        self.moved = np.array([not any(p.owner == name and p.name in resting
-                                       for p in structure.columns) for name in self.names])
+        self.moved = np.array(
+            [
+                not any(p.owner == name and p.name in resting for p in structure.columns)
+                for name in self.names
+            ]
+        )
 
     @property
     def count(self) -> int:
@@ -92,11 +100,13 @@ class Arm:
         wide, base = self.wide, self.wide.structure.base
         values = np.zeros(wide.places)
         standard = np.zeros(len(base.parameters))
-        standard[:len(self.nominal)] = self.nominal
-        values[:len(base)] = base.reduce(standard)
+        standard[: len(self.nominal)] = self.nominal
+        values[: len(base)] = base.reduce(standard)
         still = wide.under(-self.gravity) if wide.heavy.size else wide.under(np.zeros(3))
         pulls = [(wide.under(e) - wide.under(np.zeros(3))) @ values for e in np.eye(3)]
-        return np.column_stack([np.eye(wide.total.size)[:, wide.efforts:], still @ values, *pulls])
+        return np.column_stack(
+            [np.eye(wide.total.size)[:, wide.efforts :], still @ values, *pulls]
+        )
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -129,7 +139,7 @@ class Arm:
         """Return the columns (size, 10) of the last link's parameters, in units of a load's."""
         base = self.wide.structure.base
         last = list(bodies(base.parameters).values())[-1] + np.arange(10)
-        return self.wide.under(np.zeros(3))[:, :len(base)] @ base.matrix()[:, last] * USUAL_LOAD
+        return self.wide.under(np.zeros(3))[:, : len(base)] @ base.matrix()[:, last] * USUAL_LOAD
 
     @cached_property
     def described_bodies(self) -> Judge:
@@ -144,8 +154,11 @@ class Arm:
     @cached_property
     def loaded_friction(self) -> FreeBodies:
         """Return the judge to whom friction may grow with the load, too."""
-        more = [k for k, p in enumerate(self.systems.parameters) if p.law and LAWS[p.law].loaded
-                and self.moved[self.names.index(p.owner)]]
+        more = [
+            k
+            for k, p in enumerate(self.systems.parameters)
+            if p.law and LAWS[p.law].loaded and self.moved[self.names.index(p.owner)]
+        ]
         places = np.union1d(self.places, np.array(more, int))
         return FreeBodies(self.systems, places, self.extras, self.gravity)
 
@@ -163,15 +176,18 @@ class Arm:
 
     def left(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) [N m, N] of left-out ``errors`` (sets, stretches, n)."""
-        beyond = (np.nanmean(errors[ONCE], axis=0).sum(0)
-                  - BEST ** 2 * self.free_bodies(self.gravity).efforts)
+        beyond = (
+            np.nanmean(errors[ONCE], axis=0).sum(0)
+            - BEST**2 * self.free_bodies(self.gravity).efforts
+        )
         return np.sqrt(np.maximum(beyond, 0.0) / np.maximum(self.systems.rows.sum(0), 1.0))
 
     def free_bodies(self, gravity: np.ndarray) -> FreeBodies:
         """Return the judge to whom bodies are free, under a ``gravity`` (3,) [m/s^2]."""
         if gravity.tobytes() not in self.judges:
-            self.judges[gravity.tobytes()] = FreeBodies(self.systems, self.places, self.extras,
-                                                        gravity)
+            self.judges[gravity.tobytes()] = FreeBodies(
+                self.systems, self.places, self.extras, gravity
+            )
         return self.judges[gravity.tobytes()]
 
     def left_out(self, changes: Sequence[Change], tests: str) -> list[np.ndarray]:
@@ -180,8 +196,13 @@ class Arm:
         keys = [c.load if tests == DESCRIPTION else c.gravity.tobytes() for c in changes]
         for key in dict.fromkeys(keys):
             own = [k for k, other in enumerate(keys) if other == key]
-            judge = (self.free_bodies(changes[own[0]].gravity) if tests == LEFT_OUT else
-                     self.loaded if key else self.described_bodies)
+            judge = (
+                self.free_bodies(changes[own[0]].gravity)
+                if tests == LEFT_OUT
+                else self.loaded
+                if key
+                else self.described_bodies
+            )
             for k, errors in zip(own, judge.left_out([changes[k] for k in own])):
                 out[k] = errors
         return out
@@ -193,24 +214,28 @@ class Arm:
 
     def gap(self, *pairs: np.ndarray) -> tuple[float, float]:
         """Return the mean log ratio of pairs of errors of joints that moved, and its error."""
-        errors, others = (np.concatenate([x[..., self.moved].transpose(0, 2, 1).reshape(
-            -1, x.shape[1]) for x in own]) for own in (pairs[::2], pairs[1::2]))
+        errors, others = (
+            np.concatenate(
+                [x[..., self.moved].transpose(0, 2, 1).reshape(-1, x.shape[1]) for x in own]
+            )
+            for own in (pairs[::2], pairs[1::2])
+        )
         return log_ratio(errors, others)
 
     @cached_property
     def factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (n, n) effort columns over described torques of joints, and their errors."""
         judge = self.described_bodies
-        R, n, e = judge.whole[judge.size:, judge.size:], self.count, judge.extras
+        R, n, e = judge.whole[judge.size :, judge.size :], self.count, judge.extras
         ratio, error = np.zeros((n, n)), np.full((n, n), np.inf)
         for j, name in enumerate(self.names):
-            own = R[:, j * e:(j + 1) * e] * judge.sd[j]
+            own = R[:, j * e : (j + 1) * e] * judge.sd[j]
             D = own[:, -4:] @ np.append(1.0, self.gravity)
-            whole, square = np.square(own[:, 1:1 + n]).sum(0).max(), D @ D
+            whole, square = np.square(own[:, 1 : 1 + n]).sum(0).max(), D @ D
             if square <= 1e-12 * whole:
                 continue
-            ratio[j] = D @ own[:, 1:1 + n] / square
-            left = np.square(own[:, 1:1 + n] - np.outer(D, ratio[j])).sum(0)
+            ratio[j] = D @ own[:, 1 : 1 + n] / square
+            left = np.square(own[:, 1 : 1 + n] - np.outer(D, ratio[j])).sum(0)
             rows = self.systems.rows[:, j].sum() / self.systems.lasting[name]
             error[j] = np.sqrt(left / square / rows)
         return ratio, error
@@ -225,7 +250,8 @@ class Arm:
             if p.law and LAWS[p.law].brakes and not LAWS[p.law].signed and p.owner in self.names:
                 fastest = max(map(abs, self.wide.ranges[p.owner]['v']))
                 brakes[self.names.index(p.owner), k] = judge.prior_sd[k] * (
-                    1.0 if LAWS[p.law].dry else 0.5 * fastest)
+                    1.0 if LAWS[p.law].dry else 0.5 * fastest
+                )
         x = judge.solve(judge.whole, judge.targets([self.plain]))[:, 0]
         spread = solve_triangular(judge.whole[:P, :P], brakes.T, trans=True, check_finite=False)
         return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), 1e-300)
@@ -234,6 +260,8 @@ class Arm:
 def arm_of(data: Dataset, model: IdentifiedModel | None, every: int) -> Arm:
     """Return the Arm of one recording, every so-manieth sample, masses of a ``model`` if any."""
     columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
-    return Arm(data, wide_factor(data, wide_structure(data, columns), every),
-               data.robot.inertias.ravel() if model is None
-               else model.values[:10 * len(data.robot)])
+    return Arm(
+        data,
+        wide_factor(data, wide_structure(data, columns), every),
+        data.robot.inertias.ravel() if model is None else model.values[: 10 * len(data.robot)],
+    )

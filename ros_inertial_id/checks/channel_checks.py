@@ -21,14 +21,16 @@ from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Channel, Recording
 
 PIECE = 200_000  # samples that are looked at together
-FEWEST = 20      # samples that show anything: fewer have no rate and no noise
+FEWEST = 20  # samples that show anything: fewer have no rate and no noise
 REPEATED = 0.05  # share of the messages: fewer bend no comparison
-SILENT = 0.2     # share of the messages that may repeat before it is worth more than a note
+SILENT = 0.2  # share of the messages that may repeat before it is worth more than a note
 ANGLES = 'orientation'  # a quaternion may change its sign from one message to the next
 # What a finding causes beside itself, by the beginnings of names: jumps are no spikes.
-ECHOES = {'position not unwrapped': ('velocity', 'position sp', 'wrong rate'),
-          'stamps jitter': ('wrong rate',),
-          'position in degrees': ('velocity in another unit', 'wrong rate')}
+ECHOES = {
+    'position not unwrapped': ('velocity', 'position sp', 'wrong rate'),
+    'stamps jitter': ('wrong rate',),
+    'position in degrees': ('velocity in another unit', 'wrong rate'),
+}
 # Beside these nothing else counts.
 ALONE = 'two robots on one topic', 'stamps run backwards', 'stamps jump'
 
@@ -41,27 +43,34 @@ def channel_checks(recording: Recording) -> list[Finding]:
     No model is fitted; nothing is raised for bad data.
     """
     limits = _limits(recording.robot_description)
-    streams = {topic: c for topic, c in recording.channels.items()
-               if len(c) >= FEWEST and c.type not in COMMANDS}  # which may stand still and jump
+    streams = {
+        topic: c
+        for topic, c in recording.channels.items()
+        if len(c) >= FEWEST and c.type not in COMMANDS
+    }  # which may stand still and jump
     origin = recording.origin_ns() if streams else 0
     found: list[Finding] = []
     for channel in streams.values():
         pieces = [channel.rows(slice(k, k + PIECE)) for k in range(0, len(channel), PIECE)]
-        found += merged(f for piece in pieces if len(piece) >= FEWEST
-                        for f in _findings(piece, limits, origin))
+        found += merged(
+            f for piece in pieces if len(piece) >= FEWEST for f in _findings(piece, limits, origin)
+        )
     return found
 
 
-def _findings(channel: Channel, limits: dict[str, tuple[float, float]],
-              origin: int) -> list[Finding]:
+def _findings(
+    channel: Channel, limits: dict[str, tuple[float, float]], origin: int
+) -> list[Finding]:
     if channel.type != JOINT_STATE:
         return list(_sensor_findings(channel, origin))
     return not_finite(channel, channel.names, origin) + [
-        f for signals in joint_signals(channel, limits, origin) for f in signal_findings(signals)]
+        f for signals in joint_signals(channel, limits, origin) for f in signal_findings(signals)
+    ]
 
 
-def joint_signals(channel: Channel, limits: dict[str, tuple[float, float]],
-                  origin: int) -> Iterator[RawSignals]:
+def joint_signals(
+    channel: Channel, limits: dict[str, tuple[float, float]], origin: int
+) -> Iterator[RawSignals]:
     """
     Yield the RawSignals of joints that come in the same messages of a JointState ``channel``.
 
@@ -78,16 +87,25 @@ def joint_signals(channel: Channel, limits: dict[str, tuple[float, float]],
         chosen = whole[:, columns[0]]
         rows: slice | np.ndarray = slice(None) if chosen.all() else chosen
         t = (channel.stamp_ns[rows] - origin) * 1e-9
-        quantities = {name: Quantity(t, values[rows][:, columns])
-                      for name, values in channel.fields.items()
-                      if np.isfinite(values[rows][:, columns]).all()}
+        quantities = {
+            name: Quantity(t, values[rows][:, columns])
+            for name, values in channel.fields.items()
+            if np.isfinite(values[rows][:, columns]).all()
+        }
         if 'position' not in quantities:
             continue
         names = tuple(channel.names[j] for j in columns)
         lower, upper = np.array([limits.get(n, (np.nan, np.nan)) for n in names]).T
-        yield RawSignals(names, quantities['position'], quantities.get('velocity'),
-                         quantities.get('effort'), True, lower, upper,
-                         np.zeros(len(names), dtype=bool))
+        yield RawSignals(
+            names,
+            quantities['position'],
+            quantities.get('velocity'),
+            quantities.get('effort'),
+            True,
+            lower,
+            upper,
+            np.zeros(len(names), dtype=bool),
+        )
 
 
 def _limits(urdf: str) -> dict[str, tuple[float, float]]:
@@ -96,9 +114,13 @@ def _limits(urdf: str) -> dict[str, tuple[float, float]]:
         robot = load_robot_model(urdf)
     except InertialIdError:
         return {}
-    return {name: (low, high) for name, low, high, slides in zip(
-        robot.joint_names, robot.lower.tolist(), robot.upper.tolist(), robot.prismatic)
-        if not slides}
+    return {
+        name: (low, high)
+        for name, low, high, slides in zip(
+            robot.joint_names, robot.lower.tolist(), robot.upper.tolist(), robot.prismatic
+        )
+        if not slides
+    }
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -109,8 +131,11 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
         before = out.get(key)
         if before is not None:
             larger = max(before, finding, key=lambda f: f.evidence)
-            finding = replace(larger, evidence=before.evidence + finding.evidence,
-                              windows=before.windows + finding.windows)
+            finding = replace(
+                larger,
+                evidence=before.evidence + finding.evidence,
+                windows=before.windows + finding.windows,
+            )
         out[key] = finding
     return list(out.values())
 
@@ -128,8 +153,12 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
     if any(f.name in ALONE for f in found):
         return [*signals.broken, *_without_echoes(found)]
     # Bad samples contradict the positions too: velocities are compared without them.
-    bad = [w for f in found if f.severity == MASKED and not f.name.startswith('effort')
-           for w in f.windows]
+    bad = [
+        w
+        for f in found
+        if f.severity == MASKED and not f.name.startswith('effort')
+        for w in f.windows
+    ]
     found += signal_values.velocities(_without_repeats(signals), bad)
     return [*signals.broken, *_without_echoes(found)]
 
@@ -142,8 +171,11 @@ def _without_repeats(signals: RawSignals) -> RawSignals:
     keep = np.append(True, ~signals.repeats)
     if keep.mean() > 1.0 - REPEATED or keep.sum() < 2:
         return signals
-    return replace(signals, position=Quantity(position.t[keep], position.values[keep]),
-                   velocity=Quantity(velocity.t[keep], velocity.values[keep]))
+    return replace(
+        signals,
+        position=Quantity(position.t[keep], position.values[keep]),
+        velocity=Quantity(velocity.t[keep], velocity.values[keep]),
+    )
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
@@ -169,8 +201,12 @@ def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
         columns = values.reshape(len(values), -1)
         whole = np.isfinite(columns).all(axis=1)
         if whole.sum() > signal_samples.SOME:
-            yield from _values(f'{name} on {channel.topic}', channel.topic,
-                               Quantity(t[whole], columns[whole]), not name.startswith(ANGLES))
+            yield from _values(
+                f'{name} on {channel.topic}',
+                channel.topic,
+                Quantity(t[whole], columns[whole]),
+                not name.startswith(ANGLES),
+            )
 
 
 def _values(what: str, topic: str, x: Quantity, jumps: bool) -> Iterator[Finding]:
@@ -179,21 +215,42 @@ def _values(what: str, topic: str, x: Quantity, jumps: bool) -> Iterator[Finding
     found = [(a, b + 1) for a, b in runs(still) if b - a + 1 >= least]
     if found and not still.all():  # what never changes is a constant, not a sensor that froze
         lost = sum(b - a for a, b in found)
-        yield Finding('frozen', f'{what} repeats the same values '
-                      f'({100 * lost / len(x.t):.2g} % of the messages)',
-                      'equal messages in a row', float(lost), 'samples', (topic,),
-                      DOUBTFUL if lost > SILENT * len(x.t) else NOTE,
-                      'look for a blocked driver', x.windows(found))
+        yield Finding(
+            'frozen',
+            f'{what} repeats the same values ({100 * lost / len(x.t):.2g} % of the messages)',
+            'equal messages in a row',
+            float(lost),
+            'samples',
+            (topic,),
+            DOUBTFUL if lost > SILENT * len(x.t) else NOTE,
+            'look for a blocked driver',
+            x.windows(found),
+        )
     columns = range(x.values.shape[1])
     ends = [at for at in (signal_samples.clipped_at(c) for c in x.values.T) if at is not None]
     if ends:
         at = np.any(ends, axis=0)
-        yield Finding('clipped', f'{what} stops at its largest value in {100 * at.mean():.2g} % '
-                      'of the messages', 'samples exactly at an extreme value', float(at.sum()),
-                      'samples', (topic,), DOUBTFUL, 'widen the range of the sensor',
-                      x.windows([(a, b) for a, b in runs(at) if b > a]))
+        yield Finding(
+            'clipped',
+            f'{what} stops at its largest value in {100 * at.mean():.2g} % of the messages',
+            'samples exactly at an extreme value',
+            float(at.sum()),
+            'samples',
+            (topic,),
+            DOUBTFUL,
+            'widen the range of the sensor',
+            x.windows([(a, b) for a, b in runs(at) if b > a]),
+        )
     bad = np.any([signal_samples.isolated(x, k) for k in columns], axis=0)
     if jumps and bad.any() and bad.mean() < 0.02:
-        yield Finding('spikes', f'{what} has spikes', 'samples that leave both neighbours',
-                      float(bad.sum()), 'samples', (topic,), NOTE,
-                      'look for broken messages or exchanged markers', x.windows(runs(bad)))
+        yield Finding(
+            'spikes',
+            f'{what} has spikes',
+            'samples that leave both neighbours',
+            float(bad.sum()),
+            'samples',
+            (topic,),
+            NOTE,
+            'look for broken messages or exchanged markers',
+            x.windows(runs(bad)),
+        )

@@ -13,8 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
-                      VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
+from .finding import (
+    Checkup,
+    CROSS,
+    DO_NOT_USE,
+    Finding,
+    joint_verdicts,
+    Judged,
+    MASKED,
+    USABLE,
+    VALIDATION,
+    Verdict,
+    verdict_entry,
+    verdict_of,
+    whole_verdict,
+    WORDS,
+    WRONG,
+)
 from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
@@ -60,16 +75,19 @@ def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[
         for start, end in finding.windows:
             margin = CONTACT_MARGIN if finding.name == 'contact' else 1e-6
             if ordered:  # thousands of windows of hours
-                inside = np.arange(np.searchsorted(t, start - margin),
-                                   np.searchsorted(t, end + margin, 'right'))
+                inside = np.arange(
+                    np.searchsorted(t, start - margin), np.searchsorted(t, end + margin, 'right')
+                )
             else:
                 inside = np.flatnonzero((t >= start - margin) & (t <= end + margin))
             if end - start > BRIDGED:
                 bad[inside] = True
             else:
                 bad[inside[:, None], columns] = True
-    fields = {name: _masked(values, bad) if values.ndim == 2 else values
-              for name, values in channel.fields.items()}
+    fields = {
+        name: _masked(values, bad) if values.ndim == 2 else values
+        for name, values in channel.fields.items()
+    }
     return replace(channel, fields=fields), float(bad.mean())
 
 
@@ -85,8 +103,10 @@ def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
 
 def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording]:
     """Return the ``recordings`` without the samples that their ``checkup`` masks."""
-    return [without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
-            for number, recording in enumerate(recordings)]
+    return [
+        without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
+        for number, recording in enumerate(recordings)
+    ]
 
 
 def unusable(found: Checkup) -> str:
@@ -100,8 +120,12 @@ def unusable(found: Checkup) -> str:
 def judged(found: Checkup, statistics: Mapping[str, Any]) -> Checkup:
     """Return a Checkup with verdict and residuals of the model with these ``statistics``."""
     entry, fit = statistics['verdict'], _unseen(statistics)[0]
-    return replace(found, verdict=verdict_of(entry), residual=_residual(fit, found), joints={
-        joint: verdict_of(own) for joint, own in entry['joints'].items()})
+    return replace(
+        found,
+        verdict=verdict_of(entry),
+        residual=_residual(fit, found),
+        joints={joint: verdict_of(own) for joint, own in entry['joints'].items()},
+    )
 
 
 def _unseen(statistics: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -112,8 +136,10 @@ def _unseen(statistics: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
 
 def _residual(fit: Mapping[str, Any], found: Checkup) -> dict[str, float]:
     """Return {joint: RMS} for the torques of a Checkup, as shares of them in a ``fit``."""
-    return {joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
-            for joint, torque in found.torque.items()}
+    return {
+        joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
+        for joint, torque in found.torque.items()
+    }
 
 
 def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:
@@ -127,47 +153,75 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     verdict = residual_verdict(*_unseen(statistics), checkup)
     if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
-        verdict = _with_ratio(verdict, *(statistics[kind]['filtered'].get('relative_percent')
-                                         for kind in ('training', 'validation')))
+        verdict = _with_ratio(
+            verdict,
+            *(
+                statistics[kind]['filtered'].get('relative_percent')
+                for kind in ('training', 'validation')
+            ),
+        )
     return {**checkup.to_dict(), 'verdict': verdict}
 
 
 def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ``verdict`` that is no better than the residuals of joints in a ``validation``."""
     fit, seen = validation['filtered'], validation.get('range', {})
-    torque = {joint: rms for joint, rms in fit['measured_rms'].items()
-              if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST}
+    torque = {
+        joint: rms
+        for joint, rms in fit['measured_rms'].items()
+        if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST
+    }
     residual = {joint: fit['rms'][joint] for joint in torque}
     fitted = Judged(residual, torque, VALIDATION)
     joints = joint_verdicts(fitted, {}, ())
     whole = whole_verdict(fitted, joints, ())
 
     def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
-        return {'word': max(old['word'], new.word, key=WORDS.index),
-                'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons]))}
+        return {
+            'word': max(old['word'], new.word, key=WORDS.index),
+            'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons])),
+        }
 
     if any(r.startswith(UNCHECKED) for r in verdict['reasons']) and any(
-            own.word == DO_NOT_USE for own in joints.values()):
+        own.word == DO_NOT_USE for own in joints.values()
+    ):
         whole = replace(whole, word=DO_NOT_USE)
-    return {**worse(verdict, whole), 'joints': {
-        joint: worse(old, joints[joint]) if joint in joints else old
-        for joint, old in verdict['joints'].items()}}
+    return {
+        **worse(verdict, whole),
+        'joints': {
+            joint: worse(old, joints[joint]) if joint in joints else old
+            for joint, old in verdict['joints'].items()
+        },
+    }
 
 
-def _with_ratio(verdict: dict[str, Any], training: float | None, validation: float | None
-                ) -> dict[str, Any]:
+def _with_ratio(
+    verdict: dict[str, Any], training: float | None, validation: float | None
+) -> dict[str, Any]:
     """Return a ``verdict`` that names a residual [%] far above the one in ``training``."""
-    if not training or not validation or validation < max(
-            FAR_ABOVE * training, 400.0 * SYSTEMATIC):
+    if (
+        not training
+        or not validation
+        or validation < max(FAR_ABOVE * training, 400.0 * SYSTEMATIC)
+    ):
         return verdict
-    reason = (f'{validation:.3g} % relative residual {VALIDATION}, {validation / training:.1f} '
-              f'times that in training ({training:.3g} %): the model lacks what that motion shows')
-    return {**verdict, 'word': max(verdict['word'], USABLE, key=WORDS.index),
-            'reasons': [*verdict['reasons'], reason]}
+    reason = (
+        f'{validation:.3g} % relative residual {VALIDATION}, {validation / training:.1f} '
+        f'times that in training ({training:.3g} %): the model lacks what that motion shows'
+    )
+    return {
+        **verdict,
+        'word': max(verdict['word'], USABLE, key=WORDS.index),
+        'reasons': [*verdict['reasons'], reason],
+    }
 
 
-def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
-                     outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
+def residual_verdict(
+    fit: Mapping[str, Any],
+    where: str,
+    checkup: Checkup,
+    outside: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Any]:
     """
     Return the verdict on residuals.
 
@@ -190,8 +244,10 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
         return verdict_entry(whole, joints)
     # No check has looked for what is wrong with a joint: it may be wrong with all of them.
     least = DO_NOT_USE if any(v.word == DO_NOT_USE for v in joints.values()) else USABLE
-    return verdict_entry(_at_best(least, whole, unchecked), {
-        joint: _at_best(USABLE, own, unchecked) for joint, own in joints.items()})
+    return verdict_entry(
+        _at_best(least, whole, unchecked),
+        {joint: _at_best(USABLE, own, unchecked) for joint, own in joints.items()},
+    )
 
 
 def _at_best(word: str, verdict: Verdict, reasons: tuple[str, ...]) -> Verdict:

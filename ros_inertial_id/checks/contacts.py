@@ -14,8 +14,17 @@ import numpy as np
 
 from .finding import Finding, MASKED
 from .signals import Runs, runs
-from .thresholds import (CONTACT_CERTAIN, CONTACT_FAR, CONTACT_LOAD, CONTACT_SHARE, CONTACT_SLOW,
-                         CONTACT_WINDOW, FIFTH, MOTION_BEGINS, SLOW)
+from .thresholds import (
+    CONTACT_CERTAIN,
+    CONTACT_FAR,
+    CONTACT_LOAD,
+    CONTACT_SHARE,
+    CONTACT_SLOW,
+    CONTACT_WINDOW,
+    FIFTH,
+    MOTION_BEGINS,
+    SLOW,
+)
 from ..estimation.distributions import normal_quantile
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
@@ -24,19 +33,20 @@ from ..identification.reduce.systems import Systems
 from ..lapack import solve_triangular
 from ..measurement.sampling import moving_mean
 
-USUAL = 0.8      # of samples and windows have no contact: their scatter says what is far beyond
-SPACING = 0.05   # [s] between samples at most, so that no contact is missed
+USUAL = 0.8  # of samples and windows have no contact: their scatter says what is far beyond
+SPACING = 0.05  # [s] between samples at most, so that no contact is missed
 ENOUGH, MOST = 1000, 4000  # samples
-STEPS = 3        # of the fit without the worst, which shows these better
-GROUP = 5        # samples: what comes alone is noise
+STEPS = 3  # of the fit without the worst, which shows these better
+GROUP = 5  # samples: what comes alone is noise
 TINY = 1e-300
-LEAST = 0.25     # least scatter of a logarithm: a window has few independent samples
-NOISE = 0.003    # of the torque: no residual of a robot is smaller
+LEAST = 0.25  # least scatter of a logarithm: a window has few independent samples
+NOISE = 0.003  # of the torque: no residual of a robot is smaller
 SUSPICIOUS = 2.0  # standard deviations of a window that belongs to a contact beside it
 
 
-def contacts(data: Dataset, systems: Systems, places: np.ndarray,
-             efforts: np.ndarray | None = None) -> list[Finding]:
+def contacts(
+    data: Dataset, systems: Systems, places: np.ndarray, efforts: np.ndarray | None = None
+) -> list[Finding]:
     """
     Return the Findings of contacts in a Dataset of one recording.
 
@@ -45,14 +55,23 @@ def contacts(data: Dataset, systems: Systems, places: np.ndarray,
     """
     samples = thin_samples(data, systems, places, efforts)
     return contact_findings(
-        samples.t, samples.residual, np.sqrt(np.mean(samples.torque ** 2, axis=0)),
-        samples.velocity, data.robot.joint_names,
-        1.0 / data.observations[0].summary['cutoff'])
+        samples.t,
+        samples.residual,
+        np.sqrt(np.mean(samples.torque**2, axis=0)),
+        samples.velocity,
+        data.robot.joint_names,
+        1.0 / data.observations[0].summary['cutoff'],
+    )
 
 
-def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
-                     velocity: np.ndarray, joints: Sequence[str], smear: float
-                     ) -> list[Finding]:
+def contact_findings(
+    t: np.ndarray,
+    residual: np.ndarray,
+    torque: np.ndarray,
+    velocity: np.ndarray,
+    joints: Sequence[str],
+    smear: float,
+) -> list[Finding]:
     """
     Return the Finding of windows that are far beyond the others, if there are any.
 
@@ -65,33 +84,46 @@ def contact_findings(t: np.ndarray, residual: np.ndarray, torque: np.ndarray,
     moving = moving_mean(slow(velocity), max(size, round(smear / step))) < 1e-9
     far, beyond = _windows(residual, torque, moving, size)
     nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
-    rms = np.sqrt(np.maximum(moving_mean(residual ** 2, size, 'constant'), 0.0))
+    rms = np.sqrt(np.maximum(moving_mean(residual**2, size, 'constant'), 0.0))
     hit = (nats > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
     hit &= (np.linalg.norm(rms * hit, axis=1) > CONTACT_LOAD * np.linalg.norm(torque))[:, None]
     for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):
-        hit[a:b + 1] = hit[a:b + 1].any(axis=0)
-    windows = [(a, b) for a, b in _joined(t, runs(hit.any(axis=1)))
-               if min(t[a] - t[0], t[-1] - t[b]) > MOTION_BEGINS]
+        hit[a : b + 1] = hit[a : b + 1].any(axis=0)
+    windows = [
+        (a, b)
+        for a, b in _joined(t, runs(hit.any(axis=1)))
+        if min(t[a] - t[0], t[-1] - t[b]) > MOTION_BEGINS
+    ]
     chosen = np.concatenate([np.arange(a, b + 1) for a, b in windows] or [np.zeros(0, int)])
     if not 0 < len(chosen) <= CONTACT_SHARE * len(t):
         return []
     touched = tuple(n for n, own in zip(joints, hit[chosen].any(axis=0)) if own)
-    return [Finding('contact', f'the efforts of {", ".join(touched)} are far from what the motion '
-                    'explains: contact, a push or a collision', 'residuals of a joint in a window '
-                    'against those in all others', float(nats[chosen].max()), 'nats', touched,
-                    MASKED, 'move without touching anything',
-                    tuple((float(t[a]), float(t[b])) for a, b in windows))]
+    return [
+        Finding(
+            'contact',
+            f'the efforts of {", ".join(touched)} are far from what the motion '
+            'explains: contact, a push or a collision',
+            'residuals of a joint in a window against those in all others',
+            float(nats[chosen].max()),
+            'nats',
+            touched,
+            MASKED,
+            'move without touching anything',
+            tuple((float(t[a]), float(t[b])) for a, b in windows),
+        )
+    ]
 
 
 def slow(velocity: np.ndarray) -> np.ndarray:
     """Return (N, n) 1 where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
-    usual = np.sqrt(np.mean(velocity ** 2, axis=0))
+    usual = np.sqrt(np.mean(velocity**2, axis=0))
     return (np.abs(velocity) <= np.maximum(CONTACT_SLOW * usual, SLOW)).astype(float)
 
 
-def _windows(residual: np.ndarray, torque: np.ndarray, moving: np.ndarray, size: int
-             ) -> tuple[np.ndarray, np.ndarray]:
+def _windows(
+    residual: np.ndarray, torque: np.ndarray, moving: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
     """
     Return residuals in windows of ``size`` samples (N, n), and how far beyond all are (N,).
 
@@ -99,10 +131,11 @@ def _windows(residual: np.ndarray, torque: np.ndarray, moving: np.ndarray, size:
     the logarithm of their mean square, which is theirs: heavy tails of friction are no event.
     Where a joint is not ``moving`` (N, n) its samples count for nothing.
     """
-    usual = np.sqrt([np.quantile(own[k] if k.any() else own, USUAL)
-                     for own, k in zip(residual.T ** 2, moving.T)])
+    usual = np.sqrt(
+        [np.quantile(own[k] if k.any() else own, USUAL) for own, k in zip(residual.T**2, moving.T)]
+    )
     r = moving * residual / np.maximum(usual, NOISE * torque)
-    square = np.maximum(moving_mean(r ** 2, size, 'constant'), 1e-12)
+    square = np.maximum(moving_mean(r**2, size, 'constant'), 1e-12)
     counted = moving.any(axis=1)
     level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
     middle, high = np.quantile(level[counted], (0.5, USUAL)) if counted.any() else (0.0, 0.0)
@@ -154,8 +187,9 @@ class ThinSamples:
         return triangle(np.asfortranarray(np.vstack(blocks)))
 
 
-def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
-                 efforts: np.ndarray | None = None) -> ThinSamples:
+def thin_samples(
+    data: Dataset, systems: Systems, places: np.ndarray, efforts: np.ndarray | None = None
+) -> ThinSamples:
     """
     Return the ThinSamples of a Dataset of one recording.
 
@@ -173,8 +207,9 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     places = np.sort(places[places < systems.size])
     wanted, rank = np.isin(keep, places), np.searchsorted(places, keep)
     whole = data.samples(training=True)
-    stride = max(1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()),
-                                           whole // ENOUGH))
+    stride = max(
+        1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()), whole // ENOUGH)
+    )
     parts, count = list[tuple[np.ndarray, ...]](), 0
     # Of a piece at most every second sample more: what is not used takes no memory.
     out = np.zeros((len(data.robot), 2 * (whole // stride + 1), len(places)))
@@ -182,10 +217,11 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
     state: Any  # of joints
     for robot, state in data.states(training=True):
         state = state.rows(slice(stride // 2, None, stride))
-        rows, low = out[:, count:count + len(state.t)], 0
+        rows, low = out[:, count : count + len(state.t)], 0
         count += len(state.t)
-        for block in data.method.regress(state, replace(robot, gravity_base=gravity),
-                                         systems.wide.structure.columns, wanted):
+        for block in data.method.regress(
+            state, replace(robot, gravity_base=gravity), systems.wide.structure.columns, wanted
+        ):
             part, low = slice(low, low + len(block.t)), low + len(block.t)
             for own, g in zip(rows, block.groups):
                 k = wanted[g.columns]
@@ -193,9 +229,17 @@ def thin_samples(data: Dataset, systems: Systems, places: np.ndarray,
         parts.append((state.t, state.tau @ efforts, state.v))
     t, torque, velocity = map(np.concatenate, zip(*parts))
     lasting = np.array([systems.lasting[name] for name in systems.names])
-    return _concentrated(ThinSamples(
-        t, torque, velocity, out[:, :count], systems.prior[:, [*places, -1]],
-        np.sqrt(lasting / stride), params[places] / unit[places]))
+    return _concentrated(
+        ThinSamples(
+            t,
+            torque,
+            velocity,
+            out[:, :count],
+            systems.prior[:, [*places, -1]],
+            np.sqrt(lasting / stride),
+            params[places] / unit[places],
+        )
+    )
 
 
 def _concentrated(samples: ThinSamples) -> ThinSamples:
@@ -208,7 +252,7 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
     """
     count, sd = samples.rows.shape[2], samples.sd
     for _ in range(STEPS):
-        square = samples.residual ** 2
+        square = samples.residual**2
         size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
         kept = size <= np.quantile(size, USUAL)
         samples = replace(samples, sd=sd * np.sqrt(np.maximum(square[kept].mean(0), TINY)))

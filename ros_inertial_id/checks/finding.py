@@ -39,8 +39,9 @@ Window = tuple[float, float]
 
 def odds(evidence: float) -> str:
     """Return a log-likelihood difference, the ``evidence``, as odds."""
-    return (f'{math.exp(evidence):.0f} to 1' if evidence < 10.0
-            else f'above {math.exp(10.0):.0f} to 1')
+    return (
+        f'{math.exp(evidence):.0f} to 1' if evidence < 10.0 else f'above {math.exp(10.0):.0f} to 1'
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Finding:
         if self.unit == NATS:
             return f'odds {odds(self.evidence)}'
         one = self.evidence == 1.0 and ' ' not in self.unit
-        return f"{self.evidence:.3g} {self.unit.removesuffix('s') if one else self.unit}"
+        return f'{self.evidence:.3g} {self.unit.removesuffix("s") if one else self.unit}'
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.word + (f" ({'; '.join(self.reasons)})" if self.reasons else '')
+        return self.word + (f' ({"; ".join(self.reasons)})' if self.reasons else '')
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,26 +123,44 @@ class Checkup:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON and the model file."""
-        return {'verdict': verdict_entry(self.verdict, self.joints),
-                'checks': [asdict(finding) for finding in self.checks],
-                'masked_share': list(self.masked)}
+        return {
+            'verdict': verdict_entry(self.verdict, self.joints),
+            'checks': [asdict(finding) for finding in self.checks],
+            'masked_share': list(self.masked),
+        }
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> 'Checkup':
         """Return the Checkup whose ``fields`` asdict gave, after JSON or not."""
-        checks = tuple(Finding(**{**f, 'joints': tuple(f['joints']),
-                                  'windows': tuple((a, b) for a, b in f['windows'])})
-                       for f in fields['checks'])
+        checks = tuple(
+            Finding(
+                **{
+                    **f,
+                    'joints': tuple(f['joints']),
+                    'windows': tuple((a, b) for a, b in f['windows']),
+                }
+            )
+            for f in fields['checks']
+        )
         joints = {joint: verdict_of(v) for joint, v in fields['joints'].items()}
-        return cls(**{**fields, 'checks': checks, 'verdict': verdict_of(fields['verdict']),
-                      'joints': joints, 'masked': tuple(fields['masked'])})
+        return cls(
+            **{
+                **fields,
+                'checks': checks,
+                'verdict': verdict_of(fields['verdict']),
+                'joints': joints,
+                'masked': tuple(fields['masked']),
+            }
+        )
 
     def text(self) -> str:
         """Return the verdict first, then one line per finding."""
         lines = [f'verdict: {self.verdict}']
         several = len(self.masked) > 1
-        lines += [f'{f.severity}{f" in recording {f.recording + 1}" if several else ""}: '
-                  f'{f.sentence()}' for f in self.checks] or ['nothing was found']
+        lines += [
+            f'{f.severity}{f" in recording {f.recording + 1}" if several else ""}: {f.sentence()}'
+            for f in self.checks
+        ] or ['nothing was found']
         lines += [f'{joint}: {v}' for joint, v in self.joints.items() if v.word != GOOD]
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
@@ -160,9 +179,13 @@ def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, An
 
     whole : of all; joints : {joint: Verdict}
     """
-    return {'word': whole.word, 'reasons': list(whole.reasons),
-            'joints': {joint: {'word': v.word, 'reasons': list(v.reasons)}
-                       for joint, v in joints.items()}}
+    return {
+        'word': whole.word,
+        'reasons': list(whole.reasons),
+        'joints': {
+            joint: {'word': v.word, 'reasons': list(v.reasons)} for joint, v in joints.items()
+        },
+    }
 
 
 @dataclass(frozen=True)
@@ -190,20 +213,28 @@ class Judged:
 
     def systematic(self, joints: Sequence[str], least: float) -> list[str]:
         """Return the reason against more than ``least`` of the torque that is no noise."""
-        share, left, noise = self.share(joints), *(
-            _together(x, joints) for x in (self.residual, self.noise))
+        share, left, noise = (
+            self.share(joints),
+            *(_together(x, joints) for x in (self.residual, self.noise)),
+        )
         if not self.noise or not least < share <= FIFTH or left < BEYOND_NOISE * noise:
             return []
-        return [f'{self.words(share)}, of which noise of the efforts explains '
-                f'{100 * noise / left:.2g} %: systematic']
+        return [
+            f'{self.words(share)}, of which noise of the efforts explains '
+            f'{100 * noise / left:.2g} %: systematic'
+        ]
 
 
 def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:
     return float(np.linalg.norm([values.get(joint, 0.0) for joint in joints]))
 
 
-def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence[Finding],
-                   outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Verdict]:
+def joint_verdicts(
+    fit: Judged,
+    nominal: Mapping[str, float],
+    findings: Sequence[Finding],
+    outside: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Verdict]:
     """
     Return {joint: Verdict}.
 
@@ -218,35 +249,49 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
         reasons = [f.says for f in own if f.severity == DOUBTFUL]
         reasons += fit.systematic([joint], TENTH)
         if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual:
-            reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
-                           'validity range')
+            reasons.append(
+                f'{100 * outside[joint] / rms:.3g} % relative residual outside the validity range'
+            )
         if joint in nominal and residual > WORSE * nominal[joint]:
-            reasons.append(f'residual more than {WORSE} times that of the described bodies with '
-                           'fitted friction')
+            reasons.append(
+                f'residual more than {WORSE} times that of the described bodies with '
+                'fitted friction'
+            )
         out[joint] = _verdict(fit, share, [f.says for f in own if f.severity == WRONG], reasons)
     return out
 
 
-def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
-                  ) -> Verdict:
+def whole_verdict(
+    fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
+) -> Verdict:
     """
     Return the Verdict of all joints together.
 
     fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
     """
     moved = list(fit.torque)
-    out = _verdict(fit, fit.share(moved), [f.says for f in findings if f.severity == WRONG],
-                   [*(f.says for f in findings if f.severity == DOUBTFUL),
-                    *fit.systematic(moved, SYSTEMATIC)])
+    out = _verdict(
+        fit,
+        fit.share(moved),
+        [f.says for f in findings if f.severity == WRONG],
+        [
+            *(f.says for f in findings if f.severity == DOUBTFUL),
+            *fit.systematic(moved, SYSTEMATIC),
+        ],
+    )
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
     rest = [joint for joint in moved if joint not in bad]
     poor = [joint for joint in rest if fit.share([joint]) > FIFTH]
     lacking = [joint for joint in rest if fit.systematic([joint], TENTH)]
-    named = [words.format(', '.join(own)) for words, own in (
-        ('not for {}', bad),
-        (f'more than {100 * FIFTH:.0f} % relative residual of {{}} {fit.where}', poor),
-        (f'more than {100 * TENTH:.0f} % systematic residual of {{}} {fit.where}', lacking))
-        if own]
+    named = [
+        words.format(', '.join(own))
+        for words, own in (
+            ('not for {}', bad),
+            (f'more than {100 * FIFTH:.0f} % relative residual of {{}} {fit.where}', poor),
+            (f'more than {100 * TENTH:.0f} % systematic residual of {{}} {fit.where}', lacking),
+        )
+        if own
+    ]
     if named and out.word != DO_NOT_USE and moved:
         return Verdict(USABLE, (*out.reasons, *named))
     return out

@@ -35,13 +35,18 @@ def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
     left, (torque, _, nominal) = np.linalg.norm(arm.left(errors)), arm.rms()
     least = max(SYSTEMATIC * np.linalg.norm(torque), BEYOND_NOISE * np.linalg.norm(noise))
     if left < least or (
-            arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)):
+        arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)
+    ):
         return []
     plain, residual = tuple(range(arm.count)), _few_rows(arm)
     by_name = np.argsort(np.argsort(arm.names)).tolist()
     best, tried = plain, {plain: residual(plain)}
-    orders = {plain[::-1], tuple(by_name), *_swapped(plain),
-              *(plain[k:] + plain[:k] for k in plain[1:])}
+    orders = {
+        plain[::-1],
+        tuple(by_name),
+        *_swapped(plain),
+        *(plain[k:] + plain[:k] for k in plain[1:]),
+    }
     while orders:
         tried |= {order: residual(order) for order in orders - set(tried)}
         before, best = best, min(tried, key=lambda order: tried[order])
@@ -51,23 +56,36 @@ def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
     other = _ordered(arm, best)
     gap, error = log_ratio(_left_out(other), _left_out(arm))
     _, free, described = map(np.linalg.norm, other.rms())
-    if (gap > -SURE * error or free > HALF * left or arm.described and described > min(
-            HALF * np.linalg.norm(torque), np.linalg.norm(nominal))):
+    if (
+        gap > -SURE * error
+        or free > HALF * left
+        or arm.described
+        and described > min(HALF * np.linalg.norm(torque), np.linalg.norm(nominal))
+    ):
         return []
     moved = [j for j in plain if best[j] != j]
     words = ', '.join(f'{arm.names[best[j]]} holds {arm.names[j]}' for j in moved)
     columns = ','.join(arm.names[best.index(k)] for k in plain)
-    return [Finding('joints exchanged', f'the joints are exchanged: what is called {words}',
-                    LEFT_OUT, float(100.0 * (1.0 - np.exp(0.5 * gap))), REMOVED,
-                    tuple(arm.names[j] for j in moved), WRONG,
-                    f'name them in the order of the columns: --joints {columns}')]
+    return [
+        Finding(
+            'joints exchanged',
+            f'the joints are exchanged: what is called {words}',
+            LEFT_OUT,
+            float(100.0 * (1.0 - np.exp(0.5 * gap))),
+            REMOVED,
+            tuple(arm.names[j] for j in moved),
+            WRONG,
+            f'name them in the order of the columns: --joints {columns}',
+        )
+    ]
 
 
 def _swapped(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Yield an ``order`` with two of its numbers exchanged, for all pairs."""
     for pair in combinations(range(len(order)), 2):
-        yield tuple(order[pair[1 - pair.index(j)]] if j in pair else order[j]
-                    for j in range(len(order)))
+        yield tuple(
+            order[pair[1 - pair.index(j)]] if j in pair else order[j] for j in range(len(order))
+        )
 
 
 def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
@@ -78,8 +96,10 @@ def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
     places, turn = places[structure.keep], data.observations[0].effort_map
     every = -(-data.samples(training=True) * arm.count // FEW)
     whole: Any = data.states(training=True)
-    states = [(robot, replace(state.rows(slice(None, None, every)), around=None))
-              for robot, state in whole]
+    states = [
+        (robot, replace(state.rows(slice(None, None, every)), around=None))
+        for robot, state in whole
+    ]
     driven = [state.tau @ np.linalg.inv(turn).T for _, state in states]
     size = np.maximum(np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0)), 1e-300)
 
@@ -102,11 +122,18 @@ def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
 
 def _ordered(arm: Arm, order: Sequence[int]) -> Arm:
     """Return the Arm whose joint j moved, and was driven, as that of number ``order[j]`` was."""
+
     def taken(series):
         return {name: series[arm.names[k]] for name, k in zip(arm.names, order)} if series else {}
 
-    data = arm.data.observed([replace(o, position=taken(o.position), velocity=taken(o.velocity),
-                                      effort=taken(o.effort)) for o in arm.data.observations])
+    data = arm.data.observed(
+        [
+            replace(
+                o, position=taken(o.position), velocity=taken(o.velocity), effort=taken(o.effort)
+            )
+            for o in arm.data.observations
+        ]
+    )
     return Arm(data, wide_factor(data, arm.wide.structure), arm.nominal)
 
 

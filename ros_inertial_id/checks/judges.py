@@ -26,7 +26,7 @@ from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
 from ..lapack import solve_triangular
 
-SOME = slice(4, None)   # of the sets: fastest, farthest, and every fourth stretch
+SOME = slice(4, None)  # of the sets: fastest, farthest, and every fourth stretch
 ONCE = slice(-4, None)  # of the sets that are left out: these hold every stretch once
 
 
@@ -56,8 +56,15 @@ class Judge:
     described : whether targets are less the torques of the described bodies
     """
 
-    def __init__(self, systems: Systems, columns: np.ndarray, extras: np.ndarray,
-                 prior: np.ndarray, sd: np.ndarray, described: bool) -> None:
+    def __init__(
+        self,
+        systems: Systems,
+        columns: np.ndarray,
+        extras: np.ndarray,
+        prior: np.ndarray,
+        sd: np.ndarray,
+        described: bool,
+    ) -> None:
         self.wide, self.prior, self.sd, self.described = systems.wide, prior, sd, described
         self.names, self.size, self.extras = systems.names, columns.shape[1], 1 + extras.shape[1]
         self.sets = self.wide.left_out()[SOME]
@@ -74,7 +81,7 @@ class Judge:
                     own.append((index, np.zeros((1, len(index) + self.extras))))
                     continue
                 R = group.R[:, :-2][:, used] @ T[used][:, at]
-                rows = np.column_stack([R[:, :len(index)], group.R[:, -2], R[:, len(index):]])
+                rows = np.column_stack([R[:, : len(index)], group.R[:, -2], R[:, len(index) :]])
                 own.append((index, triangle(np.asfortranarray(rows))))
             self.parts.append(own)
 
@@ -90,8 +97,8 @@ class Judge:
             for index, *parts in by_index.values():
                 R = triangle(np.asfortranarray(np.vstack(parts))) / sd
                 block = np.zeros((len(R), width))
-                block[:, index] = R[:, :len(index)]
-                block[:, P + j * e:P + (j + 1) * e] = R[:, len(index):]
+                block[:, index] = R[:, : len(index)]
+                block[:, P + j * e : P + (j + 1) * e] = R[:, len(index) :]
                 blocks.append(block)
         return triangle(np.asfortranarray(np.vstack(blocks)))
 
@@ -129,8 +136,9 @@ class Judge:
         left = np.append(rest[:, :-1] @ t + rest[:, -1], np.zeros(len(free)))
         return -usual * np.linalg.lstsq(rows, left, rcond=None)[0]
 
-    def errors(self, x: np.ndarray, changes: Sequence[Change],
-               stretches: Sequence[int] | np.ndarray) -> np.ndarray:
+    def errors(
+        self, x: np.ndarray, changes: Sequence[Change], stretches: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
         """Return squared errors of x, shape (W, stretches, n), at least BEST of the efforts."""
         out = np.empty((len(changes), len(stretches), len(self.names)))
         targets, last = self.targets(changes), 1 + self.wide.joints
@@ -138,15 +146,16 @@ class Judge:
             for j, (index, R) in enumerate(self.parts[s]):
                 k = len(index)
                 left = R[:, k:] @ targets[j] - R[:, :k] @ x[index]
-                efforts = R[:, k:k + last] @ targets[j, :last]
-                out[:, row, j] = (left ** 2).sum(0) + BEST ** 2 * (efforts ** 2).sum(0)
+                efforts = R[:, k : k + last] @ targets[j, :last]
+                out[:, row, j] = (left**2).sum(0) + BEST**2 * (efforts**2).sum(0)
         return np.maximum(out, 1e-300) / np.square([c.scale for c in changes])[:, None]
 
     @cached_property
     def efforts(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
-        return np.sum([[np.square(R[:, len(index)]).sum() for index, R in own]
-                       for own in self.parts], axis=0)
+        return np.sum(
+            [[np.square(R[:, len(index)]).sum() for index, R in own] for own in self.parts], axis=0
+        )
 
     def left_out(self, changes: Sequence[Change]) -> np.ndarray:
         """Return errors (W, sets, stretches, n) of ``changes``, nan where not left out."""
@@ -165,8 +174,9 @@ class FreeBodies(Judge):
     extras : see Judge
     """
 
-    def __init__(self, systems: Systems, places: np.ndarray, extras: np.ndarray,
-                 gravity: np.ndarray) -> None:
+    def __init__(
+        self, systems: Systems, places: np.ndarray, extras: np.ndarray, gravity: np.ndarray
+    ) -> None:
         wide, self.systems, self.places = systems.wide, systems, places
         g = gravity if gravity.any() else systems.given
         columns = [wide.under(gravity - systems.given)[:, places]]
@@ -175,9 +185,14 @@ class FreeBodies(Judge):
             columns.append(wide.tilts(systems.nominal[:-2], across_gravity(g) * np.linalg.norm(g)))
         at = np.append(places, systems.size + np.arange(self.tilts)).astype(int)
         self.prior_sd, self.gravity = systems.prior_sd[at], gravity
-        super().__init__(systems, np.hstack(columns) * self.prior_sd, extras,
-                         systems.prior[:, np.append(at, -1)], systems.sd,
-                         False)
+        super().__init__(
+            systems,
+            np.hstack(columns) * self.prior_sd,
+            extras,
+            systems.prior[:, np.append(at, -1)],
+            systems.sd,
+            False,
+        )
 
     def consistent(self, change: Change) -> np.ndarray:
         """Return errors (4, stretches, n) of physically consistent bodies, see ``left_out``."""
@@ -188,8 +203,9 @@ class FreeBodies(Judge):
             factors = self._factors(np.setdiff1d(every, one), change.target, order)
             if values is None:
                 problem = Problem(factors, base, self.systems.lasting)
-                values = consistent_values(problem, ridge_and_weights(problem)[1], Known(),
-                                           enough=1e-4)
+                values = consistent_values(
+                    problem, ridge_and_weights(problem)[1], Known(), enough=1e-4
+                )
             x = np.zeros(self.size)
             x[order] = base.reduce(values(factors)) / self.prior_sd[order]
             row[one] = self.errors(x[:, None], [change], one)[0]
@@ -219,8 +235,9 @@ class FreeBodies(Judge):
             (index, _), group = own[0]
             k, rows = len(index), np.vstack([R for (_, R), _ in own])
             y = rows[:, k:] @ target[j]
-            R = triangle(np.asfortranarray(np.column_stack(
-                [rows[:, :k] / self.prior_sd[index], y, y])))
+            R = triangle(
+                np.asfortranarray(np.column_stack([rows[:, :k] / self.prior_sd[index], y, y]))
+            )
             columns = np.argsort(order)[np.searchsorted(np.sort(order), index)]
             out.groups[name] = GroupFactor(group.unit, columns, R, sum(g.rows for _, g in own))
         return out
@@ -229,13 +246,21 @@ class FreeBodies(Judge):
 def with_lone(base: BaseParameters, more: Sequence[Parameter]) -> BaseParameters:
     """Return the BaseParameters with ``more`` behind them, each by itself."""
     count = len(base.parameters)
-    return replace(base, parameters=(*base.parameters, *more),
-                   independent=np.append(base.independent, count + np.arange(len(more))),
-                   X=np.vstack([base.X, np.zeros((len(more), base.X.shape[1]))]))
+    return replace(
+        base,
+        parameters=(*base.parameters, *more),
+        independent=np.append(base.independent, count + np.arange(len(more))),
+        X=np.vstack([base.X, np.zeros((len(more), base.X.shape[1]))]),
+    )
 
 
-def described_judge(systems: Systems, places: np.ndarray, extras: np.ndarray, plain: Change,
-                    load: np.ndarray | None = None) -> Judge:
+def described_judge(
+    systems: Systems,
+    places: np.ndarray,
+    extras: np.ndarray,
+    plain: Change,
+    load: np.ndarray | None = None,
+) -> Judge:
     """
     Return the Judge to whom bodies are those described.
 

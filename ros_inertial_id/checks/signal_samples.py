@@ -12,24 +12,24 @@ from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
 from .signals import Quantity, RawSignals, runs
 from .thresholds import CERTAIN
 
-FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
+FROZEN = 0.05  # [s] of equal messages, and at least this many samples:
 SOME = 5
-MANY = 20         # stretches: so many are the rhythm of a slow source
-AROUND = 0.05     # [s] on both sides in which a joint that moves goes a way
-SLOW = 0.1        # of what is usual: less is standstill
-STUCK = 0.3       # [s] of one value while the joint moves
-CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
-NEAR = 0.03       # of the range: near it
-MOST = 0.2        # of the samples: a fit with more of them clipped is not the robot's
-STRETCH = 0.5     # [s] without clipping that a filter can use
+MANY = 20  # stretches: so many are the rhythm of a slow source
+AROUND = 0.05  # [s] on both sides in which a joint that moves goes a way
+SLOW = 0.1  # of what is usual: less is standstill
+STUCK = 0.3  # [s] of one value while the joint moves
+CLIPPED = 0.8  # of the samples near an extreme value that are exactly there
+NEAR = 0.03  # of the range: near it
+MOST = 0.2  # of the samples: a fit with more of them clipped is not the robot's
+STRETCH = 0.5  # [s] without clipping that a filter can use
 BY_SHARE = 'frozen', 'stuck', 'clipped'  # end the names of findings that few samples only mask
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
-ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
-BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
-VISIBLE = 0.05    # of the range of its signal that a spike must have
-ENDS = 5          # first and last samples that may be broken together, as a driver starts
-JUMP = 4.0        # times the steps that one in a hundred exceeds: a jump that no motion makes
-SOME_OF = 1000    # samples
+ISOLATED = 12.0  # standard deviations by which a spike leaves both neighbours
+BLOCK = 100  # samples of which the noise is taken: ten spikes among them are none
+VISIBLE = 0.05  # of the range of its signal that a spike must have
+ENDS = 5  # first and last samples that may be broken together, as a driver starts
+JUMP = 4.0  # times the steps that one in a hundred exceeds: a jump that no motion makes
+SOME_OF = 1000  # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
 
@@ -40,22 +40,29 @@ def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
     usual = int(3 * np.quantile(lengths, 0.9)) if len(lengths) > MANY else 0  # of a slow source
     least = max(SOME, int(FROZEN / signals.position.period), usual)
     for a, b in found:
-        out[a:b + 1] = b - a + 1 >= least
+        out[a : b + 1] = b - a + 1 >= least
     return out
 
 
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
     q, moving = signals.position.values, _moves_at(signals, signals.position.t)
-    found = [(a, b + 1) for a, b in runs(_long(signals, signals.repeats))
-             if moving[a] or moving[b + 1]]
+    found = [
+        (a, b + 1) for a, b in runs(_long(signals, signals.repeats)) if moving[a] or moving[b + 1]
+    ]
     if found:
         lost = sum(b - a for a, b in found)
-        yield Finding('frozen', 'intervals in which no value changes '
-                      f'({100 * lost / len(q):.2g} % of the samples)', 'equal messages in a row',
-                      float(lost), 'samples', signals.joints,
-                      MASKED if lost < 0.5 * len(q) else WRONG,
-                      'look for a blocked driver', signals.position.windows(found))
+        yield Finding(
+            'frozen',
+            f'intervals in which no value changes ({100 * lost / len(q):.2g} % of the samples)',
+            'equal messages in a row',
+            float(lost),
+            'samples',
+            signals.joints,
+            MASKED if lost < 0.5 * len(q) else WRONG,
+            'look for a blocked driver',
+            signals.position.windows(found),
+        )
 
 
 def held(signals: RawSignals) -> Iterator[Finding]:
@@ -69,16 +76,18 @@ def held(signals: RawSignals) -> Iterator[Finding]:
     for name, x in signals.quantities().items():
         chosen = ~signals.rests | (name == 'effort')  # what moves must change
         same = np.diff(x.values[:, chosen], axis=0) == 0
-        same = same[~_long(signals, same.all(axis=1)) & _moves_at(signals, x.t)[1:]
-                    & (np.diff(x.t) > 0.0)]
+        same = same[
+            ~_long(signals, same.all(axis=1)) & _moves_at(signals, x.t)[1:] & (np.diff(x.t) > 0.0)
+        ]
         if not len(same):
             continue
         alone, together = same.mean(axis=0), same.all(axis=1).mean()
         by_chance = float(np.prod(alone))
         if together > 0.2 and chosen.sum() > 1 and together < 0.999:
             chance, here = np.clip((by_chance, together), 1e-12, 1 - 1e-12)
-            nats = len(same) * (here * np.log(here / chance)
-                                + (1 - here) * np.log((1 - here) / (1 - chance)))
+            nats = len(same) * (
+                here * np.log(here / chance) + (1 - here) * np.log((1 - here) / (1 - chance))
+            )
             if nats > CERTAIN and together > by_chance:
                 yield _held(name, float(nats), 'nats', signals, float(together))
 
@@ -89,16 +98,23 @@ def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
     near = max(1, int(round(AROUND / signals.position.period)))
     ends = [np.clip(np.arange(len(at)) + k, 0, len(at) - 1) for k in (-near, near)]
     way = np.abs(q[ends[1]] - q[ends[0]])
-    typical = np.sqrt((way ** 2).mean(axis=0))
+    typical = np.sqrt((way**2).mean(axis=0))
     moves = ((way > SLOW * typical) & ~signals.rests).any(axis=1)
     return moves[np.searchsorted(at, t).clip(max=len(at) - 1)]
 
 
 def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: float) -> Finding:
-    return Finding('samples held', f'{100 * share:.0f} % of the {what} in motion repeat the '
-                   'previous one: the sensor is read less often than it is published',
-                   'equal values of all joints at once', evidence, unit, signals.joints,
-                   DOUBTFUL if share > 0.3 else NOTE, 'record at the rate of the driver')
+    return Finding(
+        'samples held',
+        f'{100 * share:.0f} % of the {what} in motion repeat the '
+        'previous one: the sensor is read less often than it is published',
+        'equal values of all joints at once',
+        evidence,
+        unit,
+        signals.joints,
+        DOUBTFUL if share > 0.3 else NOTE,
+        'record at the rate of the driver',
+    )
 
 
 def stuck(signals: RawSignals) -> Iterator[Finding]:
@@ -113,29 +129,47 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
             # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
             usual = len(same) / (1 + np.count_nonzero(~same))
             least = max(SOME, int(STUCK / x.period), int(20 * usual))
-            long = [(a, b) for a, b in runs(same) if b - a + 1 >= least
-                    and informative[a:b + 1].sum() >= max(least, 0.3 * (b - a))]
+            long = [
+                (a, b)
+                for a, b in runs(same)
+                if b - a + 1 >= least and informative[a : b + 1].sum() >= max(least, 0.3 * (b - a))
+            ]
             if not long:
                 continue
             moving = _moving(signals, x.t, j, name)
-            found = [(a, b + 1) for a, b in long
-                     if moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)
-                     and not _one_step(x.values[:, j], b + 1)]
+            found = [
+                (a, b + 1)
+                for a, b in long
+                if moving[a : b + 1].mean() > 0.5
+                and not _extreme(x.values[:, j], a)
+                and not _one_step(x.values[:, j], b + 1)
+            ]
             if not found:
                 continue
             lost = sum(b - a for a, b in found)
             whole = lost > 0.2 * len(q.t)
-            yield Finding(f'{name} stuck', f'the {name} of {joint} keeps one value for '
-                          f'{lost * x.period:.2g} s while the joint moves', 'runs of one value',
-                          float(lost), 'samples', (joint,), WRONG if whole else MASKED,
-                          f'look at the {name} of {joint} in the driver', x.windows(found))
+            yield Finding(
+                f'{name} stuck',
+                f'the {name} of {joint} keeps one value for '
+                f'{lost * x.period:.2g} s while the joint moves',
+                'runs of one value',
+                float(lost),
+                'samples',
+                (joint,),
+                WRONG if whole else MASKED,
+                f'look at the {name} of {joint} in the driver',
+                x.windows(found),
+            )
 
 
 def _one_step(column: np.ndarray, last: int) -> bool:
     """Return whether ``column`` goes on after ``last`` by one quantisation step: it was alive."""
     step = _step(column)
-    return step > 0 and last + 1 < len(column) \
+    return (
+        step > 0
+        and last + 1 < len(column)
         and bool(abs(column[last + 1] - column[last]) < 1.5 * step)
+    )
 
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
@@ -143,7 +177,7 @@ def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray
     source, speed = signals.position, np.gradient(signals.position.values[:, j])
     if name == 'position' and signals.velocity is not None:
         source, speed = signals.velocity, signals.velocity.values[:, j]
-    return np.interp(t, source.t, np.abs(speed)) > SLOW * np.sqrt(np.mean(speed ** 2))
+    return np.interp(t, source.t, np.abs(speed)) > SLOW * np.sqrt(np.mean(speed**2))
 
 
 def _extreme(x: np.ndarray, place: int) -> bool:
@@ -162,13 +196,22 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
                 continue
             share = float(at.mean())
             found = [(a, b) for a, b in runs(at) if b > a]
-            yield Finding(f'{name} clipped', f'the {name} of {joint} is clipped at '
-                          f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
-                          'samples exactly at an extreme value', float(at.sum()), 'samples',
-                          (joint,), MASKED if _enough_without(x.t, at) else
-                          WRONG if share > MOST and name == 'effort' else DOUBTFUL,
-                          'move with smaller efforts or widen the range of the sensor',
-                          x.windows(found))
+            yield Finding(
+                f'{name} clipped',
+                f'the {name} of {joint} is clipped at '
+                f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
+                'samples exactly at an extreme value',
+                float(at.sum()),
+                'samples',
+                (joint,),
+                MASKED
+                if _enough_without(x.t, at)
+                else WRONG
+                if share > MOST and name == 'effort'
+                else DOUBTFUL,
+                'move with smaller efforts or widen the range of the sensor',
+                x.windows(found),
+            )
 
 
 def _enough_without(t: np.ndarray, bad: np.ndarray) -> bool:
@@ -188,8 +231,12 @@ def clipped_at(column: np.ndarray) -> np.ndarray | None:
     for extreme in (column.max(), column.min()):
         exact = column == extreme
         near = np.abs(column - extreme) < NEAR * span
-        if (extreme and exact.sum() >= 20 and exact.sum() > CLIPPED * near.sum()
-                and max(b - a for a, b in runs(exact)) >= 4):
+        if (
+            extreme
+            and exact.sum() >= 20
+            and exact.sum() > CLIPPED * near.sum()
+            and max(b - a for a, b in runs(exact)) >= 4
+        ):
             out |= exact
     return out if out.any() and out.mean() < NEARLY_ALL else None
 
@@ -202,16 +249,22 @@ def quantised(signals: RawSignals) -> Iterator[Finding]:
         bad = ratios > COARSE
         if bad.any():
             names = signals.names(bad)
-            yield Finding(f'{name} quantised', f'the {name} of {", ".join(names)} comes in steps '
-                          f'of up to {100 * ratios[bad].max():.2g} % of its standard deviation',
-                          'gaps between the values that occur', float(len(x.t) * bad.sum()),
-                          'samples', names, DOUBTFUL if ratios.max() > ROUGH else NOTE,
-                          'record with more digits')
+            yield Finding(
+                f'{name} quantised',
+                f'the {name} of {", ".join(names)} comes in steps '
+                f'of up to {100 * ratios[bad].max():.2g} % of its standard deviation',
+                'gaps between the values that occur',
+                float(len(x.t) * bad.sum()),
+                'samples',
+                names,
+                DOUBTFUL if ratios.max() > ROUGH else NOTE,
+                'record with more digits',
+            )
 
 
 def _step(column: np.ndarray) -> float:
     """Return the quantisation step of a column (N,), 0 where its values are no multiples."""
-    some = column[::max(1, len(column) // SOME_OF)]
+    some = column[:: max(1, len(column) // SOME_OF)]
     if len(some) >= SOME_OF and len(np.unique(some)) == len(some):
         return 0.0  # of so few levels as steps have, some would occur twice
     levels = np.unique(column)
@@ -233,19 +286,30 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
                 bad &= ~_shown(signals, x.values[:, j], j, bad)
             if not bad.any() or bad.mean() > 0.02:
                 continue
-            if (name != 'effort' and signals.rests[j]
-                    and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()):
+            if (
+                name != 'effort'
+                and signals.rests[j]
+                and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()
+            ):
                 continue  # steps of an encoder at rest
             alike.setdefault(bad.tobytes(), []).append(joint)
         for mask, joints in alike.items():
             bad, names = np.frombuffer(mask, dtype=bool), ', '.join(joints)
             ends = not bad[ENDS:-ENDS].any()
-            yield Finding(f'{name} spikes', f'the {name} of {names} jumps where the recording '
-                          'begins or ends' if ends else f'spikes in the {name} of {names}',
-                          'samples that a jump parts from their neighbours', float(bad.sum()),
-                          'samples', tuple(joints), MASKED, 'look for broken messages or cables'
-                          + (', unless friction sets in there' if ends and name == 'effort'
-                             else ''), x.windows(runs(bad)))
+            yield Finding(
+                f'{name} spikes',
+                f'the {name} of {names} jumps where the recording begins or ends'
+                if ends
+                else f'spikes in the {name} of {names}',
+                'samples that a jump parts from their neighbours',
+                float(bad.sum()),
+                'samples',
+                tuple(joints),
+                MASKED,
+                'look for broken messages or cables'
+                + (', unless friction sets in there' if ends and name == 'effort' else ''),
+                x.windows(runs(bad)),
+            )
 
 
 def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.ndarray:
@@ -262,7 +326,7 @@ def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.nd
         ends = [v[k] for k in (a - 1, b + 1) if 0 <= k < len(v)]
         steps, way = np.diff(t[part]), q[part][-1] - q[part][0]
         recorded = float((0.5 * (v[part][1:] + v[part][:-1]) * steps).sum())
-        out[a:b + 1] = abs(way - recorded) < abs(way - float(np.mean(ends)) * steps.sum())
+        out[a : b + 1] = abs(way - recorded) < abs(way - float(np.mean(ends)) * steps.sum())
     return out
 
 
@@ -276,8 +340,8 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
     low, high = np.quantile(column, (0.005, 0.995))
     out = np.zeros(len(column), dtype=bool)
     for width in (1, 2):
-        before = column[width:-width] - column[:-2 * width]
-        after = column[width:-width] - column[2 * width:]
+        before = column[width:-width] - column[: -2 * width]
+        after = column[width:-width] - column[2 * width :]
         away = np.minimum(np.abs(before), np.abs(after)) * (before * after > 0)
         if high > low and away.max() > VISIBLE * (high - low):
             noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
@@ -294,10 +358,11 @@ def _broken_ends(column: np.ndarray, visible: float, spikes: np.ndarray) -> np.n
     out = np.zeros(len(column), dtype=bool)
     steps = np.abs(np.diff(column))
     stays = np.where(spikes[1:] | spikes[:-1], 0.0, steps)[ENDS:-ENDS].max(initial=0.0)
-    jumps = np.flatnonzero(steps > max(JUMP * np.quantile(steps, 0.99), visible, 1.5 * stays,
-                                       1e-12))
-    out[:max(jumps[jumps < ENDS], default=-1) + 1] = True
-    out[min(jumps[jumps >= len(steps) - ENDS], default=len(column)) + 1:] = True
+    jumps = np.flatnonzero(
+        steps > max(JUMP * np.quantile(steps, 0.99), visible, 1.5 * stays, 1e-12)
+    )
+    out[: max(jumps[jumps < ENDS], default=-1) + 1] = True
+    out[min(jumps[jumps >= len(steps) - ENDS], default=len(column)) + 1 :] = True
     return out
 
 
@@ -315,7 +380,7 @@ def _local_noise(deviation: np.ndarray) -> np.ndarray:
     goes with the motion.
     """
     count = max(1, len(deviation) // BLOCK)
-    blocks = deviation[:count * BLOCK].reshape(count, -1)
+    blocks = deviation[: count * BLOCK].reshape(count, -1)
     middle, high = np.quantile(blocks, (0.5, 0.9), axis=1)
     noise = np.maximum(1.4826 * middle, high / 1.645)  # of a normal distribution
     noise = np.maximum.reduce([noise, np.roll(noise, 1), np.roll(noise, -1)])

@@ -89,8 +89,9 @@ class RawSignals:
         return out
 
 
-def raw_signals(recording: Recording, robot: RobotModel,
-                options: SignalOptions) -> Iterator[RawSignals]:
+def raw_signals(
+    recording: Recording, robot: RobotModel, options: SignalOptions
+) -> Iterator[RawSignals]:
     """
     Yield the RawSignals of the stretches of a ``recording`` of an arm, the ``robot``.
 
@@ -117,12 +118,18 @@ def raw_signals(recording: Recording, robot: RobotModel,
             parts = [moved] if effort is None or force is motion else [moved, effort]
             driven = whole(moved, own, BROKEN)  # by the driver, without bare copies of positions
             yield RawSignals(
-                tuple(own), _quantity(driven, 'position', own, origin),
-                _quantity(driven, 'velocity', own, origin) if carries(motion, 'velocity', own)
-                else None, None if effort is None else _quantity(effort, 'effort', own, origin),
-                force is motion, robot.lower[at], robot.upper[at],
+                tuple(own),
+                _quantity(driven, 'position', own, origin),
+                _quantity(driven, 'velocity', own, origin)
+                if carries(motion, 'velocity', own)
+                else None,
+                None if effort is None else _quantity(effort, 'effort', own, origin),
+                force is motion,
+                robot.lower[at],
+                robot.upper[at],
                 np.asarray(robot.prismatic)[at],
-                tuple(f for c in parts for f in not_finite(c, own, origin)))
+                tuple(f for c in parts for f in not_finite(c, own, origin)),
+            )
 
 
 def _beside(motion: Channel, force: Channel, low: int) -> Channel:
@@ -131,8 +138,9 @@ def _beside(motion: Channel, force: Channel, low: int) -> Channel:
     if force is motion:
         return force.rows(slice(low, high))
     start, end = motion.stamp_ns[low], motion.stamp_ns[min(high, len(motion) - 1)]
-    return force.rows(((force.stamp_ns >= start) | (low == 0))
-                      & ((force.stamp_ns < end) | (high >= len(motion))))
+    return force.rows(
+        ((force.stamp_ns >= start) | (low == 0)) & ((force.stamp_ns < end) | (high >= len(motion)))
+    )
 
 
 def _quantity(channel: Channel, name: str, joints: Sequence[str], origin: int) -> Quantity:
@@ -162,12 +170,21 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
         for mask, names in alike.items():
             bad = np.frombuffer(mask, dtype=bool)
             few = len(whole(channel, joints, BROKEN)) < len(channel)
-            out.append(Finding(
-                f'{name} not finite', f'the {name} of {", ".join(names)} is not finite in '
-                f'{int(bad.sum())} of {len(bad)} messages', 'values that are no numbers',
-                float(bad.sum()), 'samples', tuple(names), MASKED if few else WRONG,
-                'correct its source' + ('' if few else ', or cut the recording with @START:END'),
-                windows_of(t, runs(bad))))
+            out.append(
+                Finding(
+                    f'{name} not finite',
+                    f'the {name} of {", ".join(names)} is not finite in '
+                    f'{int(bad.sum())} of {len(bad)} messages',
+                    'values that are no numbers',
+                    float(bad.sum()),
+                    'samples',
+                    tuple(names),
+                    MASKED if few else WRONG,
+                    'correct its source'
+                    + ('' if few else ', or cut the recording with @START:END'),
+                    windows_of(t, runs(bad)),
+                )
+            )
     return out
 
 

@@ -82,10 +82,13 @@ class BaseParameters:
         """Return the BaseParameters without those at ``places``, of lone parameters."""
         gone = list(places)
         left = np.delete(np.arange(len(self.parameters)), self.independent[gone])
-        return replace(self, parameters=tuple(self.parameters[k] for k in left),
-                       independent=np.searchsorted(left, np.delete(self.independent, gone)),
-                       dependent=np.searchsorted(left, self.dependent),
-                       X=np.delete(self.X, gone, axis=0))
+        return replace(
+            self,
+            parameters=tuple(self.parameters[k] for k in left),
+            independent=np.searchsorted(left, np.delete(self.independent, gone)),
+            dependent=np.searchsorted(left, self.dependent),
+            X=np.delete(self.X, gone, axis=0),
+        )
 
     def matrix(self) -> np.ndarray:
         """Return K (b, p) with beta = K @ pi."""
@@ -127,9 +130,13 @@ class BaseParameters:
 
     def groupings(self) -> list[dict[str, float]]:
         """Return each base parameter as {standard parameter: coefficient}."""
-        return [{self.parameters[lead].name: 1.0,
-                 **{self.parameters[k].name: float(c) for c, k in zip(row, self.dependent) if c}}
-                for row, lead in zip(self.X, self.independent)]
+        return [
+            {
+                self.parameters[lead].name: 1.0,
+                **{self.parameters[k].name: float(c) for c, k in zip(row, self.dependent) if c},
+            }
+            for row, lead in zip(self.X, self.independent)
+        ]
 
     def expressions(self) -> list[str]:
         """Return each base parameter as a readable sum of standard parameters."""
@@ -140,7 +147,7 @@ def _expression(terms):
     words = []
     for name, coefficient in terms.items():
         size = '' if abs(abs(coefficient) - 1.0) < 1e-9 else f'{abs(coefficient):.6g} '
-        words.append(f"{'-' if coefficient < 0 else '+'} {size}{name}")
+        words.append(f'{"-" if coefficient < 0 else "+"} {size}{name}')
     return ' '.join(words).removeprefix('+ ')
 
 
@@ -157,8 +164,10 @@ def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> B
     singular = np.linalg.svd(A, compute_uv=False)
     rank, gap = decide_rank(singular)
     if rank == 0:
-        raise EstimationError('no parameter has any effect on the measured rows',
-                              do='check mounting: and the joints of the robot description')
+        raise EstimationError(
+            'no parameter has any effect on the measured rows',
+            do='check mounting: and the joints of the robot description',
+        )
     independent = _first_independent(A, rank, singular)
     dependent = np.setdiff1d(np.arange(A.shape[1]), independent)
     X, *_ = np.linalg.lstsq(A[:, independent], A[:, dependent], rcond=None)
@@ -184,9 +193,10 @@ def _first_independent(A, rank, singular):
     if len(chosen) != rank:
         raise EstimationError(
             f'the singular values show rank {rank}, the columns {len(chosen)}',
-            found=f'singular values around the rank: {singular[max(0, rank - 2):rank + 2]}',
+            found=f'singular values around the rank: {singular[max(0, rank - 2) : rank + 2]}',
             do='the kinematics hold nearly dependent directions: round the placements of the '
-               'robot description')
+            'robot description',
+        )
     return np.array(chosen)
 
 
@@ -207,24 +217,39 @@ def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[P
             numbers = [float(word) for word in words[1:]]
         except ValueError:
             numbers = None
-        if (not words or numbers is None or len(numbers) > 2
-                or not all(abs(x) < HEAVIEST for x in numbers) or not all(numbers[1:])
-                or min(numbers[1:], default=1.0) < 0.0):
-            raise ConfigError('option given', found=repr(line),
-                              expected='NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION')
+        if (
+            not words
+            or numbers is None
+            or len(numbers) > 2
+            or not all(abs(x) < HEAVIEST for x in numbers)
+            or not all(numbers[1:])
+            or min(numbers[1:], default=1.0) < 0.0
+        ):
+            raise ConfigError(
+                'option given',
+                found=repr(line),
+                expected='NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION',
+            )
         single = [k for k, p in enumerate(out) if p.name == words[0]]
         owned = [k for k, p in enumerate(out) if p.owner == words[0]]
         if not single and not owned:
-            raise ConfigError('option given', found=words[0], exists=sorted(
-                {p.name for p in out} | {p.owner for p in out}))
+            raise ConfigError(
+                'option given',
+                found=words[0],
+                exists=sorted({p.name for p in out} | {p.owner for p in out}),
+            )
         if owned and not single and numbers:
-            raise ConfigError('option given', expected=f'{words[0]} without a value, or one of '
-                              'its parameters', found=repr(line))
+            raise ConfigError(
+                'option given',
+                expected=f'{words[0]} without a value, or one of its parameters',
+                found=repr(line),
+            )
         for k in single or owned:
             value = numbers[0] if numbers else out[k].nominal
             if value < 0.0 and never_negative(out[k]):
-                raise ConfigError('option given', expected=f'{words[0]} that is not negative',
-                                  found=repr(line))
+                raise ConfigError(
+                    'option given', expected=f'{words[0]} that is not negative', found=repr(line)
+                )
             prior_sd = numbers[1] if len(numbers) == 2 else EXACT * out[k].scale
             out[k] = replace(out[k], nominal=value, prior_sd=prior_sd)
     return tuple(out)

@@ -30,12 +30,12 @@ from ..lapack import solve_triangular
 
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 DIRECT_STEPS = 60  # three times what data take that agree with bodies
-BARRIERS = tuple(10.0 ** k for k in range(6, -1, -1))
-CLOSE = 0.1        # decrement, of the barrier, at which the next one begins
-WIDENINGS = 3       # until the errors that friction's border leaves no longer change
+BARRIERS = tuple(10.0**k for k in range(6, -1, -1))
+CLOSE = 0.1  # decrement, of the barrier, at which the next one begins
+WIDENINGS = 3  # until the errors that friction's border leaves no longer change
 NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
-THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
+THINNEST = 1e-3  # m of a nominal body without extent: its prior must have an inverse
 
 _UNIT = pseudo_inertia(np.eye(10)).reshape(10, 16)
 
@@ -80,31 +80,43 @@ class Known:
     inherited: np.ndarray | None = None
 
 
-def consistent(problem: Problem, estimate: Estimate, known: Known | None = None
-               ) -> ConsistentEstimate:
+def consistent(
+    problem: Problem, estimate: Estimate, known: Known | None = None
+) -> ConsistentEstimate:
     """
     Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
     The base parameters of the ``problem`` have bodies of ten parameters each.
     EstimationError when the known masses contradict one another or the links.
     """
-    cost, x, free = _prepared(problem, estimate.standard_deviation, known or Known(),
-                              estimate.system)
+    cost, x, free = _prepared(
+        problem, estimate.standard_deviation, known or Known(), estimate.system
+    )
     x, steps = _minimise(cost, x, free)
     K = problem.base.matrix()
     half = K @ free
-    covariance, prior = (half @ np.linalg.solve(free.T @ h @ free, half.T)
-                         for h in _curvatures(cost, x, free))
+    covariance, prior = (
+        half @ np.linalg.solve(free.T @ h @ free, half.T) for h in _curvatures(cost, x, free)
+    )
     eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0]
     before, after = (cost.misfit(beta) for beta in (estimate.params, K @ x))
     return ConsistentEstimate(
-        x, K @ x, (covariance + covariance.T) / 2, (prior + prior.T) / 2,
+        x,
+        K @ x,
+        (covariance + covariance.T) / 2,
+        (prior + prior.T) / 2,
         {link: float(w) for link, w in zip(bodies(problem.base.parameters), eigenvalues)},
-        float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
+        float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0,
+        steps,
+    )
 
 
-def consistent_values(problem: Problem, standard_deviation: Mapping[str, float], known: Known,
-                      enough: float = DECREMENT) -> Callable[[RFactors], np.ndarray]:
+def consistent_values(
+    problem: Problem,
+    standard_deviation: Mapping[str, float],
+    known: Known,
+    enough: float = DECREMENT,
+) -> Callable[[RFactors], np.ndarray]:
     """
     Return what gives the standard parameters (p,) of ``consistent`` for R factors of any data.
 
@@ -119,8 +131,9 @@ def consistent_values(problem: Problem, standard_deviation: Mapping[str, float],
     def values(factors: RFactors) -> np.ndarray:
         if factors is problem.factors:
             return start
-        other = _of_rows(cost, replace(problem, factors=factors), standard_deviation,
-                         known.inherited)
+        other = _of_rows(
+            cost, replace(problem, factors=factors), standard_deviation, known.inherited
+        )
         return _minimise(other, start, free, enough)[0]
 
     return values
@@ -160,7 +173,7 @@ class _Cost:
     def quadratic(self):
         """Return the Hessian (p, p) of the priors that are squares."""
         hessian = self.pins.T @ self.pins
-        hessian[self.other, self.other] += self.weight ** 2
+        hessian[self.other, self.other] += self.weight**2
         return hessian
 
     @cached_property
@@ -189,9 +202,11 @@ class _Cost:
             return np.inf
         residual, pinned = self.M @ x - self.target, self.pins @ x - self.pinned
         away = (x[self.other] - self.center) * self.weight
-        return (0.5 * (residual @ residual + pinned @ pinned + away @ away)
-                + self.barrier * (np.vdot(self.inverse, P) - logdet)
-                - self.barrier * DISSIPATION * np.log(slack).sum())
+        return (
+            0.5 * (residual @ residual + pinned @ pinned + away @ away)
+            + self.barrier * (np.vdot(self.inverse, P) - logdet)
+            - self.barrier * DISSIPATION * np.log(slack).sum()
+        )
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
@@ -211,9 +226,9 @@ class _Cost:
         gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.quadratic.copy()
         gradient[self.body] += self.barrier * (self.inverse - inverse).reshape(count, 16) @ _UNIT.T
         hessian[self.body[:, :, None], self.body[:, None]] += self.barrier * bend
-        gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
+        gradient[self.other] += (x[self.other] - self.center) * self.weight**2
         gradient[own] -= C.T @ (self.barrier * DISSIPATION / slack)
-        hessian[own, own] += (C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
+        hessian[own, own] += (C.T * (self.barrier * DISSIPATION / slack**2)) @ C
         return gradient, hessian
 
 
@@ -221,10 +236,13 @@ def _prepared(problem, standard_deviation, known, system=None):
     """Return the _Cost, parameters (p,) in its domain, and directions (p, f) that are free."""
     parameters = problem.base.parameters
     if not bodies(parameters):
-        raise EstimationError('consistent: no body has all ten parameters',
-                              do='let all ten of every body be identified')
-    cost = _of_rows(_cost(problem, known.names), problem, standard_deviation, known.inherited,
-                    system)
+        raise EstimationError(
+            'consistent: no body has all ten parameters',
+            do='let all ten of every body be identified',
+        )
+    cost = _of_rows(
+        _cost(problem, known.names), problem, standard_deviation, known.inherited, system
+    )
     return cost, *_start(cost, parameters, known.masses, known.total_mass)
 
 
@@ -236,20 +254,36 @@ def _cost(problem, known):
     nominal = np.array([p.nominal for p in parameters])
     other = np.setdiff1d(np.arange(len(parameters)), body)
     weight = 1.0 / np.array([p.prior_sd for p in parameters])[other]
-    P0 = np.array([_prior_body(parameters[k:k + 10]) for k in first])
+    P0 = np.array([_prior_body(parameters[k : k + 10]) for k in first])
     kept = [k for k, p in enumerate(parameters) if p.name in known]
-    pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
-                                                    ).reshape(-1, 1)
+    pins = np.eye(len(parameters))[kept] / np.array(
+        [[parameters[k].prior_sd] for k in kept]
+    ).reshape(-1, 1)
     none = np.zeros((0, len(parameters)))
-    return _Cost(none, none[:, 0], 0.0, none, none.T @ none, none[:, 0], pins, pins @ nominal,
-                 body, P0, np.linalg.inv(P0), other, nominal[other], weight,
-                 passive_rows(parameters))
+    return _Cost(
+        none,
+        none[:, 0],
+        0.0,
+        none,
+        none.T @ none,
+        none[:, 0],
+        pins,
+        pins @ nominal,
+        body,
+        P0,
+        np.linalg.inv(P0),
+        other,
+        nominal[other],
+        weight,
+        passive_rows(parameters),
+    )
 
 
 def _of_rows(cost, problem, standard_deviation, inherited, system=None):
     """Return a _Cost with the rows of a problem, or those of a ``system``."""
     A, b, outside = problem.factors.system(
-        effective_standard_deviation(problem, standard_deviation))
+        effective_standard_deviation(problem, standard_deviation)
+    )
     rows, target = system or (A, b)
     if inherited is not None:
         rows, target = _with_inherited(rows, target, inherited)
@@ -282,8 +316,8 @@ def solid(parameters: np.ndarray) -> np.ndarray:
     for k, p in enumerate(P):
         centre = p[:3, 3] / p[3, 3]
         w, V = np.linalg.eigh(p[:3, :3] - p[3, 3] * np.outer(centre, centre))
-        if w[0] < p[3, 3] * THINNEST ** 2:
-            second = (V * np.maximum(w, p[3, 3] * THINNEST ** 2)) @ V.T
+        if w[0] < p[3, 3] * THINNEST**2:
+            second = (V * np.maximum(w, p[3, 3] * THINNEST**2)) @ V.T
             P[k, :3, :3] = second + p[3, 3] * np.outer(centre, centre)
     return P
 
@@ -294,8 +328,9 @@ def _start(cost, parameters, masses, total_mass):
     links = bodies(parameters)
     unknown = sorted(set(masses) - set(links))
     if unknown:
-        raise EstimationError('known mass of links that do not move', found=unknown,
-                              exists=tuple(links))
+        raise EstimationError(
+            'known mass of links that do not move', found=unknown, exists=tuple(links)
+        )
     scale, rows = _mass_scales(cost, links, masses, total_mass), []
     x[cost.body] = parameters_of(cost.nominal * scale[:, None, None])
     for link in masses:
@@ -310,13 +345,15 @@ def _start(cost, parameters, masses, total_mass):
         x[(row != 0.0) & (x == 0.0)] = 1.0
     for row in cost.C[cost.C @ x <= 0.0]:
         k = int(np.flatnonzero(row)[0])
-        raise EstimationError(f'friction of {parameters[k].owner} cannot brake both ways',
-                              found=sorted({p.law for p in parameters if p.law
-                                            and p.owner == parameters[k].owner}),
-                              do='add coulomb or viscous to its friction laws')
+        raise EstimationError(
+            f'friction of {parameters[k].owner} cannot brake both ways',
+            found=sorted({p.law for p in parameters if p.law and p.owner == parameters[k].owner}),
+            do='add coulomb or viscous to its friction laws',
+        )
     if not rows:
         return x, np.eye(len(x))
     from scipy.linalg import null_space  # takes long to import: when needed
+
     return x, null_space(np.array(rows))
 
 
@@ -330,9 +367,12 @@ def _mass_scales(cost, links, masses, total_mass):
     if total_mass is not None:
         remainder = total_mass - sum(masses.values())
         if remainder <= 0.0 or held.all():
-            raise EstimationError('the known total mass', found=f'{total_mass} kg',
-                                  expected='more than the known masses of links, and a link '
-                                  'left whose mass is not known')
+            raise EstimationError(
+                'the known total mass',
+                found=f'{total_mass} kg',
+                expected='more than the known masses of links, and a link '
+                'left whose mass is not known',
+            )
         scale[~held] = remainder / nominal[~held].sum()
     return scale
 
@@ -344,19 +384,21 @@ def _minimise(cost, x, free, enough=DECREMENT):
     Where the data pull bodies out of their domain, steps along its border are short: there the
     barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
     """
-    best, decrement, steps = newton(cost.value, cost.derivatives, x, free, enough,
-                                    DIRECT_STEPS)
+    best, decrement, steps = newton(cost.value, cost.derivatives, x, free, enough, DIRECT_STEPS)
     if decrement > 0.0 and enough == DECREMENT:  # else what was reached is near enough
         best = x
         for barrier in BARRIERS:
             goal = DECREMENT if barrier == 1.0 else CLOSE * barrier
             lifted = replace(cost, barrier=barrier)
-            best, decrement, more = newton(lifted.value, lifted.derivatives, best, free, goal,
-                                           NEWTON_STEPS)
+            best, decrement, more = newton(
+                lifted.value, lifted.derivatives, best, free, goal, NEWTON_STEPS
+            )
             steps += more
     if decrement > 0.0 and enough == DECREMENT:
-        raise EstimationError('the physically consistent estimate did not settle',
-                              found=f'a decrement of {decrement:.1e} after {steps} steps')
+        raise EstimationError(
+            'the physically consistent estimate did not settle',
+            found=f'a decrement of {decrement:.1e} after {steps} steps',
+        )
     return best, steps
 
 
@@ -366,7 +408,10 @@ def _curvatures(cost, x, free):
     for _ in range(WIDENINGS):
         prior = cost.without_data(x, inside)[1]
         across = cost.C @ free
-        inside = np.sqrt(np.einsum('ij,ji->i', across, np.linalg.solve(
-            free.T @ (data + prior) @ free, across.T)))
+        inside = np.sqrt(
+            np.einsum(
+                'ij,ji->i', across, np.linalg.solve(free.T @ (data + prior) @ free, across.T)
+            )
+        )
     prior = cost.without_data(x, inside)[1]
     return data + prior, prior

@@ -15,15 +15,15 @@ import numpy as np
 def digamma(x: np.ndarray | float) -> np.ndarray:
     """Return the derivative of log Gamma at ``x`` (...) > 0 (Abramowitz and Stegun 1964, 6.3)."""
     y = np.asarray(x) + 16.0
-    series = 1.0 / 12.0 - (1.0 / 120.0 - (1.0 / 252.0 - 1.0 / 240.0 / y ** 2) / y ** 2) / y ** 2
-    return np.log(y) - 0.5 / y - series / y ** 2 - (1.0 / _below(x)).sum(-1)
+    series = 1.0 / 12.0 - (1.0 / 120.0 - (1.0 / 252.0 - 1.0 / 240.0 / y**2) / y**2) / y**2
+    return np.log(y) - 0.5 / y - series / y**2 - (1.0 / _below(x)).sum(-1)
 
 
 def trigamma(x: np.ndarray | float) -> np.ndarray:
     """Return the second derivative of log Gamma at ``x`` (...) > 0 (ibid., 6.4)."""
     y = np.asarray(x) + 16.0
-    series = 1.0 / 6.0 - (1.0 / 30.0 - (1.0 / 42.0 - 1.0 / 30.0 / y ** 2) / y ** 2) / y ** 2
-    return 1.0 / y + 0.5 / y ** 2 + series / y ** 3 + (1.0 / _below(x) ** 2).sum(-1)
+    series = 1.0 / 6.0 - (1.0 / 30.0 - (1.0 / 42.0 - 1.0 / 30.0 / y**2) / y**2) / y**2
+    return 1.0 / y + 0.5 / y**2 + series / y**3 + (1.0 / _below(x) ** 2).sum(-1)
 
 
 def _below(x):

@@ -16,8 +16,8 @@ from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
 
 FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
-ROUNDS = 10      # of the ridge's weights
-SETTLED = 0.02   # relative change of them that is no reason for another round
+ROUNDS = 10  # of the ridge's weights
+SETTLED = 0.02  # relative change of them that is no reason for another round
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,29 @@ class Estimate:
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
         added = np.diag(covariance)
-        data_bse = np.sqrt(self.data_bse ** 2 + added)
-        return replace(self, cov_params=self.cov_params + covariance, data_bse=data_bse,
-                       bse=np.sqrt(self.bse ** 2 + added),
-                       determined=self.determined & (data_bse < self.limit))
+        data_bse = np.sqrt(self.data_bse**2 + added)
+        return replace(
+            self,
+            cov_params=self.cov_params + covariance,
+            data_bse=data_bse,
+            bse=np.sqrt(self.bse**2 + added),
+            determined=self.determined & (data_bse < self.limit),
+        )
 
     def first(self, count: int) -> 'Estimate':
         """Return the Estimate of the first ``count`` parameters, the others as uncertain."""
         by_rows = None if self.by_rows is None else self.by_rows[:count, :count]
-        return replace(self, params=self.params[:count], bse=self.bse[:count],
-                       limit=np.broadcast_to(self.limit, self.bse.shape)[:count],
-                       cov_params=self.cov_params[:count, :count], by_rows=by_rows, system=None,
-                       data_bse=self.data_bse[:count], determined=self.determined[:count])
+        return replace(
+            self,
+            params=self.params[:count],
+            bse=self.bse[:count],
+            limit=np.broadcast_to(self.limit, self.bse.shape)[:count],
+            cov_params=self.cov_params[:count, :count],
+            by_rows=by_rows,
+            system=None,
+            data_bse=self.data_bse[:count],
+            determined=self.determined[:count],
+        )
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
@@ -107,8 +118,11 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
     out, exact = {}, 0.0
     for name, group in groups.items():
         if group.rows <= share:
-            raise EstimationError(f'the recording is too short: {name}',
-                                  expected=f'more than {share:.0f} samples', found=group.rows)
+            raise EstimationError(
+                f'the recording is too short: {name}',
+                expected=f'more than {share:.0f} samples',
+                found=group.rows,
+            )
         out[name] = group.residual(beta) / np.sqrt(group.rows - share)
         exact = max(exact, 1e-12 * group.target() / np.sqrt(group.rows))
     # Exact rows (simulations, an axis at rest) must not outweigh all others beyond reason.
@@ -116,11 +130,14 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
     return {name: float(max(own, floor)) for name, own in out.items()}
 
 
-def effective_standard_deviation(problem: Problem,
-                                 standard_deviation: Mapping[str, float]) -> dict[str, float]:
+def effective_standard_deviation(
+    problem: Problem, standard_deviation: Mapping[str, float]
+) -> dict[str, float]:
     """Return the ``standard_deviation`` of groups, larger where rows are not independent."""
-    return {name: d * np.sqrt(problem.correlation.get(name, 1.0))
-            for name, d in standard_deviation.items()}
+    return {
+        name: d * np.sqrt(problem.correlation.get(name, 1.0))
+        for name, d in standard_deviation.items()
+    }
 
 
 def _whitened(problem, standard_deviation):
@@ -148,8 +165,12 @@ def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
     return inverse, inverse @ base.nominal()
 
 
-def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, float],
-           leaning: bool = False) -> Estimate:
+def finish(
+    problem: Problem,
+    beta: np.ndarray,
+    standard_deviation: Mapping[str, float],
+    leaning: bool = False,
+) -> Estimate:
     """
     Return the Estimate of params found with these weights; ``leaning`` : see there.
 
@@ -159,19 +180,30 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
     shown = s > ROUNDING * s[0]
     inverse = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)
     data_bse = np.sqrt(((axes * inverse) ** 2).sum(1))
-    half = axes * (1.0 / np.sqrt(s ** 2 + 1.0) if leaning else inverse)
+    half = axes * (1.0 / np.sqrt(s**2 + 1.0) if leaning else inverse)
     covariance = half @ half.T
     prior_sd = problem.base.prior_sd
     weighted_rows = problem.factors.system(standard_deviation)[0]
     # Priors are as wide as motors are strong: an error of more torque than there was is no number.
-    torque = np.linalg.norm([g.target() / standard_deviation[name]
-                             for name, g in problem.factors.groups.items()])
+    torque = np.linalg.norm(
+        [g.target() / standard_deviation[name] for name, g in problem.factors.groups.items()]
+    )
     limit = np.minimum(
-        prior_sd, torque / np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300))
-    return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
-                    data_bse < limit, dict(standard_deviation), dict(problem.correlation),
-                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()),
-                    leaning=leaning, limit=limit)
+        prior_sd, torque / np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300)
+    )
+    return Estimate(
+        beta,
+        covariance,
+        np.sqrt(np.diag(covariance)),
+        data_bse,
+        data_bse < limit,
+        dict(standard_deviation),
+        dict(problem.correlation),
+        float(np.linalg.cond(weighted_rows)),
+        int((s > 1.0).sum()),
+        leaning=leaning,
+        limit=limit,
+    )
 
 
 def ordinary(problem: Problem) -> Estimate:

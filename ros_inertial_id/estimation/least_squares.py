@@ -85,8 +85,9 @@ def decide_rank(singular: np.ndarray) -> tuple[int, float]:
     return int(k) + 1, float(ratios[k])
 
 
-def left_out(parts: Sequence[np.ndarray] | np.ndarray,
-             solve: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def left_out(
+    parts: Sequence[np.ndarray] | np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return what ``solve`` makes (m,) of the sum of ``parts`` (count, ...), and without each."""
     whole = sum(parts, np.zeros(()))
     return solve(whole), np.array([solve(whole - part) for part in parts])

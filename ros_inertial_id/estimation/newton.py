@@ -8,7 +8,7 @@ from ..errors import EstimationError
 from ..lapack import lapack
 
 ARMIJO = 0.1
-ROUNDING = 1e-12    # of the unit diagonal of a scaled Hessian
+ROUNDING = 1e-12  # of the unit diagonal of a scaled Hessian
 
 
 def log_det(P: np.ndarray) -> float:
@@ -20,9 +20,14 @@ def log_det(P: np.ndarray) -> float:
     return float(2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum())
 
 
-def newton(cost: Callable[[np.ndarray], float],
-           derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], x: np.ndarray,
-           free: np.ndarray, enough: float, most: int) -> tuple[np.ndarray, float, int]:
+def newton(
+    cost: Callable[[np.ndarray], float],
+    derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    x: np.ndarray,
+    free: np.ndarray,
+    enough: float,
+    most: int,
+) -> tuple[np.ndarray, float, int]:
     """
     Return (x, decrement left or 0 at the minimum, steps), steps <= most.
 
@@ -41,8 +46,9 @@ def newton(cost: Callable[[np.ndarray], float],
             gradient, hessian = derivatives(x)
         except np.linalg.LinAlgError:  # a body without extent, within rounding
             return x, decrement, step
-        reduced, slope = (hessian, gradient) if whole else (free.T @ hessian @ free,
-                                                            free.T @ gradient)
+        reduced, slope = (
+            (hessian, gradient) if whole else (free.T @ hessian @ free, free.T @ gradient)
+        )
         size = 1.0 / np.sqrt(reduced.diagonal())  # unit diagonal: kg and kg m^2 meet as equals
         move = -size * _solved(reduced * size * size[:, None], size * slope)
         decrement = -float(slope @ move)
@@ -50,8 +56,7 @@ def newton(cost: Callable[[np.ndarray], float],
         if decrement <= max(enough, 1e-13 * abs(value)):
             return x, 0.0, step
         direction, length = move if whole else free @ move, 1.0
-        while not (new := cost(x + length * direction)) <= (
-                value - ARMIJO * length * decrement):
+        while not (new := cost(x + length * direction)) <= (value - ARMIJO * length * decrement):
             length *= 0.5
             if length < 1e-10:
                 return x, 0.0, step
@@ -71,6 +76,8 @@ def _solved(scaled, slope):
             return move
         damping *= 10.0
         if damping > 1.0:
-            raise EstimationError('the physically consistent estimate did not settle',
-                                  found='a Hessian that is not positive definite',
-                                  do='check the efforts first: inertial-id check')
+            raise EstimationError(
+                'the physically consistent estimate did not settle',
+                found='a Hessian that is not positive definite',
+                do='check the efforts first: inertial-id check',
+            )

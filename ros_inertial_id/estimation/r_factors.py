@@ -63,7 +63,7 @@ def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:
     As far as they are the first ones they stand in R already.
     """
     kept = int(np.argmin(np.append(columns == np.arange(len(columns)), False)))
-    out = R[:len(columns), columns]
+    out = R[: len(columns), columns]
     if kept < len(columns):
         out[kept:, kept:] = triangle(np.asfortranarray(R[kept:, columns[kept:]]))
     return out
@@ -101,8 +101,9 @@ class RFactors:
     size: int
     groups: dict[str, GroupFactor] = field(default_factory=dict)
 
-    def accumulate(self, block: RegressorBlock, keep: np.ndarray,
-                   samples: np.ndarray | slice = slice(None)) -> None:
+    def accumulate(
+        self, block: RegressorBlock, keep: np.ndarray, samples: np.ndarray | slice = slice(None)
+    ) -> None:
         """
         Take in ``samples`` of a RegressorBlock.
 
@@ -138,8 +139,7 @@ class RFactors:
                 merged.groups[name] = theirs
                 continue
             R = triangle(theirs.R.copy(order='F'), ours.R, len(theirs.R))
-            merged.groups[name] = GroupFactor(ours.unit, ours.columns, R,
-                                              ours.rows + theirs.rows)
+            merged.groups[name] = GroupFactor(ours.unit, ours.columns, R, ours.rows + theirs.rows)
         return merged
 
     def select(self, keep: np.ndarray | Sequence[int]) -> 'RFactors':
@@ -153,12 +153,14 @@ class RFactors:
             own = T[group.columns]
             new = np.flatnonzero(np.any(own, axis=0))
             rows = np.column_stack([group.R[:, :-2] @ own[:, new], group.R[:, -2:]])
-            out.groups[name] = GroupFactor(group.unit, new,
-                                           triangle(np.asfortranarray(rows)), group.rows)
+            out.groups[name] = GroupFactor(
+                group.unit, new, triangle(np.asfortranarray(rows)), group.rows
+            )
         return out
 
-    def system(self, standard_deviation: Mapping[str, float] | None = None
-               ) -> tuple[np.ndarray, np.ndarray, float]:
+    def system(
+        self, standard_deviation: Mapping[str, float] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """
         Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
 

@@ -52,11 +52,13 @@ class Fit:
         """Return samples, RMS of residual and of target per joint, over all, and relative [%]."""
         names = list(self.residual)
         count, error = max(1, self.samples), sum(self.residual.values())
-        return {'samples': self.samples,
-                'rms': {n: float(np.sqrt(self.residual[n] / count)) for n in names},
-                'measured_rms': {n: float(np.sqrt(self.target[n] / count)) for n in names},
-                'rms_all': float(np.sqrt(error / (count * max(1, len(names))))),
-                'relative_percent': self.relative_percent}
+        return {
+            'samples': self.samples,
+            'rms': {n: float(np.sqrt(self.residual[n] / count)) for n in names},
+            'measured_rms': {n: float(np.sqrt(self.target[n] / count)) for n in names},
+            'rms_all': float(np.sqrt(error / (count * max(1, len(names))))),
+            'relative_percent': self.relative_percent,
+        }
 
 
 @dataclass
@@ -92,13 +94,17 @@ class Residuals:
             fit.samples *= share
             for sums in (fit.residual, fit.target):
                 sums.update({name: share * x for name, x in sums.items()})
-        self.covariances = {name: (share * total, share * pairs)
-                            for name, (total, pairs) in self.covariances.items()}
+        self.covariances = {
+            name: (share * total, share * pairs)
+            for name, (total, pairs) in self.covariances.items()
+        }
 
     def correlation(self) -> dict[str, float]:
         """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
-        return {name: correlation_time(total / pairs)
-                for name, (total, pairs) in self.covariances.items()}
+        return {
+            name: correlation_time(total / pairs)
+            for name, (total, pairs) in self.covariances.items()
+        }
 
     def summary(self) -> dict[str, Any]:
         """Return both fits as the command line and the model file give them."""
@@ -121,14 +127,15 @@ def merged(parts: Iterable[Residuals]) -> Residuals:
     return total
 
 
-def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np.ndarray,
-             pairs: np.ndarray) -> None:
+def add_lags(
+    sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np.ndarray, pairs: np.ndarray
+) -> None:
     """Add products at ``lags`` (N,), of so many ``pairs`` (N,), to the ``sums`` of a group."""
     before = sums.get(name, (np.zeros(0), np.zeros(0)))
     total, count = np.zeros((2, max(len(before[0]), len(lags))))
     for sum_, old, new in zip((total, count), before, (lags, pairs)):
-        sum_[:len(old)] = old
-        sum_[:len(new)] += new
+        sum_[: len(old)] = old
+        sum_[: len(new)] += new
     sums[name] = total, count
 
 
@@ -145,12 +152,17 @@ def correlation_time(covariance: np.ndarray) -> float:
     even = len(covariance) // 2 * 2
     sums = covariance[0:even:2] + covariance[1:even:2]
     stop = np.flatnonzero(sums <= 0.0)
-    sums = sums[:stop[0]] if stop.size else sums
+    sums = sums[: stop[0]] if stop.size else sums
     return float(max(1.0, 2.0 * sums.sum() / covariance[0] - 1.0)) if covariance[0] > 0.0 else 1.0
 
 
-def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
-                  prior: np.ndarray, least: float = 1.0) -> Estimate:
+def robust_errors(
+    problem: Problem,
+    estimate: Estimate,
+    folds: Sequence[RFactors],
+    prior: np.ndarray,
+    least: float = 1.0,
+) -> Estimate:
     """
     Return the Estimate with errors no smaller than what differs between stretches of the motion.
 
@@ -174,13 +186,20 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     root = _root(np.linalg.solve(np.eye(size) + prior @ information.sum(0), prior))
     shares, turns = np.linalg.eigh(root.T @ information @ root)
     lone = 1.0 / np.sqrt(1.0 - np.clip(shares, 0.0, ALONE))
-    away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
-                             optimize=True)
+    away = scale * np.einsum(
+        'ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls, optimize=True
+    )
     covariance = moderated_covariance(estimate.cov_params, away - away.mean(0), least)
-    bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
+    bse = np.sqrt(estimate.bse**2 + np.diag(covariance - estimate.cov_params))
     data_bse = bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse
-    return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
-                   data_bse=data_bse, determined=estimate.determined & (data_bse < estimate.limit))
+    return replace(
+        estimate,
+        bse=bse,
+        cov_params=covariance,
+        by_rows=estimate.cov_params,
+        data_bse=data_bse,
+        determined=estimate.determined & (data_bse < estimate.limit),
+    )
 
 
 def _root(covariance):
@@ -189,8 +208,9 @@ def _root(covariance):
     return turn * np.sqrt(np.maximum(variances, 0.0))
 
 
-def moderated_covariance(covariance: np.ndarray, away: np.ndarray,
-                         least: float = 1.0) -> np.ndarray:
+def moderated_covariance(
+    covariance: np.ndarray, away: np.ndarray, least: float = 1.0
+) -> np.ndarray:
     """
     Return the covariance (b, b) of parameters with what differs between stretches in it.
 
@@ -239,14 +259,16 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
     They are no fewer than FEWEST, of which the errors are known.
     """
     count = len(systems)
-    lasting = max(problem.correlation.get(name, 1.0) / g.rows
-                  for name, g in problem.factors.groups.items())  # of all the time
+    lasting = max(
+        problem.correlation.get(name, 1.0) / g.rows for name, g in problem.factors.groups.items()
+    )  # of all the time
     together = max(1, min(int(np.ceil(LASTING * lasting * count)), count // FEWEST))
     return np.add.reduceat(systems, np.arange(0, count, together))
 
 
-def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
-                     ) -> np.ndarray:
+def normal_equations(
+    problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
+) -> np.ndarray:
     """Return those of [W, y] of ``folds``, (count, b + 1, b + 1), weighted as the ``estimate``."""
     size = len(problem.base)
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)

@@ -37,23 +37,29 @@ def read_description(path: str | Path) -> str:
     if re.search(r'<mujoco[\s>]', plain):
         return mjcf_description(path)
     if re.search(r'<sdf[\s>]', plain):
-        raise ConfigError(f'{path} is an SDF, which no library here can read',
-                          expected='a URDF, an MJCF, or the YAML of a mechanism',
-                          do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
-                          'equalities close its loops; see doc/describing_mechanisms.md')
+        raise ConfigError(
+            f'{path} is an SDF, which no library here can read',
+            expected='a URDF, an MJCF, or the YAML of a mechanism',
+            do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
+            'equalities close its loops; see doc/describing_mechanisms.md',
+        )
     return mechanism_description(text) if re.search(r'^mechanism:', plain, re.M) else text
 
 
 def _expanded(path: str | Path) -> str:
     tool = shutil.which('xacro')
     if tool is None:
-        raise ConfigError(f'{path} is a xacro file and there is no xacro to expand it',
-                          do=f'run "xacro {path} > robot.urdf" where ROS is, and give robot.urdf')
+        raise ConfigError(
+            f'{path} is a xacro file and there is no xacro to expand it',
+            do=f'run "xacro {path} > robot.urdf" where ROS is, and give robot.urdf',
+        )
     done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ConfigError(f'xacro cannot expand {path}',
-                          found=(done.stderr.strip().splitlines() or ['no message'])[-1],
-                          do=f'run "xacro {path}" with the arguments it needs')
+        raise ConfigError(
+            f'xacro cannot expand {path}',
+            found=(done.stderr.strip().splitlines() or ['no message'])[-1],
+            do=f'run "xacro {path}" with the arguments it needs',
+        )
     return done.stdout
 
 

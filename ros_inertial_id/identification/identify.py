@@ -53,14 +53,19 @@ class Passes:
         """Return the WideFactor of all recordings; see there."""
         return wide_factor(data, structure)
 
-    def explained(self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-                  folds: Folds | None = None) -> Explained:
+    def explained(
+        self,
+        data: Dataset,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+        folds: Folds | None = None,
+    ) -> Explained:
         """Return the training rows as standard parameters ``values`` (p,) explain them."""
-        return explained(data, parameters, values, data.samples(training=True),
-                         folds=folds)
+        return explained(data, parameters, values, data.samples(training=True), folds=folds)
 
-    def residuals(self, data: Dataset, parameters: Sequence[Parameter],
-                  values: np.ndarray) -> Residuals:
+    def residuals(
+        self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
+    ) -> Residuals:
         """Return the Residuals of standard parameters ``values`` (p,), for their correlation."""
         return self.explained(data, parameters, values).residuals
 
@@ -77,9 +82,15 @@ class Identification:
         return f'Identification of {self.model.robot["name"]} ({self.model.method})'
 
 
-def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
-             urdf: str = '', validate: Sequence[Recording] = (),
-             progress: Progress | None = None) -> Identification:
+def identify(
+    recordings: Sequence[Recording],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    validate: Sequence[Recording] = (),
+    progress: Progress | None = None,
+) -> Identification:
     """
     Return the Identification of a robot from Recordings.
 
@@ -95,9 +106,12 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEF
     return identify_data(data, validate)
 
 
-def identify_data(data: Dataset, validate: Sequence[Recording] = (),
-                  passes: Passes | None = None, systems: Systems | None = None
-                  ) -> Identification:
+def identify_data(
+    data: Dataset,
+    validate: Sequence[Recording] = (),
+    passes: Passes | None = None,
+    systems: Systems | None = None,
+) -> Identification:
     """
     Return the Identification of a robot from a Dataset.
 
@@ -110,26 +124,33 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         choice = choose(data, systems)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
-        rows = passes.explained(solution.data, solution.problem.base.parameters, solution.values,
-                                crossed.folds if crossed else None)
+        rows = passes.explained(
+            solution.data,
+            solution.problem.base.parameters,
+            solution.values,
+            crossed.folds if crossed else None,
+        )
         model = model_of(solution, judge(solution, crossed, rows))
-    return Identification(model, rows.curves, _validate(model, validate, data.progress)
-                          if validate else ())
+    return Identification(
+        model, rows.curves, _validate(model, validate, data.progress) if validate else ()
+    )
 
 
-def aligned_systems(data: Dataset, passes: Passes, systems: Systems | None = None
-                    ) -> tuple[Dataset, Systems]:
+def aligned_systems(
+    data: Dataset, passes: Passes, systems: Systems | None = None
+) -> tuple[Dataset, Systems]:
     """Return a Dataset with efforts read where the motion is, and the Systems of its rows."""
     columns = _checked_columns(data)
     if systems is None:
-        systems = Systems(passes.reduced(data, wide_structure(data, columns)),
-                          data.robot.gravity_base)
+        systems = Systems(
+            passes.reduced(data, wide_structure(data, columns)), data.robot.gravity_base
+        )
     return aligned(data, systems, passes.reduced)
 
 
-def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
-               progress: Progress | None = None
-               ) -> tuple[dict[str, Any], tuple[RegressorBlock, ...]]:
+def validation(
+    model: IdentifiedModel, recordings: Sequence[Recording], *, progress: Progress | None = None
+) -> tuple[dict[str, Any], tuple[RegressorBlock, ...]]:
     """
     Return ({filtered, raw, ...} of a model on Recordings, blocks for the report's curves).
 
@@ -141,12 +162,14 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
     return _validated(model, recordings, progress)[1:]
 
 
-def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress: Progress | None
-               ) -> tuple[Dataset, dict[str, Any], tuple[RegressorBlock, ...]]:
+def _validated(
+    model: IdentifiedModel, recordings: Sequence[Recording], progress: Progress | None
+) -> tuple[Dataset, dict[str, Any], tuple[RegressorBlock, ...]]:
     """Return the Dataset that was read, and what ``validation`` returns."""
     with one_thread():
-        data = read_dataset(recordings, prediction_options(model), model.method,
-                            model.robot['urdf'], progress)
+        data = read_dataset(
+            recordings, prediction_options(model), model.method, model.robot['urdf'], progress
+        )
         for robot in data.robots:
             check_robot(model, robot)
         outside = Outside(model.validity_range)
@@ -162,7 +185,8 @@ def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
     if not isinstance(data.method, JointTorques) or not all(
-            o.summary['rate'] > 4.0 * FIXED for o in data.observations):
+        o.summary['rate'] > 4.0 * FIXED for o in data.observations
+    ):
         return None
     try:
         return data.observed([with_cutoff(o, FIXED) for o in data.observations])
@@ -174,26 +198,37 @@ def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
     options, robot = data.options, data.robot
     virtual = data.method.virtual_links(robot) if isinstance(data.method, ClosedLoops) else ()
-    bare = [name for name, pi in zip(robot.link_names, robot.inertias)
-            if pi[0] <= 0.0 and name not in virtual]
+    bare = [
+        name
+        for name, pi in zip(robot.link_names, robot.inertias)
+        if pi[0] <= 0.0 and name not in virtual
+    ]
     if bare and options.estimator == 'ridge':
-        raise RobotModelError('the URDF has links without inertia', found=getattr(
-            robot, 'doubts', ()) or bare, expected='nominal inertias in kg, m and kg m^2, which '
-            'the ridge estimator leans on', do='correct <inertial>, or use estimator: weighted')
+        raise RobotModelError(
+            'the URDF has links without inertia',
+            found=getattr(robot, 'doubts', ()) or bare,
+            expected='nominal inertias in kg, m and kg m^2, which the ridge estimator leans on',
+            do='correct <inertial>, or use estimator: weighted',
+        )
     if options.given and options.estimator != 'ridge':
-        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
-                          found=options.estimator)
+        raise ConfigError(
+            'given parameters',
+            expected='estimator: ridge, which keeps them',
+            found=options.estimator,
+        )
     return with_known(data.method.parameters(robot, options), options.given)
 
 
-def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
-              progress: Progress | None) -> tuple[RegressorBlock, ...]:
+def _validate(
+    model: IdentifiedModel, recordings: Sequence[Recording], progress: Progress | None
+) -> tuple[RegressorBlock, ...]:
     """Put the validation into the statistics of a model; return blocks for the curves."""
     data, found, curves = _validated(model, recordings, progress)
     model.statistics['validation'] = found
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
     free = model.statistics.get('unconstrained')
     if free:
-        free['validation'] = explained(data, model.parameters, np.array(free['values']),
-                                       0).residuals.summary()
+        free['validation'] = explained(
+            data, model.parameters, np.array(free['values']), 0
+        ).residuals.summary()
     return curves

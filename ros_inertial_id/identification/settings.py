@@ -11,26 +11,48 @@ from .identified_model import IdentifiedModel
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES
 from ..methods import DEFAULT_METHOD, METHODS
-from ..options import (described_blocks, DESIGN, DRIVER, option, options_from, read_blocks,
-                       topic_option)
+from ..options import (
+    described_blocks,
+    DESIGN,
+    DRIVER,
+    option,
+    options_from,
+    read_blocks,
+    topic_option,
+)
 
 
 @dataclass(frozen=True)
 class EstimationOptions:
     """How numbers are estimated."""
 
-    estimator: str = option('ridge', 'estimator, see estimation/estimators.py',
-                            choices=('ridge', 'weighted', 'ordinary'))
-    consistent: bool = option(False, 'physically consistent bodies and friction that brakes: '
-                              'full parameters, from which a URDF can be written')
-    unconstrained: bool = option(False, 'predict with the base parameters as estimated, where '
-                                 'physically consistent bodies are the default')
-    dependent: str = option('nominal', 'parameters that no motion can tell from others: as the '
-                            'description says (CAD), zero, or of minimum norm; base parameters '
-                            'and torques stay the same', choices=CHOICES)
+    estimator: str = option(
+        'ridge',
+        'estimator, see estimation/estimators.py',
+        choices=('ridge', 'weighted', 'ordinary'),
+    )
+    consistent: bool = option(
+        False,
+        'physically consistent bodies and friction that brakes: '
+        'full parameters, from which a URDF can be written',
+    )
+    unconstrained: bool = option(
+        False,
+        'predict with the base parameters as estimated, where '
+        'physically consistent bodies are the default',
+    )
+    dependent: str = option(
+        'nominal',
+        'parameters that no motion can tell from others: as the '
+        'description says (CAD), zero, or of minimum norm; base parameters '
+        'and torques stay the same',
+        choices=CHOICES,
+    )
     given: tuple[str, ...] = option(
-        (), 'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION of a parameter; a '
-        'link or joint as the URDF says')
+        (),
+        'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION of a parameter; a '
+        'link or joint as the URDF says',
+    )
 
 
 @cache
@@ -41,16 +63,25 @@ def options_class(method: str) -> type[Any]:
     def reduce(self: Any) -> tuple[Any, ...]:  # for pickle: the class has no place of its own
         return _options_again, (method, {f.name: getattr(self, f.name) for f in fields(self)})
 
-    return dataclass(frozen=True)(type('Options', (own, EstimationOptions), {
-        '__doc__': own.__doc__, '__module__': __name__, '__reduce__': reduce}))
+    return dataclass(frozen=True)(
+        type(
+            'Options',
+            (own, EstimationOptions),
+            {'__doc__': own.__doc__, '__module__': __name__, '__reduce__': reduce},
+        )
+    )
 
 
 def _options_again(method: str, values: dict[str, Any]) -> Any:
     return options_class(method)(**values)
 
 
-def load_options(path: str = '', method: str = '', changes: Mapping[str, Any] | None = None,
-                 description: str = '') -> tuple[str, Any]:
+def load_options(
+    path: str = '',
+    method: str = '',
+    changes: Mapping[str, Any] | None = None,
+    description: str = '',
+) -> tuple[str, Any]:
     """
     Return (method, options) of a configuration file with single options changed.
 
@@ -66,8 +97,11 @@ def load_options(path: str = '', method: str = '', changes: Mapping[str, Any] | 
     present = [name for name in blocks if name not in (DESIGN, DRIVER)]
     if not method:
         if len(present) > 1:
-            raise ConfigError(f'{path} has blocks for several methods', found=present,
-                              do='choose one with --method')
+            raise ConfigError(
+                f'{path} has blocks for several methods',
+                found=present,
+                do='choose one with --method',
+            )
         method = next(iter([*present, *described]), DEFAULT_METHOD)
     own = {**(described.get(method) or {})}
     values = {**(blocks.get(method) or {}), **(changes or {})}
@@ -93,15 +127,19 @@ def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> d
         out.update(camera=tuple(first['camera']), find_camera=False)
     if 'time_offset' in names:  # what was found, and no more
         out.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
-    return {**out, 'cutoff': max(seen['cutoff'] for seen in summaries),
-            'velocity': first['velocity']}
+    return {
+        **out,
+        'cutoff': max(seen['cutoff'] for seen in summaries),
+        'velocity': first['velocity'],
+    }
 
 
 def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:
     """Return the Robot of a ``model`` as mounted then, or under ``gravity_base`` (3,) [m/s^2]."""
     gravity = model.mounting['gravity_base'][0] if gravity_base is None else gravity_base
-    return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
-                                       np.array(gravity))
+    return METHODS[model.method].build(
+        model.robot['urdf'], prediction_options(model), np.array(gravity)
+    )
 
 
 @dataclass(frozen=True)
@@ -109,7 +147,10 @@ class DriverOptions:
     """Names that the driver gives to its topics, relative to its namespace."""
 
     namespace: str = option('', 'of the driver and of the nodes beside it')
-    joint_states: str = topic_option('joint_states', 'topic of the joint states with effort, the '
-                                     'fastest there is')
-    controller: str = topic_option('joint_trajectory_controller/joint_trajectory',
-                                   'JointTrajectory topic of the controller that is active')
+    joint_states: str = topic_option(
+        'joint_states', 'topic of the joint states with effort, the fastest there is'
+    )
+    controller: str = topic_option(
+        'joint_trajectory_controller/joint_trajectory',
+        'JointTrajectory topic of the controller that is active',
+    )

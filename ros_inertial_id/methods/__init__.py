@@ -15,8 +15,11 @@ from ..plugins import METHODS_GROUP, Plugins
 AnyMethod = Method[Any, Any, Any, Any]  # which one, a name says that is read at run time
 DEFAULT_METHOD = 'serial_arm'
 METHODS: Plugins[AnyMethod] = Plugins(
-    METHODS_GROUP, 'method', {DEFAULT_METHOD: 'ros_inertial_id.methods.serial_arm:SerialArm'},
-    make=lambda kind: kind())
+    METHODS_GROUP,
+    'method',
+    {DEFAULT_METHOD: 'ros_inertial_id.methods.serial_arm:SerialArm'},
+    make=lambda kind: kind(),
+)
 
 
 def methods_of(kind: type) -> list[str]:

@@ -27,10 +27,15 @@ class ArmPrediction:
     Each tick is computed once: friction with corners or a memory goes on from the tick before.
     """
 
-    def __init__(self, robot: RobotModel, turns: Mapping[int, np.ndarray],
-                 parameters: Sequence[Parameter], values: np.ndarray) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        turns: Mapping[int, np.ndarray],
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+    ) -> None:
         self._robot = robot
-        self._dynamics = inverse_dynamics(robot, values[:10 * len(robot)])
+        self._dynamics = inverse_dynamics(robot, values[: 10 * len(robot)])
         laws: dict[tuple[str, float | None], list[int]] = {}
         for k in turns:
             if values[k]:
@@ -48,7 +53,8 @@ class ArmPrediction:
             else:
                 (plain if shape is None else cornered).append(entry)
         self._plain, self._cornered, self._alone = (
-            _Columns(entries, robot) for entries in (plain, cornered, plain + cornered))
+            _Columns(entries, robot) for entries in (plain, cornered, plain + cornered)
+        )
         self._restart()
 
     def _restart(self):
@@ -61,14 +67,18 @@ class ArmPrediction:
         assert around is not None
         fresh = self._fresh(around)
         sharp = self._corners(around.q[fresh:], around.v[fresh:], around.a[fresh:])
-        self._sharp = np.concatenate([self._sharp, sharp])[-len(around.t):]
+        self._sharp = np.concatenate([self._sharp, sharp])[-len(around.t) :]
         self._newest = around.t[-1]
         motion = state.q, state.v, state.a
         smooth = self._rigid(*motion) + self._plain(*motion)
         half = len(around.kernel) // 2
         filtered = smooth + through(self._sharp, around.kernel, half)
-        return LiveTorques(self._robot.joint_names, smooth + self._sharp[around.keep],
-                           state.tau - filtered, state.tau)
+        return LiveTorques(
+            self._robot.joint_names,
+            smooth + self._sharp[around.keep],
+            state.tau - filtered,
+            state.tau,
+        )
 
     def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the torques (N, n) of states q, v, a (N, n), each alone, presliding developed."""
@@ -117,15 +127,18 @@ class _Columns:
         self._turns = np.concatenate([np.zeros((0, n)), *(T for _, T, _ in entries)]).T
         self._coefficients = np.concatenate([np.zeros((0, n)), *(C for _, _, C in entries)])
         ends = np.cumsum([0, *(len(T) for _, T, _ in entries)])
-        self._laws = [(entry[0], slice(low, high))
-                      for entry, low, high in zip(entries, ends, ends[1:])]
+        self._laws = [
+            (entry[0], slice(low, high)) for entry, low, high in zip(entries, ends, ends[1:])
+        ]
 
     def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         motion = [x @ self._turns for x in (q, v, a)]
         columns = np.empty_like(motion[0])
-        load = (np.stack([self._nominal(*row) for row in zip(q, v, a)]) @ self._turns
-                if self._loaded and len(q)
-                else np.zeros_like(columns))
+        load = (
+            np.stack([self._nominal(*row) for row in zip(q, v, a)]) @ self._turns
+            if self._loaded and len(q)
+            else np.zeros_like(columns)
+        )
         for parameter, own in self._laws:
             columns[:, own] = friction_column(parameter, *(x[:, own] for x in (*motion, load)))
         return columns @ self._coefficients

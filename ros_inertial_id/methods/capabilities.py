@@ -21,8 +21,9 @@ class Live(ABC):
     """Rows of a running robot: its torques are predicted, its parameters estimated online."""
 
     @abstractmethod
-    def source(self, robot: Any, options: Any, lag: float,
-               metadata: Mapping[str, Any]) -> LiveSource[Any]:
+    def source(
+        self, robot: Any, options: Any, lag: float, metadata: Mapping[str, Any]
+    ) -> LiveSource[Any]:
         """
         Return the LiveSource of a running robot.
 
@@ -35,8 +36,9 @@ class DirectTorques(ABC):
     """Torques without rows, and so faster."""
 
     @abstractmethod
-    def predictor(self, robot: Any, parameters: Sequence[Parameter],
-                  values: np.ndarray) -> Predictor:
+    def predictor(
+        self, robot: Any, parameters: Sequence[Parameter], values: np.ndarray
+    ) -> Predictor:
         """Return the Predictor of ``values`` (p,) of the ``parameters``."""
 
 
@@ -49,8 +51,9 @@ class JointMotion(ABC):
     """
 
     @abstractmethod
-    def state_of(self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                 t: np.ndarray | None = None) -> Any:
+    def state_of(
+        self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: np.ndarray | None = None
+    ) -> Any:
         """
         Return the State of a motion that is given and not measured.
 
@@ -81,8 +84,9 @@ class Tiltable(ABC):
     """Gravity's direction is found from the torques."""
 
     @abstractmethod
-    def gravity_slopes(self, state: Any, robot: Any, wanted: np.ndarray
-                       ) -> Iterator[Sequence[tuple[np.ndarray, np.ndarray]]]:
+    def gravity_slopes(
+        self, state: Any, robot: Any, wanted: np.ndarray
+    ) -> Iterator[Sequence[tuple[np.ndarray, np.ndarray]]]:
         """
         Yield block by block, of each row group, columns (h,) and their slopes (3, h, B).
 
@@ -113,8 +117,9 @@ class OwnErrors(ABC):
     """Rows have errors that no residual shows: of a noisy motion, of what was calibrated."""
 
     @abstractmethod
-    def estimate(self, data: Any, problem: Any, draft: np.ndarray,
-                 residuals: Any) -> EstimateOfRows:
+    def estimate(
+        self, data: Any, problem: Any, draft: np.ndarray, residuals: Any
+    ) -> EstimateOfRows:
         """
         Return the EstimateOfRows of a Problem about the rows of a Dataset ``data``.
 
@@ -140,17 +145,20 @@ class KnownOptions:
     """Options of methods that leave out what is known: base parameters are named there, too."""
 
     known: tuple[str, ...] = option(
-        (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
+        (),
+        'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
         'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name, "LINK" for a whole link as it '
-        'is in the URDF')
+        'is in the URDF',
+    )
 
 
 class ClosedLoops(ABC):
     """Links are joined in loops, so that the rows are not those of a tree."""
 
     @abstractmethod
-    def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
-                    rng: np.random.Generator) -> np.ndarray:
+    def energy_rows(
+        self, robot: Any, parameters: Sequence[Parameter], samples: int, rng: np.random.Generator
+    ) -> np.ndarray:
         """Return dH/d(parameters) (samples, p) [J per unit] of bodies, at states of ``rng``."""
 
     @abstractmethod
@@ -162,8 +170,13 @@ class DescribesRobots(ABC):
     """Robots are no trees of a URDF: the method writes their descriptions."""
 
     @abstractmethod
-    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
-                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    def description_with(
+        self,
+        links: Mapping[str, Sequence[float]],
+        robot: Any,
+        options: Mapping[str, Any],
+        summary: Mapping[str, Any],
+    ) -> str:
         """
         Return the text of the description of a ``robot`` of ``build`` with identified ``links``.
 

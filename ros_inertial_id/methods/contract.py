@@ -133,8 +133,13 @@ class LiveTorques:
         after = np.minimum(np.maximum(np.searchsorted(t, stamps), 1), len(t) - 1)  # fast clips
         share = (stamps - t[after - 1]) / (t[after] - t[after - 1])
         share = np.minimum(np.maximum(share, 0.0), 1.0)[:, None]
-        return LiveTorques(self.names, *((1.0 - share) * x[after - 1] + share * x[after]
-                                         for x in (self.predicted, self.residual, self.measured)))
+        return LiveTorques(
+            self.names,
+            *(
+                (1.0 - share) * x[after - 1] + share * x[after]
+                for x in (self.predicted, self.residual, self.measured)
+            ),
+        )
 
 
 class Predictor(Protocol):
@@ -176,8 +181,13 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """Return the Observation of a ``recording`` of ``robot``; options : see ``build``."""
 
     @abstractmethod
-    def regress(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
-                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
+    def regress(
+        self,
+        state: StateT,
+        robot: RobotT,
+        parameters: Sequence[Parameter],
+        wanted: np.ndarray | None = None,
+    ) -> Iterator[RegressorBlock]:
         """
         Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``.
 

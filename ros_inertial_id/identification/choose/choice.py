@@ -30,8 +30,8 @@ from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
-LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
-OWN = 3.0       # standard errors: by 2, one of fifteen widths wins by chance at every third joint
+LEAST = 0.002  # [rad] of tilt, a tenth of a degree: the same mounting
+OWN = 3.0  # standard errors: by 2, one of fifteen widths wins by chance at every third joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +57,19 @@ class Candidate:
 
     def words(self) -> str:
         """Return what it consists of, in words."""
-        widths = {f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
-                  for p in self.constants.values() if p.nonlinear}
+        widths = {
+            f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
+            for p in self.constants.values()
+            if p.nonlinear
+        }
         laws = [law for law in self.extras if law != GRAVITY]
-        return ', '.join([*sorted(widths), ' and '.join(laws) or 'no further friction law',
-                          'gravity as the torques show it' if GRAVITY in self.extras
-                          else 'gravity as given'])
+        return ', '.join(
+            [
+                *sorted(widths),
+                ' and '.join(laws) or 'no further friction law',
+                'gravity as the torques show it' if GRAVITY in self.extras else 'gravity as given',
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -93,8 +100,14 @@ class Choice:
         if with_tilt is None:
             return None
         places = np.flatnonzero(with_tilt.params)
-        away = deviations(np.array([self.systems.solution(stacked, places)[-2:]
-                                    for stacked in self.systems.without_each]))
+        away = deviations(
+            np.array(
+                [
+                    self.systems.solution(stacked, places)[-2:]
+                    for stacked in self.systems.without_each
+                ]
+            )
+        )
         return with_tilt.params[-2:], away.T @ away
 
     def without_tilt(self) -> tuple[float, float, float]:
@@ -113,9 +126,15 @@ class Choice:
     def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
         laws = {x for x in self.best.extras if x != GRAVITY}
-        return next((c for c in self.candidates if c.constants == self.best.constants
-                     and {*c.extras} == laws | ({GRAVITY} if tilted else set())),
-                    None)
+        return next(
+            (
+                c
+                for c in self.candidates
+                if c.constants == self.best.constants
+                and {*c.extras} == laws | ({GRAVITY} if tilted else set())
+            ),
+            None,
+        )
 
 
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
@@ -125,8 +144,9 @@ def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     errors, others : (count,) or (sets, count) of independent stretches, of two models
     """
     ratios = np.nanmean(np.atleast_2d(np.log(errors / others)), axis=0)
-    return float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))
-                                       ) if len(ratios) > 1 else 0.0
+    return float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))) if len(
+        ratios
+    ) > 1 else 0.0
 
 
 def choose(data: Dataset, systems: Systems) -> Choice:
@@ -135,27 +155,43 @@ def choose(data: Dataset, systems: Systems) -> Choice:
     first, tilt, asked = trials.first, trials.tilt, trials.tilt_asked
     free = tilt if asked else ()
     if systems.count < FEWEST:
-        best, = trials.candidates([(first, trials.extras)])
-        return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
-                      list(trials.tried.values()), asked)
+        (best,) = trials.candidates([(first, trials.extras)])
+        return Choice(
+            trials.columns(best),
+            trials.joint_by_joint,
+            systems,
+            best,
+            list(trials.tried.values()),
+            asked,
+        )
     beside = trials.candidates([(k, free) for k in range(len(trials.widths))])
     width = _simplest(beside, [k != first for k in range(len(beside))])
-    laws = [(*e, *t) for count in range(len(trials.extras) + 1)
-            for e in combinations(trials.extras, count) for t in dict.fromkeys([(), free])]
+    laws = [
+        (*e, *t)
+        for count in range(len(trials.extras) + 1)
+        for e in combinations(trials.extras, count)
+        for t in dict.fromkeys([(), free])
+    ]
     models = trials.candidates([(width, e) for e in laws])
     best = models[_simplest(models, [len(e) for e in laws])]
     own_widths = _own_widths(systems, trials.widths, best, trials.places)
     if own_widths != best.constants:
         trials.widths.append(own_widths)
         width = len(trials.widths) - 1
-        best, = trials.candidates([(width, best.extras)])
+        (best,) = trials.candidates([(width, best.extras)])
     bare = tuple(x for x in best.extras if x != GRAVITY)
     # Also where gravity is given: what the torques say is shown.
     untilted, _ = trials.candidates([(width, bare), (width, (*bare, *tilt))])
     if best.tilt and not LEAST < best.tilt < LARGEST:
         best = untilted
-    return Choice(trials.columns(best), trials.joint_by_joint, systems, best,
-                  list(trials.tried.values()), asked)
+    return Choice(
+        trials.columns(best),
+        trials.joint_by_joint,
+        systems,
+        best,
+        list(trials.tried.values()),
+        asked,
+    )
 
 
 class _Trials:
@@ -165,34 +201,51 @@ class _Trials:
         wide, self.systems = systems.wide, systems
         self.parameters, self.resting = systems.parameters, resting_columns(wide)
         auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
-        self.optional = {p.law for p in self.parameters if auto and p.law
-                         and LAWS[p.law].optional}
+        self.optional = {p.law for p in self.parameters if auto and p.law and LAWS[p.law].optional}
         self.moves = np.array([p.name not in self.resting for p in self.parameters])
-        self.extras = tuple(law for law in sorted(self.optional) if any(
-            p.law == law and moves for p, moves in zip(self.parameters, self.moves)))
+        self.extras = tuple(
+            law
+            for law in sorted(self.optional)
+            if any(p.law == law and moves for p, moves in zip(self.parameters, self.moves))
+        )
         self.joint_by_joint = not auto
-        self.widths: list[Mapping[str, Parameter]] = [*(alike_constants(
-            wide.structure) if auto else [chosen_constants(wide.structure, wide.stretches)])]
+        self.widths: list[Mapping[str, Parameter]] = [
+            *(
+                alike_constants(wide.structure)
+                if auto
+                else [chosen_constants(wide.structure, wide.stretches)]
+            )
+        ]
         self.first = usual_constants(self.widths)
-        alike = bool(wide.heavy.size and systems.given.any() and predicts_consistently(data)
-                     and all(np.allclose(r.gravity_base, systems.given) for r in data.robots))
+        alike = bool(
+            wide.heavy.size
+            and systems.given.any()
+            and predicts_consistently(data)
+            and all(np.allclose(r.gravity_base, systems.given) for r in data.robots)
+        )
         self.tilt = (GRAVITY,) if alike else ()
         self.tilt_asked = alike and not data.options.mounting
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
 
     def places(self, constants: Mapping[str, Parameter], extras: Sequence[str]) -> np.ndarray:
         """Return the places of the columns of a model, tilts last."""
-        taken = [moves and (p.law not in self.optional or p.law in extras)
-                 and constants.get(p.name, p) == p
-                 for p, moves in zip(self.parameters, self.moves)]
+        taken = [
+            moves
+            and (p.law not in self.optional or p.law in extras)
+            and constants.get(p.name, p) == p
+            for p, moves in zip(self.parameters, self.moves)
+        ]
         tilts = [len(taken), len(taken) + 1] * (GRAVITY in extras)
         return np.append(np.flatnonzero(taken), tilts).astype(int)
 
     def columns(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
         structure = self.systems.wide.structure
-        return tuple(p for p in structure.columns if p.name not in self.resting
-                     and (p.law not in self.optional or p.law in best.extras))
+        return tuple(
+            p
+            for p in structure.columns
+            if p.name not in self.resting and (p.law not in self.optional or p.law in best.extras)
+        )
 
     def candidates(self, models: Sequence[tuple[int, tuple[str, ...]]]) -> list[Candidate]:
         """Return the Candidates of ``models``: with the widths of a number, and laws."""
@@ -201,8 +254,9 @@ class _Trials:
         at = [self.places(self.widths[width], laws) for width, laws in new]
         errors = systems.left_out(at) if new and systems.count > 1 else np.ones((len(new), 1, 1))
         for (width, laws), places, own in zip(new, at, errors):
-            self.tried[width, laws] = Candidate(self.widths[width], laws, own,
-                                                systems.solution(systems.whole, places))
+            self.tried[width, laws] = Candidate(
+                self.widths[width], laws, own, systems.solution(systems.whole, places)
+            )
         return [self.tried[one] for one in models]
 
 
@@ -215,8 +269,12 @@ def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> i
     return min(alike, key=lambda k: (complexity[k], gaps[k][0]))
 
 
-def _own_widths(systems: Systems, widths: Sequence[Mapping[str, Parameter]], chosen: Candidate,
-                places: Callable[..., np.ndarray]) -> dict[str, Parameter]:
+def _own_widths(
+    systems: Systems,
+    widths: Sequence[Mapping[str, Parameter]],
+    chosen: Candidate,
+    places: Callable[..., np.ndarray],
+) -> dict[str, Parameter]:
     """
     Return {coefficient: Parameter} with widths of their own where they predict their joint better.
 
@@ -244,23 +302,35 @@ def _own_widths(systems: Systems, widths: Sequence[Mapping[str, Parameter]], cho
 def predicts_consistently(data: Dataset) -> bool:
     """Return whether physically consistent bodies predict ``data``."""
     options = data.options
-    return bool(options.consistent or options.estimator == 'ridge' and not options.unconstrained
-                and bodies(data.method.parameters(data.robot, options)))
+    return bool(
+        options.consistent
+        or options.estimator == 'ridge'
+        and not options.unconstrained
+        and bodies(data.method.parameters(data.robot, options))
+    )
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
     """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
     best, target = choice.best, choice.systems.target
-    others = sorted((c for c in choice.candidates if c is not best),
-                    key=lambda c: log_ratio(c.errors, best.errors)[0])
+    others = sorted(
+        (c for c in choice.candidates if c is not best),
+        key=lambda c: log_ratio(c.errors, best.errors)[0],
+    )
     plainest = [c for c in others if not c.extras][-1:]
     shown, entries = [best, *others[:1]], []
     for c in [*shown, *(c for c in plainest if c not in shown)]:
         worse, error = log_ratio(c.errors, best.errors)
         left_out = np.nanmean(c.errors, axis=0).sum()
-        entries.append({'what': 'model', 'tried': len(choice.candidates),
-                        'candidate': c.words(), 'chosen': c is best,
-                        'left_out_error': float(100.0 * np.sqrt(left_out / target)),
-                        'worse_percent': float(50.0 * worse),
-                        'worse_error_percent': float(50.0 * error)})
+        entries.append(
+            {
+                'what': 'model',
+                'tried': len(choice.candidates),
+                'candidate': c.words(),
+                'chosen': c is best,
+                'left_out_error': float(100.0 * np.sqrt(left_out / target)),
+                'worse_percent': float(50.0 * worse),
+                'worse_error_percent': float(50.0 * error),
+            }
+        )
     return entries

@@ -28,9 +28,9 @@ from ...lapack import solve_triangular
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
 
-LIMIT = 0.05   # [s] searched on both sides
+LIMIT = 0.05  # [s] searched on both sides
 SIGNIFICANT = 4.0  # standard errors
-ROUNDS = 3     # of efforts read at other times
+ROUNDS = 3  # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
 SLOW = 1.5  # times where the motion ends: cutoff at which the delay of commands is sought
 
@@ -50,26 +50,32 @@ class TimeOffset:
     @property
     def significant(self) -> bool:
         """Return whether the offset is beyond chance, and serves data that it was not found by."""
-        return bool(SIGNIFICANT * self.standard_error < abs(self.value) < LIMIT
-                    and self.ratio < 1.0)
+        return bool(
+            SIGNIFICANT * self.standard_error < abs(self.value) < LIMIT and self.ratio < 1.0
+        )
 
 
-def aligned(data: Dataset, systems: Systems,
-            reduced: Callable[[Dataset, Structure], WideFactor]) -> tuple[Dataset, Systems]:
+def aligned(
+    data: Dataset, systems: Systems, reduced: Callable[[Dataset, Structure], WideFactor]
+) -> tuple[Dataset, Systems]:
     """
     Return Dataset and Systems with efforts read where the motion is, if they are late.
 
     systems : of ``data``; reduced : gives the WideFactor of other data.  Only joints' efforts are
     aligned.  The summary of every observation says what was found, also when it was not applied.
     """
-    if not (isinstance(data.method, JointTorques) and data.options.find_time_offset
-            and systems.count > 1):
+    if not (
+        isinstance(data.method, JointTorques)
+        and data.options.find_time_offset
+        and systems.count > 1
+    ):
         return data, systems
     asked = data
     if data.observations[0].control and data.observations[0].summary['motion_ends_at']:
         # Friction explains all of a delay but its jerk, which noise of the positions hides.
-        data = asked.observed([with_cutoff(o, SLOW * o.summary['motion_ends_at'])
-                               for o in asked.observations])
+        data = asked.observed(
+            [with_cutoff(o, SLOW * o.summary['motion_ends_at']) for o in asked.observations]
+        )
         systems = Systems(reduced(data, systems.wide.structure), systems.given)
     first, total = find_time_offset(data, systems), 0.0
     found = first
@@ -83,25 +89,38 @@ def aligned(data: Dataset, systems: Systems,
         if abs(found.value) < SETTLED * abs(total):
             break
         found = find_time_offset(data, systems)
-    notes = {'time_offset_found': total or first.value, 'time_offset_error': found.standard_error,
-             'time_offset_residual_ratio': first.ratio}
+    notes = {
+        'time_offset_found': total or first.value,
+        'time_offset_error': found.standard_error,
+        'time_offset_residual_ratio': first.ratio,
+    }
     if asked.observations[0].control:
         data = asked.observed([with_time_offset(o, total) for o in asked.observations])
         systems = Systems(reduced(data, systems.wide.structure), systems.given)
-    return replace(data, observations=tuple(
-        replace(o, summary={**o.summary, **notes}) for o in data.observations)), systems
+    return replace(
+        data,
+        observations=tuple(replace(o, summary={**o.summary, **notes}) for o in data.observations),
+    ), systems
 
 
 def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
     """Return the TimeOffset of the efforts, beside friction of all widths and a tilt."""
     resting, count = resting_columns(systems.wide), len(systems.parameters)
     tilts = [] if data.options.mounting else [count, count + 1]
-    places = np.array([k for k, p in enumerate(systems.parameters)
-                       if p.name not in resting] + tilts)
+    places = np.array(
+        [k for k, p in enumerate(systems.parameters) if p.name not in resting] + tilts
+    )
     control = data.observations[0].control  # unknown damping passes for friction, and is large
-    brakes = np.array([control is not None and not control.damping.any() and place < count
-                       and bool(systems.parameters[place].law)
-                       and never_negative(systems.parameters[place]) for place in places])
+    brakes = np.array(
+        [
+            control is not None
+            and not control.damping.any()
+            and place < count
+            and bool(systems.parameters[place].law)
+            and never_negative(systems.parameters[place])
+            for place in places
+        ]
+    )
     value = _offset(systems, systems.whole, places, brakes)[0]
     values, left = [], np.zeros(2)
     for one, stacked in enumerate(systems.without_each):
@@ -109,13 +128,17 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
         values.append(own)
         for k, offset in enumerate((value, 0.0)):
             errors = systems.errors(solution(offset)[:, None], np.array([one]), None, offset)
-            left[k] += (errors[0, :, 0] / systems.sd ** 2).sum()
-    return TimeOffset(value, float(standard_errors(np.array(values)[:, None])[0]),
-                      float(np.sqrt(left[0] / left[1])))
+            left[k] += (errors[0, :, 0] / systems.sd**2).sum()
+    return TimeOffset(
+        value,
+        float(standard_errors(np.array(values)[:, None])[0]),
+        float(np.sqrt(left[0] / left[1])),
+    )
 
 
-def _offset(systems: Systems, stacked: np.ndarray, places: np.ndarray, brakes: np.ndarray
-            ) -> tuple[float, Callable[[float], np.ndarray]]:
+def _offset(
+    systems: Systems, stacked: np.ndarray, places: np.ndarray, brakes: np.ndarray
+) -> tuple[float, Callable[[float], np.ndarray]]:
     """
     Return the offset [s] of least residual, and a function of an offset: its solution (size + 2,).
 

@@ -29,7 +29,7 @@ from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals, robust_errors
 from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass, OwnErrors
 
-ROUNDS = 4      # of the direction of gravity, and the tilt that is left
+ROUNDS = 4  # of the direction of gravity, and the tilt that is left
 SETTLED = 0.25  # of the error of the direction
 
 
@@ -89,8 +89,11 @@ class ConsistentLinks:
     estimate: Estimate
 
 
-def fit(data: Dataset, choice: Choice,
-        residuals: Callable[[Dataset, Sequence[Parameter], np.ndarray], Residuals]) -> Solution:
+def fit(
+    data: Dataset,
+    choice: Choice,
+    residuals: Callable[[Dataset, Sequence[Parameter], np.ndarray], Residuals],
+) -> Solution:
     """
     Return the Solution of a Choice on the wide factor of ``data``.
 
@@ -110,7 +113,7 @@ def fit(data: Dataset, choice: Choice,
         angles, covariance = links.found.params[-2:], links.found.cov_params[-2:, -2:]
         gravity = _turned(data.robot.gravity_base, angles)
         beta = wide.at_places(problem.base.parameters, links.found.values)
-        done = angles @ np.linalg.solve(covariance, angles) < SETTLED ** 2
+        done = angles @ np.linalg.solve(covariance, angles) < SETTLED**2
         data = under_gravity(data, gravity)
         if done:
             break
@@ -127,8 +130,9 @@ def _problem(data, wide, choice, known):
     columns = wide.under(gravity - given)[:, places] @ T
     if choice.tilted:
         base = with_angles(base)
-        columns = np.hstack([columns, wide.tilts(
-            beta, across_gravity(gravity) * np.linalg.norm(gravity))])
+        columns = np.hstack(
+            [columns, wide.tilts(beta, across_gravity(gravity) * np.linalg.norm(gravity))]
+        )
     stretches = [s.combine(columns) for s in wide.stretches]
     return Problem(merge(stretches), base, {}), stretches
 
@@ -143,8 +147,11 @@ def _estimated(data, problem, choice, residuals):
     draft = base.standard(params_of(estimator)(problem))
     seen = residuals(data, base.parameters, draft)
     problem = replace(problem, correlation=seen.correlation())
-    return problem, (data.method.estimate(data, problem, draft, seen)
-                     if isinstance(data.method, OwnErrors) else EstimateOfRows(estimator(problem)))
+    return problem, (
+        data.method.estimate(data, problem, draft, seen)
+        if isinstance(data.method, OwnErrors)
+        else EstimateOfRows(estimator(problem))
+    )
 
 
 def _solution(data, choice, system, estimates, given):
@@ -153,35 +160,61 @@ def _solution(data, choice, system, estimates, given):
     base, count = problem.base, len(problem.base) - 2 * choice.tilted
     # An estimator that is asked for by itself has the errors that belong to it.
     by_stretches = isinstance(data.method, JointMotion) and (
-        links is not None or data.options.estimator == 'ridge')
+        links is not None or data.options.estimator == 'ridge'
+    )
     estimate, tilt = links.estimate if links else free, None
     if by_stretches:
         # How long residuals last was taken with room to spare: of errors stretches decide.
         least = 1.0 / LASTING if isinstance(data.method, JointTorques) else 1.0
         free = robust_errors(problem, free, stretches, base.prior_covariance(), least)
-        estimate = (robust_errors(problem, estimate, stretches, links.found.prior, least)
-                    if links else free)
+        estimate = (
+            robust_errors(problem, estimate, stretches, links.found.prior, least)
+            if links
+            else free
+        )
     if choice.tilted:
-        tilt = Tilt(given, _angles_between(given, data.robot.gravity_base),
-                    estimate.cov_params[-2:, -2:])
+        tilt = Tilt(
+            given, _angles_between(given, data.robot.gravity_base), estimate.cov_params[-2:, -2:]
+        )
         base = _without_angles(base, choice)
         problem = replace(problem, base=base, factors=problem.factors.select(np.arange(count)))
         stretches = [s.select(np.arange(count)) for s in stretches]
         free, estimate = free.first(count), estimate.first(count)
-    profiles = (constant_profiles(choice) if choice.joint_by_joint
-                and isinstance(data.method, JointTorques) else {})
-    errors = np.hstack([choice_errors(choice, base),
-                        *(profile.errors(choice, base) for profile in profiles.values()),
-                        *_delay_errors(data, choice, base)])
+    profiles = (
+        constant_profiles(choice)
+        if choice.joint_by_joint and isinstance(data.method, JointTorques)
+        else {}
+    )
+    errors = np.hstack(
+        [
+            choice_errors(choice, base),
+            *(profile.errors(choice, base) for profile in profiles.values()),
+            *_delay_errors(data, choice, base),
+        ]
+    )
     estimate = estimate.widened(errors @ errors.T)
-    values = (links.values[:len(base.parameters)] if links
-              else base.standard(free.params, data.options.dependent))
-    return Solution(data, choice, problem, stretches, values, estimate if links else free, free,
-                    links, inherited, tilt, {
-                        name: {'value': p.nonlinear,
-                               **(profiles[name].limits() if name in profiles else {})}
-                        for name, p in choice.best.constants.items()
-                        if name in {q.name for q in base.parameters}})
+    values = (
+        links.values[: len(base.parameters)]
+        if links
+        else base.standard(free.params, data.options.dependent)
+    )
+    return Solution(
+        data,
+        choice,
+        problem,
+        stretches,
+        values,
+        estimate if links else free,
+        free,
+        links,
+        inherited,
+        tilt,
+        {
+            name: {'value': p.nonlinear, **(profiles[name].limits() if name in profiles else {})}
+            for name, p in choice.best.constants.items()
+            if name in {q.name for q in base.parameters}
+        },
+    )
 
 
 def _delay_errors(data, choice, base):
@@ -194,11 +227,15 @@ def _delay_errors(data, choice, base):
 def with_angles(base: BaseParameters) -> BaseParameters:
     """Return the BaseParameters with two angles of gravity behind them, each by itself."""
     count = len(base.parameters)
-    angles = tuple(Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY)
-                   for k in (1, 2))
-    return replace(base, parameters=base.parameters + angles,
-                   independent=np.append(base.independent, [count, count + 1]),
-                   X=np.vstack([base.X, np.zeros((2, base.X.shape[1]))]))
+    angles = tuple(
+        Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY) for k in (1, 2)
+    )
+    return replace(
+        base,
+        parameters=base.parameters + angles,
+        independent=np.append(base.independent, [count, count + 1]),
+        X=np.vstack([base.X, np.zeros((2, base.X.shape[1]))]),
+    )
 
 
 def _without_angles(base, choice):
@@ -217,8 +254,9 @@ def _angles_between(given, gravity):
 
 def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:
     """Return the Dataset with its robots mounted so that ``gravity`` (3,) is in the base frame."""
-    options = replace(data.options,
-                      mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
+    options = replace(
+        data.options, mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity)
+    )
     robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
     return replace(data, options=options, robots=robots)
 
@@ -236,8 +274,9 @@ def parameters_of_rows(solution: Solution) -> Callable[[RFactors], np.ndarray]:
         estimator = params_of(ESTIMATORS.get(data.options.estimator, weighted))
         return lambda factors: estimator(replace(problem, factors=factors))
     whole = replace(problem, base=_with_all_links(data, problem.base))
-    values = consistent_values(whole, solution.free.standard_deviation,
-                               _known(data, whole.base, solution.inherited))
+    values = consistent_values(
+        whole, solution.free.standard_deviation, _known(data, whole.base, solution.inherited)
+    )
     return lambda factors: whole.base.reduce(values(factors))
 
 
@@ -248,26 +287,42 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     with one_thread():
         found = consistent(whole, estimate, _known(data, whole.base, rows.inherited))
     parameters = whole.base.parameters
-    links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
-    own = replace(estimate, params=found.params, cov_params=found.cov_params,
-                  bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
+    links = {link: found.values[k : k + 10].tolist() for link, k in bodies(parameters).items()}
+    own = replace(
+        estimate,
+        params=found.params,
+        cov_params=found.cov_params,
+        bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)),
+    )
     own = rows.under_prior(problem, own, found.prior) if rows.under_prior else own
     return ConsistentLinks(
-        found.values[len(parameters) - len(problem.base.parameters):],
-        {'loss_percent': found.loss_percent,
-         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
-        found, own)
+        found.values[len(parameters) - len(problem.base.parameters) :],
+        {
+            'loss_percent': found.loss_percent,
+            'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
+            'links': links,
+        },
+        found,
+        own,
+    )
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:
     """Return what the options and the description say of the parameters of all links."""
     options = data.options
-    given = [p for p in with_known(base.parameters, options.given)
-             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    given = [
+        p
+        for p in with_known(base.parameters, options.given)
+        if any(line.split()[0] in (p.name, p.owner) for line in options.given)
+    ]
     masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
     total = data.method.total_mass(data.robot) if isinstance(data.method, KnownMass) else None
-    return Known({p.owner: p.nominal for p in masses}, total,
-                 [p.name for p in given if p not in masses], inherited)
+    return Known(
+        {p.owner: p.nominal for p in masses},
+        total,
+        [p.name for p in given if p not in masses],
+        inherited,
+    )
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
@@ -277,7 +332,10 @@ def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
     names = {p.name for p in base.parameters}
     missing = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
     count = len(missing)
-    return replace(base, parameters=(*missing, *base.parameters),
-                   independent=base.independent + count,
-                   dependent=np.append(np.arange(count), base.dependent + count),
-                   X=np.hstack([np.zeros((len(base), count)), base.X]))
+    return replace(
+        base,
+        parameters=(*missing, *base.parameters),
+        independent=base.independent + count,
+        dependent=np.append(np.arange(count), base.dependent + count),
+        X=np.hstack([np.zeros((len(base), count)), base.X]),
+    )

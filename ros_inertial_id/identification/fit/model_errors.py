@@ -43,8 +43,10 @@ def offset_errors(choice: Choice, base: BaseParameters, standard_error: float) -
     """
     systems, params = choice.systems, choice.best.params
     slope = systems.solve(systems.whole, np.flatnonzero(params))[:, 0]
-    here, there = (_base_values(choice, x, choice.best.constants, base)
-                   for x in (params, params + standard_error * slope))
+    here, there = (
+        _base_values(choice, x, choice.best.constants, base)
+        for x in (params, params + standard_error * slope)
+    )
     return (there - here)[:, None]
 
 
@@ -66,9 +68,10 @@ class ConstantProfile:
     def limits(self) -> dict[str, float | None]:
         """Return the least and greatest constant that are possible, None beyond those tried."""
         k = np.flatnonzero(self.weights > UNLIKELY * self.weights.max())
-        return {'least': self.tried[k[0]].nonlinear if k[0] else None,
-                'greatest': (self.tried[k[-1]].nonlinear if k[-1] < len(self.tried) - 1
-                             else None)}
+        return {
+            'least': self.tried[k[0]].nonlinear if k[0] else None,
+            'greatest': (self.tried[k[-1]].nonlinear if k[-1] < len(self.tried) - 1 else None),
+        }
 
     def errors(self, choice: Choice, base: BaseParameters) -> np.ndarray:
         """
@@ -76,8 +79,10 @@ class ConstantProfile:
 
         The last is that of a truth which lies anywhere between the constant and the next ones.
         """
-        values = [_base_values(choice, x, {**choice.best.constants, p.name: p}, base)
-                  for x, p in zip(self.params, self.tried)]
+        values = [
+            _base_values(choice, x, {**choice.best.constants, p.name: p}, base)
+            for x, p in zip(self.params, self.tried)
+        ]
         low, high = max(0, self.chosen - 1), min(len(values) - 1, self.chosen + 1)
         between = (values[high] - values[low]) / ((high - low) * np.sqrt(12.0))
         moves = np.array(values) - values[self.chosen]
@@ -109,8 +114,10 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
 def _base_values(choice, params, constants, base):
     """Return the base parameters (b,) that a Candidate has of those of another structure."""
     general, parameters = choice.systems.wide.structure.base, choice.systems.parameters
-    values = dict(zip((p.name for p in general.parameters),
-                      general.standard(params[:len(general)])))
-    values.update({p.name: params[k] for k, p in enumerate(parameters)
-                   if constants.get(p.name) == p})
+    values = dict(
+        zip((p.name for p in general.parameters), general.standard(params[: len(general)]))
+    )
+    values.update(
+        {p.name: params[k] for k, p in enumerate(parameters) if constants.get(p.name) == p}
+    )
     return base.reduce([values[p.name] for p in base.parameters])

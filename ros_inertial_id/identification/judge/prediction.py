@@ -39,8 +39,9 @@ def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float)
     """
     chance = min(0.5, per_hour * PIECE / 3600.0 / len(names))
     joints = [band.get('joints', {}).get(name, {}) for name in names]
-    peak, scale = (np.array([terms.get(key, np.nan) for terms in joints])
-                   for key in ('peak', 'peak_scale'))
+    peak, scale = (
+        np.array([terms.get(key, np.nan) for terms in joints]) for key in ('peak', 'peak_scale')
+    )
     return np.maximum(1.0, peak - scale * np.log(-np.log1p(-chance)))
 
 
@@ -53,32 +54,50 @@ class Excess:
     Positions of all joints count, as they turn the weight; velocity and acceleration its own.
     """
 
-    def __init__(self, names: Sequence[str], ranges: Mapping[str, Mapping[str, Any]],
-                 angles: Collection[str] = ()) -> None:
-        bounds = {(where, name): ends for where, own in ranges.items()
-                  for name, ends in own.items() if np.isfinite(np.ptp(ends)) and np.ptp(ends)}
+    def __init__(
+        self,
+        names: Sequence[str],
+        ranges: Mapping[str, Mapping[str, Any]],
+        angles: Collection[str] = (),
+    ) -> None:
+        bounds = {
+            (where, name): ends
+            for where, own in ranges.items()
+            for name, ends in own.items()
+            if np.isfinite(np.ptp(ends)) and np.ptp(ends)
+        }
         self._columns = list(bounds)
         low, high = np.array(list(bounds.values()), float).reshape(-1, 2).T[:, :, None]
         self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
-        self._turning = [k for k, (where, name) in enumerate(self._columns)
-                         if where in angles and name == 'q']
-        self._positions = [k for k, (_, name) in enumerate(self._columns)
-                           if name not in ('v', 'a')]
+        self._turning = [
+            k for k, (where, name) in enumerate(self._columns) if where in angles and name == 'q'
+        ]
+        self._positions = [
+            k for k, (_, name) in enumerate(self._columns) if name not in ('v', 'a')
+        ]
         # A group that is no joint has the rates of all.
-        rates = [[k for k, (where, name) in enumerate(self._columns) if name in ('v', 'a')
-                  and (where == group or group not in ranges)] for group in names]
+        rates = [
+            [
+                k
+                for k, (where, name) in enumerate(self._columns)
+                if name in ('v', 'a') and (where == group or group not in ranges)
+            ]
+            for group in names
+        ]
         most = max(1, *map(len, rates))
         self._rates = np.array([own + [-1] * (most - len(own)) for own in rates])
 
     def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
         """Return how far beyond the motion ``seen`` is, (N, g); 0: inside, or not seen."""
-        none = np.full(max((len(x) for own in seen.values() for x in own.values()), default=0),
-                       np.nan)
+        none = np.full(
+            max((len(x) for own in seen.values() for x in own.values()), default=0), np.nan
+        )
         away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
         if self._columns:
             way = away[:-1]
-            way[:] = np.array([seen.get(where, {}).get(name, none)
-                               for where, name in self._columns])
+            way[:] = np.array(
+                [seen.get(where, {}).get(name, none) for where, name in self._columns]
+            )
             np.abs(way - self._middle, out=way)
             if self._turning:
                 turns = way[self._turning] + np.pi
@@ -86,8 +105,9 @@ class Excess:
             way /= self._half
             way -= 1.0
             way[~(way > 2.0 * MARGIN)] = 0.0
-        return np.maximum(away[self._rates].max(axis=1),
-                          away[self._positions].max(axis=0, initial=0.0)).T
+        return np.maximum(
+            away[self._rates].max(axis=1), away[self._positions].max(axis=0, initial=0.0)
+        ).T
 
 
 class Band:
@@ -98,12 +118,17 @@ class Band:
     ranges : {joint or body: {quantity: [smallest, largest]}} of the training
     """
 
-    def __init__(self, entry: Mapping[str, Any], names: Sequence[str],
-                 ranges: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        entry: Mapping[str, Any],
+        names: Sequence[str],
+        ranges: Mapping[str, Mapping[str, Any]],
+    ) -> None:
         self._names, self._excess = names, Excess(names, ranges, entry.get('angles', ()))
         joints = [entry.get('joints', {}).get(name, {}) for name in names]
-        *self._terms, slow = np.array([[own.get(key, np.nan) for own in joints]
-                                       for key in (*TERMS, 'slow')])
+        *self._terms, slow = np.array(
+            [[own.get(key, np.nan) for own in joints] for key in (*TERMS, 'slow')]
+        )
         self._slow = np.where(slow > 0.0, slow, 1e-200)  # it divides
 
     def at(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -116,8 +141,9 @@ class Band:
         """
         away = self._excess(seen)
         none = np.zeros(len(away))
-        v, a = (np.array([seen.get(name, {}).get(k, none) for name in self._names]).T
-                for k in 'va')
+        v, a = (
+            np.array([seen.get(name, {}).get(k, none) for name in self._names]).T for k in 'va'
+        )
         constant, per_speed, per_acceleration, near_reversal = self._terms
         speed = np.abs(v)
         half = constant + per_speed * speed + per_acceleration * np.abs(a)
@@ -156,8 +182,9 @@ class Prediction:
 
     def __repr__(self) -> str:
         left = self.relative_percent
-        return (f'Prediction({len(self.t)} samples of {", ".join(self.names)}'
-                + (f'; relative residual {left:.3g} %)' if np.isfinite(left) else ')'))
+        return f'Prediction({len(self.t)} samples of {", ".join(self.names)}' + (
+            f'; relative residual {left:.3g} %)' if np.isfinite(left) else ')'
+        )
 
     @property
     def residual(self) -> np.ndarray:
@@ -167,7 +194,7 @@ class Prediction:
     @property
     def rms(self) -> np.ndarray:
         """Return the RMS (g,) of the residual."""
-        return np.sqrt(np.mean(self.residual ** 2, axis=0))
+        return np.sqrt(np.mean(self.residual**2, axis=0))
 
     @property
     def relative_percent(self) -> float:
@@ -177,9 +204,15 @@ class Prediction:
     def to_dataframe(self) -> Any:
         """Return a pandas.DataFrame over t [s]; columns are (quantity, joint)."""
         import pandas
+
         quantities = ('torque', 'measured', 'residual', 'lower', 'upper', 'outside')
-        return pandas.concat({name: pandas.DataFrame(getattr(self, name), self.t, self.names)
-                              for name in quantities}, axis=1).rename_axis('t [s]')
+        return pandas.concat(
+            {
+                name: pandas.DataFrame(getattr(self, name), self.t, self.names)
+                for name in quantities
+            },
+            axis=1,
+        ).rename_axis('t [s]')
 
 
 def with_prediction(recording: Recording, found: Prediction) -> Recording:
@@ -189,13 +222,19 @@ def with_prediction(recording: Recording, found: Prediction) -> Recording:
     Topics that cannot be written to a bag again are left out.
     """
     stamp_ns = recording.origin_ns() + np.round(1e9 * found.t).astype(np.int64)
-    topics = {'predicted': found.torque, 'measured': found.measured, 'residual': found.residual,
-              'predicted_band/lower': found.lower, 'predicted_band/upper': found.upper}
+    topics = {
+        'predicted': found.torque,
+        'measured': found.measured,
+        'residual': found.residual,
+        'predicted_band/lower': found.lower,
+        'predicted_band/upper': found.upper,
+    }
     channels = {topic: c for topic, c in recording.channels.items() if encodable(c.type)}
     for name, torque in topics.items():
         topic = f'/torque_prediction/{name}'
-        channels[topic] = Channel(topic, JOINT_STATE, stamp_ns, stamp_ns, {'effort': torque},
-                                  found.names)
+        channels[topic] = Channel(
+            topic, JOINT_STATE, stamp_ns, stamp_ns, {'effort': torque}, found.names
+        )
     return replace(recording, channels=channels)
 
 
@@ -207,8 +246,9 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
     RobotModelError where it is of another robot, RecordingError where nothing is left.
     """
     with one_thread():
-        data = read_dataset([recording], prediction_options(model), model.method,
-                            model.robot['urdf'])
+        data = read_dataset(
+            [recording], prediction_options(model), model.method, model.robot['urdf']
+        )
         check_robot(model, data.robot)
         states = list(data.states(training=False))
         if not states:
@@ -226,8 +266,11 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
     t, q, v, a = (np.asarray(x, dtype=float) for x in motion)
     shape = t.size, len(robot.coordinates)
     if t.ndim != 1 or not t.size or {q.shape, v.shape, a.shape} != {shape}:
-        raise ConfigError('t, q, v, a', expected=f'(N,) and three times (N, {shape[1]})',
-                          found=f'shapes {t.shape}, {q.shape}, {v.shape}, {a.shape}')
+        raise ConfigError(
+            't, q, v, a',
+            expected=f'(N,) and three times (N, {shape[1]})',
+            found=f'shapes {t.shape}, {q.shape}, {v.shape}, {a.shape}',
+        )
     if not (np.diff(t) > 0.0).all():
         raise ConfigError('t', expected='increasing times [s]', found='others')
     method = of_joints(METHODS[model.method])
@@ -239,8 +282,9 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
 def of_joints(method: Method) -> Any:
     """Return the ``method``; ConfigError where it is not of joints, whose motion can be given."""
     if not isinstance(method, JointMotion):
-        raise ConfigError('no joint coordinates', found=f'method {method.name}',
-                          exists=methods_of(JointMotion))
+        raise ConfigError(
+            'no joint coordinates', found=f'method {method.name}', exists=methods_of(JointMotion)
+        )
     return method
 
 
@@ -255,17 +299,26 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
 def _live(model, robot, state):
     """Return the LiveTorques of a state by the rows of its method; whoever listens gets a band."""
     blocks, (torque, measured, _) = _rows(model, [(robot, state)])
-    return LiveTorques(tuple(g.name for g in blocks[0].groups), torque, measured - torque,
-                       measured)
+    return LiveTorques(
+        tuple(g.name for g in blocks[0].groups), torque, measured - torque, measured
+    )
 
 
 def _rows(model, states):
     """Return the RegressorBlocks of (robot, state), and predicted, measured, raw (3, N, g)."""
     method = METHODS[model.method]
-    blocks = [block for robot, state in states
-              for block in method.regress(state, robot, model.parameters)]
-    columns = [[(predicted + g.known, g.y + g.known, g.y_raw + g.known) for g, predicted in
-                zip(block.groups, model.predict(block).values())] for block in blocks]
+    blocks = [
+        block
+        for robot, state in states
+        for block in method.regress(state, robot, model.parameters)
+    ]
+    columns = [
+        [
+            (predicted + g.known, g.y + g.known, g.y_raw + g.known)
+            for g, predicted in zip(block.groups, model.predict(block).values())
+        ]
+        for block in blocks
+    ]
     return blocks, np.concatenate(columns, axis=2).transpose(1, 2, 0)
 
 
@@ -275,7 +328,18 @@ def _by_rows(model: IdentifiedModel, states: Sequence[tuple[Any, Any]]) -> Predi
     groups = blocks[0].groups
     names = tuple(g.name for g in groups)
     band, method = band_for(model, names), METHODS[model.method]
-    half, outside = map(np.concatenate, zip(*(
-        band.at(method.validity_range(state, robot)) for robot, state in states)))
-    return Prediction(np.concatenate([b.t for b in blocks]), names, tuple(g.unit for g in groups),
-                      torque, measured, raw, torque - half, torque + half, outside)
+    half, outside = map(
+        np.concatenate,
+        zip(*(band.at(method.validity_range(state, robot)) for robot, state in states)),
+    )
+    return Prediction(
+        np.concatenate([b.t for b in blocks]),
+        names,
+        tuple(g.unit for g in groups),
+        torque,
+        measured,
+        raw,
+        torque - half,
+        torque + half,
+        outside,
+    )

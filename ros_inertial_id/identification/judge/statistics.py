@@ -44,13 +44,17 @@ def cross_validated(solution: Solution) -> CrossValidated | None:
     fold = np.zeros(STRETCHES, dtype=int)
     fold[wide.kept] = np.arange(len(wide.kept)) % FOLDS
     base = solution.problem.base
-    return CrossValidated(crossed, Folds(np.array([base.standard(x) for x in crossed.params]),
-                                         fold, wide.numbers) if len(crossed.params) == FOLDS
-                          else None)
+    return CrossValidated(
+        crossed,
+        Folds(np.array([base.standard(x) for x in crossed.params]), fold, wide.numbers)
+        if len(crossed.params) == FOLDS
+        else None,
+    )
 
 
-def judge(solution: Solution, crossed: CrossValidated | None,
-          explained: Explained) -> dict[str, Any]:
+def judge(
+    solution: Solution, crossed: CrossValidated | None, explained: Explained
+) -> dict[str, Any]:
     """
     Return the ``statistics`` of a model file: of the fit, and of folds left out of it.
 
@@ -60,15 +64,21 @@ def judge(solution: Solution, crossed: CrossValidated | None,
     out = _of_fit(solution)
     if solution.consistent:
         out['consistent'] = solution.consistent.entry
-        out['unconstrained'] = {'training': fits(solution.problem.factors, free.params),
-                                'values': base.standard(free.params).tolist()}
+        out['unconstrained'] = {
+            'training': fits(solution.problem.factors, free.params),
+            'values': base.standard(free.params).tolist(),
+        }
     out['cross_validation'] = crossed and crossed.crossed.summary()
     if crossed and crossed.folds:
-        bent = {p.owner for p in base.parameters if p.law in LAWS and LAWS[p.law].position
-                and not LAWS[p.law].loaded}
+        bent = {
+            p.owner
+            for p in base.parameters
+            if p.law in LAWS and LAWS[p.law].position and not LAWS[p.law].loaded
+        }
         angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
-        out['prediction_band'] = band_of(explained.left_out, solution.ranges, [
-            joint for joint in angles if joint not in bent])
+        out['prediction_band'] = band_of(
+            explained.left_out, solution.ranges, [joint for joint in angles if joint not in bent]
+        )
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
     return out
@@ -78,8 +88,11 @@ def gravity_entries(solution: Solution) -> list[dict[str, Any]]:
     """Return the entries of gravity as it was given, and as the torques show it."""
     shown = solution.choice.shown_tilt()
     if solution.tilt:
-        given, angles, covariance = (solution.tilt.gravity, solution.tilt.angles,
-                                     solution.tilt.covariance)
+        given, angles, covariance = (
+            solution.tilt.gravity,
+            solution.tilt.angles,
+            solution.tilt.covariance,
+        )
     elif shown is None:
         return []
     else:
@@ -92,12 +105,19 @@ def gravity_entries(solution: Solution) -> list[dict[str, Any]]:
     worse, sd, evidence = solution.choice.without_tilt()
     words = f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg'
     used = solution.tilt is not None
-    return [{'what': 'gravity direction', 'candidate': what, 'chosen': chosen,
-             'worse_percent': 0.0 if chosen else 50.0 * (worse if used else -worse),
-             'worse_error_percent': 0.0 if chosen else 50.0 * sd,
-             'evidence': evidence if what == words else -evidence,
-             'tilt_deg': angle, 'standard_error_deg': error}
-            for what, chosen in (('as given', not used), (words, used))]
+    return [
+        {
+            'what': 'gravity direction',
+            'candidate': what,
+            'chosen': chosen,
+            'worse_percent': 0.0 if chosen else 50.0 * (worse if used else -worse),
+            'worse_error_percent': 0.0 if chosen else 50.0 * sd,
+            'evidence': evidence if what == words else -evidence,
+            'tilt_deg': angle,
+            'standard_error_deg': error,
+        }
+        for what, chosen in (('as given', not used), (words, used))
+    ]
 
 
 def _of_fit(solution: Solution) -> dict[str, Any]:
@@ -106,19 +126,23 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
     base = problem.base
     by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
     return {
-        'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
-        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
+        'samples': max(g.rows for g in problem.factors.groups.values()),
+        'rank': len(base),
+        'rank_in_data': estimate.rank,
+        'rank_gap': base.gap,
         'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
         'cov_type': 'rows' if solution.estimate.by_rows is None else 'segments',
         'training': fits(problem.factors, solution.estimate.params),
         **({'nonlinear_parameters': solution.constants} if solution.constants else {}),
-        'dependence': dependence(base.names(), by_rows, estimate.determined)}
+        'dependence': dependence(base.names(), by_rows, estimate.determined),
+    }
 
 
-def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
-                   ) -> LeftOut | None:
+def cross_validate(
+    folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
+) -> LeftOut | None:
     """
     Return the LeftOut Fit of every fold to the parameters of the others, per row group.
 
@@ -133,7 +157,7 @@ def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np
     folds = [merge(folds[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
     fit = LeftOut()
     for k, fold in enumerate(folds):
-        beta = estimated(merge([*folds[:k], *folds[k + 1:]]))
+        beta = estimated(merge([*folds[:k], *folds[k + 1 :]]))
         fit.params.append(beta)
         fit.samples += max(g.rows for g in fold.groups.values())
         for name, group in fold.groups.items():
@@ -142,8 +166,9 @@ def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np
     return fit
 
 
-def dependence(names: Sequence[str], covariance: np.ndarray, determined: np.ndarray
-               ) -> dict[str, dict[str, Any]]:
+def dependence(
+    names: Sequence[str], covariance: np.ndarray, determined: np.ndarray
+) -> dict[str, dict[str, Any]]:
     """
     Return name -> inflation of its variance by the others, closest other, correlation to it.
 
@@ -161,5 +186,11 @@ def dependence(names: Sequence[str], covariance: np.ndarray, determined: np.ndar
     others = R - np.diag(np.diag(R))
     closest = np.argmax(np.abs(others), axis=1)
     used = [names[int(k)] for k in where]
-    return {name: {'inflation': float(inflation[k]), 'partner': used[closest[k]],
-                   'correlation': float(others[k, closest[k]])} for k, name in enumerate(used)}
+    return {
+        name: {
+            'inflation': float(inflation[k]),
+            'partner': used[closest[k]],
+            'correlation': float(others[k, closest[k]]),
+        }
+        for k, name in enumerate(used)
+    }

@@ -28,7 +28,7 @@ MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
 ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
-SLOW = 0.05   # of the largest speed, within which a reversal is near
+SLOW = 0.05  # of the largest speed, within which a reversal is near
 LEAST = 0.25  # of the mean size of a residual: no state is known better than so
 TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
 
@@ -54,17 +54,24 @@ class Outside:
                 beyond = (x < trained[0] - margin) | (x > trained[1] + margin)
                 if beyond.any():
                     low, high, count = self._left.get((where, name), (np.inf, -np.inf, 0.0))
-                    self._left[where, name] = [min(low, float(x.min())), max(high, float(x.max())),
-                                               count + float(beyond.sum())]
+                    self._left[where, name] = [
+                        min(low, float(x.min())),
+                        max(high, float(x.max())),
+                        count + float(beyond.sum()),
+                    ]
                 for key in (where, ''):
                     out[key] = out[key] | beyond if key in out else beyond
         return out
 
-    def add(self, block: RegressorBlock, predicted: Mapping[str, np.ndarray],
-            beyond: Mapping[str, np.ndarray]) -> None:
+    def add(
+        self,
+        block: RegressorBlock,
+        predicted: Mapping[str, np.ndarray],
+        beyond: Mapping[str, np.ndarray],
+    ) -> None:
         """Add a ``block`` with its prediction {group: (B,)}; ``beyond`` : of ``mask``, (B,)."""
         for group in block.groups:
-            error, target = (group.y - predicted[group.name]) ** 2, group.y ** 2
+            error, target = (group.y - predicted[group.name]) ** 2, group.y**2
             for name in {group.name, ''} & beyond.keys():
                 sums = self._sums.setdefault(name, np.zeros((2, 3)))
                 for side in (0, 1):
@@ -85,14 +92,22 @@ class Outside:
         for (where, name), (low, high, samples) in self._left.items():
             whole = count.get(where) or count[''] / max(1, len(self._sums) - 1)
             joints.setdefault(where, {})[name] = {
-                'trained': [float(x) for x in self._ranges[where][name]], 'seen': [low, high],
-                'samples_percent': float(100.0 * samples / whole)}
+                'trained': [float(x) for x in self._ranges[where][name]],
+                'seen': [low, high],
+                'samples_percent': float(100.0 * samples / whole),
+            }
         inside, beyond = self._sums['']
-        return {'joints': joints, 'samples_percent': float(100.0 * beyond[0] / count['']),
-                'relative_percent_inside': _percent(inside),
-                'relative_percent_outside': _percent(beyond),
-                'rms': {name: {'inside': _rms(sums[0]), 'outside': _rms(sums[1])}
-                        for name, sums in self._sums.items() if name and sums[1, 0]}}
+        return {
+            'joints': joints,
+            'samples_percent': float(100.0 * beyond[0] / count['']),
+            'relative_percent_inside': _percent(inside),
+            'relative_percent_outside': _percent(beyond),
+            'rms': {
+                name: {'inside': _rms(sums[0]), 'outside': _rms(sums[1])}
+                for name, sums in self._sums.items()
+                if name and sums[1, 0]
+            },
+        }
 
 
 def _percent(sums):
@@ -134,9 +149,15 @@ class Explained:
     left_out: tuple[dict[str, np.ndarray], ...] = ()
 
 
-def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-              training: int, *, outside: Outside | None = None, folds: Folds | None = None
-              ) -> Explained:
+def explained(
+    data: Dataset,
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+    training: int,
+    *,
+    outside: Outside | None = None,
+    folds: Folds | None = None,
+) -> Explained:
     """
     Return the Explained rows of a Dataset.
 
@@ -162,8 +183,9 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
             beyond = outside.mask(seen) if outside else None
             thin = slice((-done) % stride, None, stride) if piece % every else slice(None)
             low = 0
-            for block in data.method.regress(state.rows(thin) if piece % every else state, robot,
-                                             parameters):
+            for block in data.method.regress(
+                state.rows(thin) if piece % every else state, robot, parameters
+            ):
                 part = slice(low, low + len(block.t))
                 low = part.stop
                 block = replace(block, seen=part_of(part_of(seen, thin), part))
@@ -182,12 +204,19 @@ def explained(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
             done += len(state.t)
     if not done:
         raise nothing_left()
-    return Explained(residuals, tuple(curves), ranges, tuple(
-        {name: np.concatenate(parts, axis=1) for name, parts in own.items()} for own in left))
+    return Explained(
+        residuals,
+        tuple(curves),
+        ranges,
+        tuple(
+            {name: np.concatenate(parts, axis=1) for name, parts in own.items()} for own in left
+        ),
+    )
 
 
-def _add_left_out(out: dict[str, Any], block: RegressorBlock, folds: Folds, number: np.ndarray
-                  ) -> None:
+def _add_left_out(
+    out: dict[str, Any], block: RegressorBlock, folds: Folds, number: np.ndarray
+) -> None:
     """Add (4, B) stretch, residual, speed and acceleration of each group of a ``block``."""
     fold, samples = folds.fold[number], np.arange(len(number))
     for g in block.groups:
@@ -207,13 +236,14 @@ def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: i
     if stride == 1 or size < span:
         return np.arange(0, size, stride)
     raw = np.stack([g.y_raw - predicted[g.name] for g in block.groups], axis=1)
-    raw = raw / np.maximum(np.sqrt(np.mean(raw ** 2, axis=0)), np.finfo(float).tiny)
+    raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), np.finfo(float).tiny)
     pieces = size // span
-    high = raw.max(axis=1)[:pieces * span].reshape(pieces, span).argmax(axis=1)
-    low = raw.min(axis=1)[:pieces * span].reshape(pieces, span).argmin(axis=1)
+    high = raw.max(axis=1)[: pieces * span].reshape(pieces, span).argmax(axis=1)
+    low = raw.min(axis=1)[: pieces * span].reshape(pieces, span).argmin(axis=1)
     first = span * np.arange(pieces)
-    return np.unique(np.concatenate([first + high, first + low,
-                                     np.arange(pieces * span, size, stride)]))
+    return np.unique(
+        np.concatenate([first + high, first + low, np.arange(pieces * span, size, stride)])
+    )
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
@@ -229,9 +259,11 @@ def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
     return out
 
 
-def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
-            ranges: Mapping[str, Mapping[str, Any]], angles: Collection[str] = ()
-            ) -> dict[str, Any]:
+def band_of(
+    recordings: Sequence[Mapping[str, np.ndarray]],
+    ranges: Mapping[str, Mapping[str, Any]],
+    angles: Collection[str] = (),
+) -> dict[str, Any]:
     """
     Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
 
@@ -242,8 +274,11 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
     """
     joints, count = {}, 0
     for name in recordings[0]:
-        columns = [np.vstack([np.full(own[name].shape[1], k), own[name]])
-                   for k, own in enumerate(recordings) if name in own]
+        columns = [
+            np.vstack([np.full(own[name].shape[1], k), own[name]])
+            for k, own in enumerate(recordings)
+            if name in own
+        ]
         recording, piece, error, v, a = np.concatenate(columns, axis=1)
         slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
         error, speed = np.abs(error), np.abs(v)
@@ -257,8 +292,12 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
         ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
         scale = quantile_of_stretches(ratio, stretch)
         peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
-        joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
-                        'peak': peak, 'peak_scale': peak_scale}
+        joints[name] = {
+            **dict(zip(TERMS, (terms * scale).tolist())),
+            'slow': slow,
+            'peak': peak,
+            'peak_scale': peak_scale,
+        }
     return {'level': LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
 
 

@@ -24,8 +24,15 @@ import numpy as np
 
 from ...dynamics.description import has_quaternions, INERTIA, orientation
 from ...dynamics.friction import friction_column, LAWS
-from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
-                                             Parameter, parameters_of, pseudo_inertia)
+from ...dynamics.inertial_parameters import (
+    about_center,
+    about_origin,
+    bodies,
+    check_consistent,
+    Parameter,
+    parameters_of,
+    pseudo_inertia,
+)
 from ...dynamics.robot_model import link_placements, RobotModel
 from ...errors import RobotModelError
 from ...estimation.consistency import solid
@@ -35,8 +42,12 @@ PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 SAME = 1e-12  # relative: numbers that did not change are not written anew
 
 
-def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,
-                   validity_range: Mapping[str, Any] | None = None) -> str:
+def corrected_urdf(
+    robot: RobotModel,
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+    validity_range: Mapping[str, Any] | None = None,
+) -> str:
     """
     Return the URDF text of ``robot`` with the inertias and friction of standard parameters.
 
@@ -47,11 +58,12 @@ def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: n
     """
     data = robot.urdf.encode()
     links, joints, repeated = _find_tags(data)
-    edits = [(low, high, f'<!-- repeated: {_text(data, (low, high))} -->')
-             for low, high in repeated]
+    edits = [
+        (low, high, f'<!-- repeated: {_text(data, (low, high))} -->') for low, high in repeated
+    ]
     for body, link in enumerate(robot.link_names):
         first = bodies(parameters)[link]
-        own = np.asarray(values)[first:first + 10]
+        own = np.asarray(values)[first : first + 10]
         check_consistent(own, link)
         edits += _body_edits(data, robot, links, body, pseudo_inertia(own))
     for joint, tag in joints.items():
@@ -59,8 +71,9 @@ def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: n
             limit = robot.velocity[robot.joint_names.index(joint)]
             seen = (validity_range or {}).get(joint, {}).get('v')
             top = np.abs(seen).max() if seen else limit if np.isfinite(limit) else 1.0
-            edits += _dynamics_edits(data, tag, damping_and_friction(parameters, values, joint,
-                                                                     float(top)))
+            edits += _dynamics_edits(
+                data, tag, damping_and_friction(parameters, values, joint, float(top))
+            )
     for start, end, text in sorted(edits, reverse=True):
         data = data[:start] + text.encode() + data[end:]
     return data.decode()
@@ -97,7 +110,7 @@ def _find_tags(data):
             links[names[-1]] = _Link(here, has_quaternions(version[0]))
         elif path[:2] == ['robot', 'joint'] and len(path) == 3:
             if (names[1], tag) in seen:
-                if data[:here[1]].endswith(b'/>') and b'--' not in data[slice(*here)]:
+                if data[: here[1]].endswith(b'/>') and b'--' not in data[slice(*here)]:
                     repeated.append(here)
             elif tag == 'dynamics':
                 joints[names[1]] = here
@@ -121,25 +134,25 @@ def _find_tags(data):
 
 def _tag_end(data, low):
     """Return the index after the > that closes the start tag at ``low``; quotes may hold one."""
-    tag = re.compile(rb'''(?:[^"'>]|"[^"]*"|'[^']*')*>''').match(data, low)  # noqa: Q001
+    tag = re.compile(rb"""(?:[^"'>]|"[^"]*"|'[^']*')*>""").match(data, low)  # noqa: Q001
     assert tag is not None  # expat has read it
     return tag.end()
 
 
 def _attribute(text, name):
-    match = re.search(rf'''\s{name}\s*=\s*(?:"([^"]*)"|'([^']*)')''', text)  # noqa: Q001
+    match = re.search(rf"""\s{name}\s*=\s*(?:"([^"]*)"|'([^']*)')""", text)  # noqa: Q001
     return None if match is None else match.group(1) or match.group(2) or ''
 
 
 def _with_attributes(text, attributes):
     """Return a start tag with attributes set, the others and all blanks as they were."""
     for name, value in attributes.items():
-        pattern = rf'''(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')'''  # noqa: Q001
+        pattern = rf"""(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')"""  # noqa: Q001
         given, body = re.search(pattern, text), re.sub(r'\s*/?>$', '', text)
         if given:
-            text = f'{text[:given.start()]}{given.group(1)}"{value}"{text[given.end():]}'
+            text = f'{text[: given.start()]}{given.group(1)}"{value}"{text[given.end() :]}'
         else:
-            text = f'{body} {name}="{value}"{text[len(body):]}'
+            text = f'{body} {name}="{value}"{text[len(body) :]}'
     return text
 
 
@@ -151,8 +164,11 @@ def _body_edits(data, robot, links, body, P):
     heavy = heavy or [robot.link_names[body]]
     shares, edits = {}, []
     if len(heavy) > 1:
-        shares = {name: G @ solid(nominal[name][None])[0] @ G.T
-                  for name, G in placements.items() if name in heavy}
+        shares = {
+            name: G @ solid(nominal[name][None])[0] @ G.T
+            for name, G in placements.items()
+            if name in heavy
+        }
         T = _congruence(sum(shares.values()), P)
         shares = {name: T @ share @ T for name, share in shares.items()}
         heavy.sort(key=lambda name: nominal[name][0])
@@ -177,7 +193,7 @@ def _congruence(P0, P):
 
 def _power(matrix, exponent):
     w, V = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (V * w ** exponent) @ V.T
+    return (V * w**exponent) @ V.T
 
 
 def _nominal(data, link):
@@ -194,15 +210,17 @@ def _nominal(data, link):
 
 
 def _text(data, place):
-    return data[place[0]:place[1]].decode()
+    return data[place[0] : place[1]].decode()
 
 
 def _origin(data, link):
     """Return centre (3,) [m] and rotation (3, 3) of a link's inertial frame."""
     tag = _text(data, link.parts['origin']) if 'origin' in link.parts else ''
     centre, rpy, turn = (_attribute(tag, name) or '' for name in ('xyz', 'rpy', 'quat_xyzw'))
-    return (np.array([float(x) for x in (centre or '0 0 0').split()]),
-            orientation(rpy, turn if link.quaternions else ''))
+    return (
+        np.array([float(x) for x in (centre or '0 0 0').split()]),
+        orientation(rpy, turn if link.quaternions else ''),
+    )
 
 
 def _link_edits(data, link, share, nominal):
@@ -215,9 +233,11 @@ def _link_edits(data, link, share, nominal):
     R = _origin(data, link)[1] if link.inertial else np.eye(3)
     local = R.T @ central @ R
     written = about_origin(mass, centre, R @ local @ R.T)
-    tags = {'mass': {'value': repr(mass)},
-            'origin': {'xyz': ' '.join(repr(float(x)) for x in centre)},
-            'inertia': {n: repr(float(local[i])) for n, i in zip(INERTIA, PLACES)}}
+    tags = {
+        'mass': {'value': repr(mass)},
+        'origin': {'xyz': ' '.join(repr(float(x)) for x in centre)},
+        'inertia': {n: repr(float(local[i])) for n, i in zip(INERTIA, PLACES)},
+    }
     return _inertial_edits(data, link, tags), written
 
 
@@ -244,8 +264,9 @@ def _insert(data, place, inside, tag):
     return (place[1], place[1], inside)
 
 
-def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | Sequence[float],
-                         joint: str, top: float) -> dict[str, float]:
+def damping_and_friction(
+    parameters: Sequence[Parameter], values: np.ndarray | Sequence[float], joint: str, top: float
+) -> dict[str, float]:
     """
     Return {damping [N m s/rad], friction [N m]}: the joint's friction up to speed ``top`` [rad/s].
 
@@ -253,17 +274,24 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
     where no friction was identified.
     parameters : (p,) Parameters; values : (p,) theirs
     """
-    own = [(p, x) for p, x in zip(parameters, values) if p.owner == joint and p.law
-           and LAWS[p.law].brakes]
+    own = [
+        (p, x)
+        for p, x in zip(parameters, values)
+        if p.owner == joint and p.law and LAWS[p.law].brakes
+    ]
     if not own:
         return {}
     if all(LAWS[p.law].in_urdf for p, _ in own):
-        return {name: max(float(sum(x for p, x in own if LAWS[p.law].in_urdf == name)), 0.0)
-                for name in ('damping', 'friction')}
+        return {
+            name: max(float(sum(x for p, x in own if LAWS[p.law].in_urdf == name)), 0.0)
+            for name in ('damping', 'friction')
+        }
     v = top * np.linspace(0.05, 1.0, 20)
     none = np.zeros_like(v)
-    curve = sum(x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2
-                for p, x in own)
+    curve = sum(
+        x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2
+        for p, x in own
+    )
     fast, slow = nonnegative_solution(np.column_stack([v, np.ones_like(v)]), curve)
     return {'damping': float(fast), 'friction': float(slow)}
 
@@ -271,6 +299,7 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
 def _dynamics_edits(data, place, friction):
     """Return the edit of a joint's <dynamics>: only the attributes that it has."""
     text = _text(data, place)
-    changed = {name: repr(value) for name, value in friction.items()
-               if _attribute(text, name) is not None}
+    changed = {
+        name: repr(value) for name, value in friction.items() if _attribute(text, name) is not None
+    }
     return [(*place, _with_attributes(text, changed))] if changed else []

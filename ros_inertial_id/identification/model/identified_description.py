@@ -30,7 +30,8 @@ SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJ
 SERVO_WORDS = (
     'delay: MuJoCo 3.5 or later, steps of 0.5 ms or more; else hold ctrl back yourself, without '
     'delay, nsample and interp',
-    'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp')
+    'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp',
+)
 ISAACLAB = """\
 # ImplicitActuatorCfg(**this['ImplicitActuatorCfg']), or with the delay of the commands
 # DelayedPDActuatorCfg(**this['ImplicitActuatorCfg'], **this['DelayedPDActuatorCfg'])
@@ -66,15 +67,19 @@ def mjcf_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple
     consistent_parameters(model)
     tree = tree_of(robot)
     text = identified_mjcf(tree, model, covariance)
-    pushing = {p.name for p, x in zip(model.parameters, model.values)
-               if p.law and LAWS[p.law].in_urdf == 'stiffness' and x < 0.0}
+    pushing = {
+        p.name
+        for p, x in zip(model.parameters, model.values)
+        if p.law and LAWS[p.law].in_urdf == 'stiffness' and x < 0.0
+    }
     lines = _beyond(model, tree, lambda p: LAWS[p.law].in_urdf and p.name not in pushing)
     comment = _comment(model, lines)
     return text.replace('>\n', f'>\n{comment}\n', 1), lines
 
 
-def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, physics_dt: float
-                ) -> tuple[dict[str, Any], str]:
+def isaaclab_of(
+    model: IdentifiedModel, robot: Any, covariance: np.ndarray, physics_dt: float
+) -> tuple[dict[str, Any], str]:
     """
     Return (the joints in the fields of Isaac Lab's actuators, the same as YAML).
 
@@ -96,25 +101,40 @@ def isaaclab_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray, phys
     own = {name: name for name in JOINT_TERMS if name != 'damping'}
     friction = {**own, 'dynamic_friction': 'friction', 'viscous_friction': 'damping'}
     steps = round(delay / physics_dt)
-    out = plain({
-        'ImplicitActuatorCfg': {
-            'joint_names_expr': list(joints),
-            **{name: column(gains, name) if gains else None for name in ('stiffness', 'damping')},
-            **{field: column(terms, name) for field, name in friction.items()},
-            'effort_limit_sim': limits(tree.effort), 'velocity_limit_sim': limits(tree.velocity)},
-        'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},
-        'delay': delay, 'physics_dt': physics_dt,
-        'standard_errors': {field: column(errors, name) for field, name in friction.items()
-                            if field != 'dynamic_friction'},
-        'not_held': _beyond(model, tree, lambda p: LAWS[p.law].in_urdf in JOINT_TERMS)})
+    out = plain(
+        {
+            'ImplicitActuatorCfg': {
+                'joint_names_expr': list(joints),
+                **{
+                    name: column(gains, name) if gains else None
+                    for name in ('stiffness', 'damping')
+                },
+                **{field: column(terms, name) for field, name in friction.items()},
+                'effort_limit_sim': limits(tree.effort),
+                'velocity_limit_sim': limits(tree.velocity),
+            },
+            'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},
+            'delay': delay,
+            'physics_dt': physics_dt,
+            'standard_errors': {
+                field: column(errors, name)
+                for field, name in friction.items()
+                if field != 'dynamic_friction'
+            },
+            'not_held': _beyond(model, tree, lambda p: LAWS[p.law].in_urdf in JOINT_TERMS),
+        }
+    )
     return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
 
 
 def tree_of(robot: Any) -> RobotModel:
     """Return the RobotModel of a serial robot; EstimationError for a mechanism or rig."""
     if not isinstance(robot, RobotModel):
-        raise EstimationError('no description of a tree', found='a mechanism with loops or a rig',
-                              expected='a robot that is a tree')
+        raise EstimationError(
+            'no description of a tree',
+            found='a mechanism with loops or a rig',
+            expected='a robot that is a tree',
+        )
     return robot
 
 
@@ -122,8 +142,9 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
     """Return {link: ten parameters} of a consistent ``model``; EstimationError for another."""
     links = model.statistics.get('consistent', {}).get('links')
     if links is None:
-        raise EstimationError('the model has no physically consistent parameters',
-                              do='identify with --consistent')
+        raise EstimationError(
+            'the model has no physically consistent parameters', do='identify with --consistent'
+        )
     return links
 
 
@@ -135,8 +156,11 @@ def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
             seen = model.validity_range.get(p.owner, {})
             ends = np.array([seen.get(name, [0.0, 0.0]) for name in 'qva'])
             largest = float(np.abs(value * friction_column(p, *ends)).max())
-            size = ('times the torque that its gear passes on' if LAWS[p.law].loaded else
-                    f'up to {largest:.3g} N m in the training data')
+            size = (
+                'times the torque that its gear passes on'
+                if LAWS[p.law].loaded
+                else f'up to {largest:.3g} N m in the training data'
+            )
             lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {size})')
     return lines
 
@@ -148,7 +172,7 @@ def _in_urdf(text: str, parameter: Parameter) -> bool:
 
 
 def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
-    head = f"identified by ros_inertial_id, {model.provenance.get('created', '')}"
+    head = f'identified by ros_inertial_id, {model.provenance.get("created", "")}'
     held = ['not held by this file:', *lines] if lines else []
     text = '\n     '.join([head, *held]).replace('--', '- -')
     return f'<!-- {text} -->'
@@ -161,19 +185,23 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
     covariance : (p, p) of them
     """
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
+
     root = xml.Element('mujoco', model=robot.name)
     xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')
-    xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base),
-                   integrator='implicitfast')
+    xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base), integrator='implicitfast')
     parents = {-1: xml.SubElement(root, 'worldbody')}
     first = bodies(model.parameters)
     terms, errors = joint_terms(model), joint_errors(model, covariance)
     for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
         quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
-        parents[i] = xml.SubElement(parents[robot.parents[i]], 'body', name=link,
-                                    pos=_numbers(robot.translations[i]),
-                                    quat=_numbers(quaternion))
-        _inertial(parents[i], model.values[first[link]:first[link] + 10])
+        parents[i] = xml.SubElement(
+            parents[robot.parents[i]],
+            'body',
+            name=link,
+            pos=_numbers(robot.translations[i]),
+            quat=_numbers(quaternion),
+        )
+        _inertial(parents[i], model.values[first[link] : first[link] + 10])
         # A spring that pushes away from its zero is what something else was taken for.
         terms[joint]['stiffness'] = max(0.0, terms[joint]['stiffness'])
         _joint(parents[i], robot, i, terms[joint], errors[joint])
@@ -196,12 +224,20 @@ def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, di
     sd, out = np.sqrt(np.diag(covariance)), {}
     for joint in model.robot['joints']:
         own = [k for k, p in enumerate(model.parameters) if p.law and p.owner == joint]
-        terms = [_terms(model, values, joint)
-                 for values in (model.values, *model.values + np.diag(sd)[own])]
+        terms = [
+            _terms(model, values, joint)
+            for values in (model.values, *model.values + np.diag(sd)[own])
+        ]
         found = np.array([list(x.values()) for x in terms])
         slopes = (found[1:] - found[0]).T / sd[own]
-        out[joint] = dict(zip(terms[0], np.sqrt(np.einsum(
-            'ij,jk,ik->i', slopes, covariance[np.ix_(own, own)], slopes)).tolist()))
+        out[joint] = dict(
+            zip(
+                terms[0],
+                np.sqrt(
+                    np.einsum('ij,jk,ik->i', slopes, covariance[np.ix_(own, own)], slopes)
+                ).tolist(),
+            )
+        )
     return out
 
 
@@ -219,10 +255,14 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
     """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
     if model.options.get('effort_kind') != 'command':
         return {}
-    gains = [np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
-             for name in ('stiffness', 'damping')]
-    return {joint: dict(zip(('stiffness', 'damping'), own))
-            for joint, *own in zip(robot.joint_names, *gains)}
+    gains = [
+        np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
+        for name in ('stiffness', 'damping')
+    ]
+    return {
+        joint: dict(zip(('stiffness', 'damping'), own))
+        for joint, *own in zip(robot.joint_names, *gains)
+    }
 
 
 def delay_of(model: IdentifiedModel) -> float:
@@ -234,8 +274,13 @@ def delay_of(model: IdentifiedModel) -> float:
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:
     """Give a body its standard parameters (10,), about the centre of mass as MJCF has them."""
     mass, centre, central = about_center(pi)
-    xml.SubElement(body, 'inertial', mass=_numbers([mass]), pos=_numbers(centre),
-                   fullinertia=_numbers([central[place] for place in PLACES]))
+    xml.SubElement(
+        body,
+        'inertial',
+        mass=_numbers([mass]),
+        pos=_numbers(centre),
+        fullinertia=_numbers([central[place] for place in PLACES]),
+    )
 
 
 def _joint(body, robot, i, terms, errors):
@@ -243,31 +288,55 @@ def _joint(body, robot, i, terms, errors):
     names = {'friction': 'frictionloss'}
     held = {names.get(name, name): value for name, value in terms.items() if value}
     if held:
-        said = ', '.join(f'{names.get(name, name)} {errors[name]:.2g}' for name in terms
-                         if terms[name])
+        said = ', '.join(
+            f'{names.get(name, name)} {errors[name]:.2g}' for name in terms if terms[name]
+        )
         body.append(xml.Comment(f' standard errors: {said} '))
     extra = {name: _numbers([value]) for name, value in held.items()}
     if np.isfinite(robot.lower[i]) and np.isfinite(robot.upper[i]):
         extra['range'] = _numbers([robot.lower[i], robot.upper[i]])
-    xml.SubElement(body, 'joint', {'name': robot.joint_names[i],
-                                   'type': 'slide' if robot.prismatic[i] else 'hinge',
-                                   'axis': _numbers(robot.axes[i]), **extra})
+    xml.SubElement(
+        body,
+        'joint',
+        {
+            'name': robot.joint_names[i],
+            'type': 'slide' if robot.prismatic[i] else 'hinge',
+            'axis': _numbers(robot.axes[i]),
+            **extra,
+        },
+    )
 
 
 def _add_servos(root, robot, gains, delay):
     """Add a position actuator per joint, whose command waits in MuJoCo's history."""
     if not gains:
         return
-    late = {'delay': _numbers([delay]), 'interp': 'linear',
-            'nsample': str(int(np.ceil(delay / SHORTEST_STEP)) + 1)} if delay else {}
+    late = (
+        {
+            'delay': _numbers([delay]),
+            'interp': 'linear',
+            'nsample': str(int(np.ceil(delay / SHORTEST_STEP)) + 1),
+        }
+        if delay
+        else {}
+    )
     actuators = xml.SubElement(root, 'actuator')
-    for words in SERVO_WORDS[0 if late else 1:]:
+    for words in SERVO_WORDS[0 if late else 1 :]:
         actuators.append(xml.Comment(f' {words} '))
     for joint, limit in zip(robot.joint_names, robot.effort):
         force = {'forcerange': _numbers([-limit, limit])} if limit > 0 else {}
-        xml.SubElement(actuators, 'position', {
-            'name': joint, 'joint': joint, 'kp': _numbers([gains[joint]['stiffness']]),
-            'kv': _numbers([gains[joint]['damping']]), **force, **late})
+        xml.SubElement(
+            actuators,
+            'position',
+            {
+                'name': joint,
+                'joint': joint,
+                'kp': _numbers([gains[joint]['stiffness']]),
+                'kv': _numbers([gains[joint]['damping']]),
+                **force,
+                **late,
+            },
+        )
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

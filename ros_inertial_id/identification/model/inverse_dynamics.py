@@ -29,7 +29,8 @@ _KINDS: dict[str, Callable[[Parameter], bool]] = {
     'all': lambda p: True,
     'bodies': lambda p: not p.law,
     'inertial': _inertial,
-    'friction': lambda p: not (_inertial(p) or p.law in LAWS and LAWS[p.law].position)}
+    'friction': lambda p: not (_inertial(p) or p.law in LAWS and LAWS[p.law].position),
+}
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class InverseDynamics:
         shape, flat = self._flat(q, v, a)
         out = np.zeros((*flat[0].shape, len(self.parameters)))
         start = 0
-        for block in self.method.regress(self.method.state_of(self.robot, *flat), self.robot,
-                                         self.parameters):
+        for block in self.method.regress(
+            self.method.state_of(self.robot, *flat), self.robot, self.parameters
+        ):
             for k, group in enumerate(block.groups):
-                out[start:start + len(group.W), k, group.columns] = group.W
+                out[start : start + len(group.W), k, group.columns] = group.W
             start += len(block.t)
         return out.reshape(*shape, -1)
 
@@ -100,29 +102,44 @@ class InverseDynamics:
             self._torques[kind] = (
                 self.method.predictor(self.robot, self.parameters, share).states
                 if isinstance(self.method, DirectTorques)
-                else partial(self._by_rows, share, kind == 'all'))
+                else partial(self._by_rows, share, kind == 'all')
+            )
         return self._torques[kind](*flat).reshape(shape)
 
-    def _by_rows(self, share: np.ndarray, whole: bool, q: np.ndarray, v: np.ndarray,
-                 a: np.ndarray) -> np.ndarray:
+    def _by_rows(
+        self, share: np.ndarray, whole: bool, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
         """Return the torques (N, n) of a ``share`` (p,) of the values by the rows of states."""
         # What is known beforehand stands beside the rows as a whole: it has no shares.
-        return np.concatenate([
-            np.stack([x + (g.known if whole else 0.0) for g, x in
-                      zip(block.groups, block.predicted(share).values())], axis=-1)
-            for block in self.method.regress(
-                self.method.state_of(self.robot, q, v, a), self.robot, self.parameters)])
+        return np.concatenate(
+            [
+                np.stack(
+                    [
+                        x + (g.known if whole else 0.0)
+                        for g, x in zip(block.groups, block.predicted(share).values())
+                    ],
+                    axis=-1,
+                )
+                for block in self.method.regress(
+                    self.method.state_of(self.robot, q, v, a), self.robot, self.parameters
+                )
+            ]
+        )
 
-    def _flat(self, q: ArrayLike, v: ArrayLike, a: ArrayLike
-              ) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    def _flat(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """Return the shape (..., n) of states, and q, v, a as (N, n)."""
         arrays = [np.asarray(x, dtype=float) for x in (q, v, a)]
         if not arrays[0].shape == arrays[1].shape == arrays[2].shape:
             arrays = list(np.broadcast_arrays(*arrays))
         shape, count = arrays[0].shape, len(self.robot.coordinates)
         if not shape or shape[-1] != count:
-            raise ConfigError('q, v, a', expected=f'arrays (..., {count}), one column per joint',
-                              found=f'shape {shape}')
+            raise ConfigError(
+                'q, v, a',
+                expected=f'arrays (..., {count}), one column per joint',
+                found=f'shape {shape}',
+            )
         return shape, [x.reshape(-1, count) for x in arrays]
 
     @cached_property

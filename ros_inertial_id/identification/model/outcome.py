@@ -34,19 +34,31 @@ def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
     data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
     free = solution.free if solution.consistent else None
     return IdentifiedModel(
-        data.method.name, asdict(data.options), robot_entry(data.robot),
+        data.method.name,
+        asdict(data.options),
+        robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base),
-        base.parameters, solution.values,
+        base.parameters,
+        solution.values,
         base_entries(base, solution.estimate, free),
-        solution.estimate.cov_params, statistics,
-        solution.ranges, [o.summary for o in data.observations], provenance(recordings))
+        solution.estimate.cov_params,
+        statistics,
+        solution.ranges,
+        [o.summary for o in data.observations],
+        provenance(recordings),
+    )
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:
     """Return what a model file says of a ``robot``: enough to build it again."""
-    return {'name': robot.name, 'joints': list(robot.joint_names),
-            'links': list(robot.link_names), 'base_link': robot.base_link,
-            'kinematics_sha256': robot.kinematics_sha256(), 'urdf': robot.urdf}
+    return {
+        'name': robot.name,
+        'joints': list(robot.joint_names),
+        'links': list(robot.link_names),
+        'base_link': robot.base_link,
+        'kinematics_sha256': robot.kinematics_sha256(),
+        'urdf': robot.urdf,
+    }
 
 
 def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dict[str, Any]:
@@ -60,8 +72,9 @@ def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dic
     return {'text': texts, 'gravity_base': gravity, **generalized}
 
 
-def base_entries(base: BaseParameters, estimate: Estimate, unconstrained: Estimate | None = None
-                 ) -> list[dict[str, Any]]:
+def base_entries(
+    base: BaseParameters, estimate: Estimate, unconstrained: Estimate | None = None
+) -> list[dict[str, Any]]:
     """
     Return one entry per base parameter: name, expression, unit, value, standard error, nominal.
 
@@ -71,15 +84,31 @@ def base_entries(base: BaseParameters, estimate: Estimate, unconstrained: Estima
     out = []
     # A given value is a value, though no data showed it.
     given = np.array([is_known(base.parameters[k]) for k in base.independent])
-    rows = zip(base.names(), base.expressions(), base.units(), estimate.params, estimate.bse,
-               estimate.determined | given, base.nominal(), base.groupings())
+    rows = zip(
+        base.names(),
+        base.expressions(),
+        base.units(),
+        estimate.params,
+        estimate.bse,
+        estimate.determined | given,
+        base.nominal(),
+        base.groupings(),
+    )
     for name, expression, unit, value, error, determined, nominal, grouping in rows:
         known = bool(determined)
-        out.append({'name': name, 'expression': expression, 'unit': unit, 'determined': known,
-                    'value': float(value) if known else None,
-                    'standard_error': float(error) if known else None,
-                    'relative_percent': float(100 * error / abs(value)) if known and value
-                    else None, 'nominal': float(nominal), 'grouping': grouping})
+        out.append(
+            {
+                'name': name,
+                'expression': expression,
+                'unit': unit,
+                'determined': known,
+                'value': float(value) if known else None,
+                'standard_error': float(error) if known else None,
+                'relative_percent': float(100 * error / abs(value)) if known and value else None,
+                'nominal': float(nominal),
+                'grouping': grouping,
+            }
+        )
     if unconstrained:
         for entry, pair in zip(out, zip(unconstrained.params, unconstrained.bse)):
             entry['unconstrained'] = [float(x) for x in pair] if entry['determined'] else None
@@ -90,11 +119,18 @@ def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
     """Return what a model file says of its ``recordings`` and of the versions at work."""
     import pinocchio
     import scipy
-    return {'recordings': [dict(r.provenance) for r in recordings],
-            'created': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-            'versions': {'ros_inertial_id': __version__, 'python': platform.python_version(),
-                         'numpy': np.__version__, 'scipy': scipy.__version__,
-                         'pinocchio': pinocchio.__version__}}
+
+    return {
+        'recordings': [dict(r.provenance) for r in recordings],
+        'created': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
+        'versions': {
+            'ros_inertial_id': __version__,
+            'python': platform.python_version(),
+            'numpy': np.__version__,
+            'scipy': scipy.__version__,
+            'pinocchio': pinocchio.__version__,
+        },
+    }
 
 
 def described_model(urdf: str, mounting: str, changes: dict[str, Any]) -> IdentifiedModel:
@@ -106,31 +142,53 @@ def described_model(urdf: str, mounting: str, changes: dict[str, Any]) -> Identi
     mounting : see ``gravity_from_mounting``; changes : {option: value}, locked_joints for example
     RobotModelError for a description without inertias, or of no tree.
     """
-    name, options = load_options('', '', {
-        'friction': [law_of('damping'), law_of('friction')], 'coulomb_width': 0.0,
-        'mounting': mounting, **changes})
+    name, options = load_options(
+        '',
+        '',
+        {
+            'friction': [law_of('damping'), law_of('friction')],
+            'coulomb_width': 0.0,
+            'mounting': mounting,
+            **changes,
+        },
+    )
     method = METHODS[name]
     gravity = gravity_from_mounting(mounting, magnitude=options.gravity_magnitude)
     robot = method.build(urdf, options, gravity)
     bare = [link for link, pi in zip(robot.link_names, robot.inertias) if pi[0] <= 0.0]
     if bare:
-        raise RobotModelError('the URDF has links without inertia', found=bare,
-                              expected='an <inertial> of every moving link')
+        raise RobotModelError(
+            'the URDF has links without inertia',
+            found=bare,
+            expected='an <inertial> of every moving link',
+        )
     parameters = method.parameters(robot, options)
     values = np.array([_described(robot, p) for p in parameters])
     with one_thread():
         base = structural_base(method, [robot], parameters)
     none = np.zeros(len(base.independent))
-    links = {link: values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
+    links = {link: values[k : k + 10].tolist() for link, k in bodies(parameters).items()}
     return IdentifiedModel(
-        name, asdict(options), robot_entry(robot),
-        {'text': [mounting], 'gravity_base': [gravity.tolist()]}, parameters, values,
-        base_entries(base, Estimate(none, np.diag(none), none, none, none.astype(bool),
-                                    {}, {}, np.inf, 0)),
-        np.diag(none), {'consistent': {'links': links}},
-        {joint: {'q': EVERYWHERE, 'v': [-speed, speed], 'a': EVERYWHERE} for joint, speed in zip(
-            robot.joint_names, np.where(robot.velocity > 0.0, robot.velocity, FAST).tolist())},
-        [{'cutoff': options.cutoff, 'velocity': options.velocity}], provenance(()))
+        name,
+        asdict(options),
+        robot_entry(robot),
+        {'text': [mounting], 'gravity_base': [gravity.tolist()]},
+        parameters,
+        values,
+        base_entries(
+            base, Estimate(none, np.diag(none), none, none, none.astype(bool), {}, {}, np.inf, 0)
+        ),
+        np.diag(none),
+        {'consistent': {'links': links}},
+        {
+            joint: {'q': EVERYWHERE, 'v': [-speed, speed], 'a': EVERYWHERE}
+            for joint, speed in zip(
+                robot.joint_names, np.where(robot.velocity > 0.0, robot.velocity, FAST).tolist()
+            )
+        },
+        [{'cutoff': options.cutoff, 'velocity': options.velocity}],
+        provenance(()),
+    )
 
 
 def _described(robot: RobotModel, parameter: Parameter) -> float:

@@ -44,10 +44,11 @@ def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[st
         if any(_window(r) == _window(recording) for r in same):
             repeated.append(name_of(recording))
         elif same:
-            raise RecordingError('two windows of one bag overlap: samples would count twice',
-                                 found=[f'{name_of(r)} from {_shown(r)}'
-                                        for r in (same[0], recording)],
-                                 do='give windows that do not overlap')
+            raise RecordingError(
+                'two windows of one bag overlap: samples would count twice',
+                found=[f'{name_of(r)} from {_shown(r)}' for r in (same[0], recording)],
+                do='give windows that do not overlap',
+            )
         else:
             kept.append(recording)
     return kept, repeated
@@ -73,10 +74,15 @@ def check_one_robot(robots: Sequence[Any], recordings: Sequence[Recording]) -> N
         what = f'{name_of(recording)} is of another robot than {name_of(recordings[0])}'
         do = 'identify each robot by itself, or give the --urdf that holds for all'
         if names[0] != names[1]:
-            raise RobotModelError(what, expected=f'{first.name}: {", ".join(names[0])}',
-                                  found=f'{robot.name}: {", ".join(names[1])}', do=do)
-        raise RobotModelError(f'{what}: same joint names, other kinematics',
-                              found=_differences(first, robot), do=do)
+            raise RobotModelError(
+                what,
+                expected=f'{first.name}: {", ".join(names[0])}',
+                found=f'{robot.name}: {", ".join(names[1])}',
+                do=do,
+            )
+        raise RobotModelError(
+            f'{what}: same joint names, other kinematics', found=_differences(first, robot), do=do
+        )
 
 
 def name_of(recording: Recording) -> str:
@@ -110,13 +116,21 @@ def _differences(one: Any, other: Any) -> str:
     if not (isinstance(one, RobotModel) and isinstance(other, RobotModel)):
         return 'other axes, placements or closures'
     words = []
-    for name, kind in (('translations', 'placement'), ('rotations', 'orientation'),
-                       ('axes', 'axis')):
+    for name, kind in (
+        ('translations', 'placement'),
+        ('rotations', 'orientation'),
+        ('axes', 'axis'),
+    ):
         apart = np.abs(getattr(one, name) - getattr(other, name)).reshape(len(one), -1).max(1)
-        words += [f'{kind} of {joint} by {size:.3g}' + (' m' if name == 'translations' else '')
-                  for joint, size in zip(one.joint_names, apart) if size > ALIKE]
-    return '; '.join(words[:4]) + (f' and {len(words) - 4} more' if len(words) > 4 else '') \
+        words += [
+            f'{kind} of {joint} by {size:.3g}' + (' m' if name == 'translations' else '')
+            for joint, size in zip(one.joint_names, apart)
+            if size > ALIKE
+        ]
+    return (
+        '; '.join(words[:4]) + (f' and {len(words) - 4} more' if len(words) > 4 else '')
         or 'other parents or kinds of joints'
+    )
 
 
 class TrainingStates:
@@ -169,8 +183,13 @@ class Dataset:
         """Yield a Dataset of each recording alone."""
         for k in range(len(self.observations)):
             own = slice(k, k + 1)
-            yield replace(self, robots=self.robots[own], observations=self.observations[own],
-                          recordings=self.recordings[own], training=self.training[own])
+            yield replace(
+                self,
+                robots=self.robots[own],
+                observations=self.observations[own],
+                recordings=self.recordings[own],
+                training=self.training[own],
+            )
 
     def samples(self, training: bool) -> int:
         """Return about how many samples there are, thinned out for ``training``."""
@@ -182,19 +201,24 @@ class Dataset:
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
         """Return the Dataset with other ``observations`` of its recordings."""
-        return replace(self, observations=tuple(observations),
-                       training=training_states(observations))
+        return replace(
+            self, observations=tuple(observations), training=training_states(observations)
+        )
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
-        held = self.training if training and self.training else [
-            o.states(training) for o in self.observations]
+        held = (
+            self.training
+            if training and self.training
+            else [o.states(training) for o in self.observations]
+        )
         for robot, states in zip(self.robots, held):
             for state in states:
                 yield robot, state
 
-    def blocks(self, parameters: Sequence[Parameter],
-               training: bool = True) -> Iterator[RegressorBlock]:
+    def blocks(
+        self, parameters: Sequence[Parameter], training: bool = True
+    ) -> Iterator[RegressorBlock]:
         """Yield the rows of all states about ``parameters``; ``training`` : see Observation."""
         for robot, state in self.states(training):
             yield from self.method.regress(state, robot, parameters)
@@ -205,8 +229,13 @@ class Dataset:
             self.progress(stage, done, whole)
 
 
-def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',
-                 progress: Progress | None = None) -> Dataset:
+def read_dataset(
+    recordings: Sequence[Recording],
+    options: Any,
+    method: str,
+    urdf: str = '',
+    progress: Progress | None = None,
+) -> Dataset:
     """
     Return the Dataset of Recordings, joints of all of them behind one filter.
 
@@ -220,8 +249,15 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     observations = _observed(recordings, robots, options, METHODS[method])
     if len(observations) > 1 and isinstance(METHODS[method], JointTorques):
         observations = at_one_cutoff(observations, options.decimate)
-    return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings),
-                   training_states(observations))
+    return Dataset(
+        METHODS[method],
+        robots,
+        observations,
+        options,
+        progress,
+        tuple(recordings),
+        training_states(observations),
+    )
 
 
 def _observed(recordings, robots, options, method):
@@ -236,6 +272,7 @@ def _observed(recordings, robots, options, method):
                 raise
             refused.setdefault(str(error), []).append(name_of(recording))
     if refused:
-        raise RecordingError('; '.join(f'{", ".join(names)}: {why}'
-                                       for why, names in refused.items()))
+        raise RecordingError(
+            '; '.join(f'{", ".join(names)}: {why}' for why, names in refused.items())
+        )
     return tuple(observations)

@@ -32,20 +32,27 @@ def description_of(recording: Recording, options: Any) -> str:
     if len(set(texts.values())) < 2:
         return recording.robot_description
     asked = [topic.lstrip('/') for topic in getattr(options, 'joint_states_topic', '').split()]
-    pairs = [(topic, states.topic) for states in recording.of_type(JOINT_STATE).values()
-             if not asked or states.topic.lstrip('/') in asked
-             for topic, text in texts.items()
-             if _owner(states, list(texts)) in (topic.rpartition('/')[0], None)
-             and _serves(states, text, options)]
+    pairs = [
+        (topic, states.topic)
+        for states in recording.of_type(JOINT_STATE).values()
+        if not asked or states.topic.lstrip('/') in asked
+        for topic, text in texts.items()
+        if _owner(states, list(texts)) in (topic.rpartition('/')[0], None)
+        and _serves(states, text, options)
+    ]
     chosen = {texts[topic] for topic, _ in pairs}
     if len(chosen) > 1:
         raise RecordingError(
-            'the recording holds several robots', expected='one',
+            'the recording holds several robots',
+            expected='one',
             found='; '.join(f'{topic} with {states}' for topic, states in pairs),
-            do='say which in joint_states_topic:, or give its description: --urdf')
+            do='say which in joint_states_topic:, or give its description: --urdf',
+        )
     topic = pairs[0][0] if pairs else next(iter(texts))
-    line = f"{recording.provenance.get('path', 'a recording')}: of several descriptions {topic} " \
+    line = (
+        f'{recording.provenance.get("path", "a recording")}: of several descriptions {topic} '
         f'is used{f", with {pairs[0][1]}" if pairs else ""}; --urdf gives another'
+    )
     _warn_once('%s', line)
     return texts[topic]
 
@@ -58,8 +65,7 @@ def _owner(channel: Channel, topics: Sequence[str]) -> str | None:
 
 def _serves(channel: Channel, urdf: str, options: Any) -> bool:
     """Return whether a ``channel`` has the efforts of all joints that a ``urdf`` wants moved."""
-    joints, locked = (named_joints(urdf, options) if isinstance(options, RobotOptions)
-                      else ((), {}))
+    joints, locked = named_joints(urdf, options) if isinstance(options, RobotOptions) else ((), {})
     wanted = joints or tuple(joint for joint in position_limits(urdf) if joint not in locked)
     return set(wanted) <= set(channel.names) and carries(channel, 'effort', wanted)
 
@@ -74,10 +80,14 @@ def with_shared_texts(recordings: Sequence[Recording]) -> list[Recording]:
     out = []
     for recording in recordings:
         if not recording.robot_description:
-            recording = replace(recording, robot_description=described.robot_description,
-                                descriptions=described.descriptions)
-        first = next((r for r in recordings
-                      if r.mounting and _whole(r) == _whole(recording)), None)
+            recording = replace(
+                recording,
+                robot_description=described.robot_description,
+                descriptions=described.descriptions,
+            )
+        first = next(
+            (r for r in recordings if r.mounting and _whole(r) == _whole(recording)), None
+        )
         if first and not recording.mounting:
             recording = replace(recording, mounting=first.mounting)
         out.append(recording)

@@ -32,17 +32,18 @@ from ...methods.capabilities import ClosedLoops, KnownOptions
 from ...methods.contract import Method
 from ...options import described_blocks
 
-SAMPLES = 3   # random samples per column: enough for any structure (PERFORMANCE.md)
-SPAN = 1e-6   # relative residual of a combination that is inside the span of others
-SAME = 0.02   # m/s^2, a tenth of a degree: the same mounting
+SAMPLES = 3  # random samples per column: enough for any structure (PERFORMANCE.md)
+SPAN = 1e-6  # relative residual of a combination that is inside the span of others
+SAME = 0.02  # m/s^2, a tenth of a degree: the same mounting
 IMU = 'sensor_msgs/msg/Imu'
 WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
 AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
 NAME = re.compile(r'^\s*([A-Za-z]+R\d+)(?=\s|=|$)')
 
 
-def robot_of(recording: Recording, options: Any, urdf: str = '',
-             method: str = DEFAULT_METHOD) -> Any:
+def robot_of(
+    recording: Recording, options: Any, urdf: str = '', method: str = DEFAULT_METHOD
+) -> Any:
     """
     Return the Robot of a Recording, mounted as the options or the recording say.
 
@@ -52,15 +53,19 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     """
     text = urdf or description_of(recording, options)
     if not text:
-        raise RecordingError('no robot description', found='none in the recording',
-                             do='give --urdf, or record robot_description; it is in the first '
-                                'file of a split bag')
+        raise RecordingError(
+            'no robot description',
+            found='none in the recording',
+            do='give --urdf, or record robot_description; it is in the first file of a split bag',
+        )
     own = described_blocks(text)
     if own and (method not in own or own[method].get('closures') and not options.closures):
         raise RobotModelError(
             'the robot description says how its loops close and which joints are driven',
-            found=f'method {method}, options without it', expected=f'method {next(iter(own))}',
-            do='give it with --urdf (urdf_file of a node) and without --method')
+            found=f'method {method}, options without it',
+            expected=f'method {next(iter(own))}',
+            do='give it with --urdf (urdf_file of a node) and without --method',
+        )
     mounting = options.mounting or recording.mounting or 'upright'
     build = METHODS[method].build
     options = with_recorded_locks(recording, options, text)
@@ -84,17 +89,23 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
         force = channel.fields['linear_acceleration']
         wrong = ~np.isfinite(force).all(1)
         if wrong.any():
-            raise RecordingError(f'the base IMU {channel.topic} is not finite',
-                                 found=f'{int(wrong.sum())} of {len(force)} messages')
+            raise RecordingError(
+                f'the base IMU {channel.topic} is not finite',
+                found=f'{int(wrong.sum())} of {len(force)} messages',
+            )
         mean, shake = force.mean(0), force.std(0).max()
         if shake > AT_REST:
-            raise RecordingError(f'the base IMU {channel.topic} was not at rest',
-                                 expected=f'a standard deviation below {AT_REST} m/s^2',
-                                 found=f'{shake:.2f} m/s^2')
+            raise RecordingError(
+                f'the base IMU {channel.topic} was not at rest',
+                expected=f'a standard deviation below {AT_REST} m/s^2',
+                found=f'{shake:.2f} m/s^2',
+            )
         if np.linalg.norm(mean) < WEAKEST:
-            raise RecordingError(f'the base IMU {channel.topic} shows no gravity',
-                                 expected=f'about 9.81 m/s^2, at least {WEAKEST}',
-                                 found=f'{np.linalg.norm(mean):.3g} m/s^2')
+            raise RecordingError(
+                f'the base IMU {channel.topic} shows no gravity',
+                expected=f'about 9.81 m/s^2, at least {WEAKEST}',
+                found=f'{np.linalg.norm(mean):.3g} m/s^2',
+            )
         return -(_rotation_of(channel, robot) @ mean)
     return None
 
@@ -109,40 +120,54 @@ def _rotation_of(channel, robot):
     if frame is None:
         raise RecordingError(
             f'the base IMU {channel.topic} is in a frame that the description does not have',
-            found=channel.frame_id, exists=fixed,
-            do='add its link to the URDF, or give the mounting as rpy or gravity')
+            found=channel.frame_id,
+            exists=fixed,
+            do='add its link to the URDF, or give the mounting as rpy or gravity',
+        )
     if frame.parentJoint != 0:
-        raise RecordingError(f'the IMU {channel.topic} sits on a moving link', exists=fixed,
-                             found=channel.frame_id, expected='one on the base',
-                             do='give the mounting as rpy or gravity')
+        raise RecordingError(
+            f'the IMU {channel.topic} sits on a moving link',
+            exists=fixed,
+            found=channel.frame_id,
+            expected='one on the base',
+            do='give the mounting as rpy or gravity',
+        )
     return frame.placement.rotation
 
 
 def check_robot(model: IdentifiedModel, robot: Any) -> None:
     """Raise RobotModelError when the model knows too little of a robot, as it is mounted."""
     if tuple(model.robot['joints']) != robot.joint_names:
-        raise RobotModelError('the model is of another robot', do='use its own model file',
-                              expected=model.robot['joints'], found=robot.joint_names)
+        raise RobotModelError(
+            'the model is of another robot',
+            do='use its own model file',
+            expected=model.robot['joints'],
+            found=robot.joint_names,
+        )
     if model.robot['kinematics_sha256'] != robot.kinematics_sha256():
         raise RobotModelError(
-            f"the model is of robot {model.robot['name']!r} with other kinematics",
-            found=f'robot {robot.name!r}, same joint names but other axes or placements')
+            f'the model is of robot {model.robot["name"]!r} with other kinematics',
+            found=f'robot {robot.name!r}, same joint names but other axes or placements',
+        )
     method, options = METHODS[model.method], prediction_options(model)
     columns = [(p.name, p.unit, p.owner, p.law) for p in model.parameters]
     there = [(p.name, p.unit, p.owner, p.law) for p in method.parameters(robot, options)]
     bodies = [column for column in there if not column[3]]
     if [c for c in columns if not c[3]] != bodies or not set(columns) <= set(there):
-        raise RobotModelError('the parameters of the model are not those of its robot',
-                              found=sorted({c[0] for c in
-                                            set(columns) ^ set(bodies) - set(there)}),
-                              do='take the file as it was written')
+        raise RobotModelError(
+            'the parameters of the model are not those of its robot',
+            found=sorted({c[0] for c in set(columns) ^ set(bodies) - set(there)}),
+            do='take the file as it was written',
+        )
     state = method.random_state(robot, 2, np.random.default_rng(0))
     for where, quantities in method.validity_range(state, robot).items():
         lacking = set(quantities) - set(model.validity_range.get(where, ()))
         if lacking:
-            raise RobotModelError(f'the validity_range of the model lacks {where}',
-                                  found=f"no {', '.join(sorted(lacking))}",
-                                  do='take the file as it was written')
+            raise RobotModelError(
+                f'the validity_range of the model lacks {where}',
+                found=f'no {", ".join(sorted(lacking))}',
+                do='take the file as it was written',
+            )
     check_mounting(method, model, options, robot)
 
 
@@ -168,15 +193,17 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
             return line
         if match[1] not in sums:
             raise ConfigError('option known', found=match[1], exists=list(sums))
-        terms = ' + '.join(f'{np.format_float_positional(c)} {name}'
-                           for name, c in sums[match[1]].items()).replace('+ -', '- ')
-        return f'{terms} = {line[match.end():].strip(" =") or "0"}'
+        terms = ' + '.join(
+            f'{np.format_float_positional(c)} {name}' for name, c in sums[match[1]].items()
+        ).replace('+ -', '- ')
+        return f'{terms} = {line[match.end() :].strip(" =") or "0"}'
 
     return replace(options, known=tuple(map(written, options.known)))
 
 
-def structural_base(method: Method, robots: Sequence[Any],
-                    parameters: Sequence[Parameter]) -> BaseParameters:
+def structural_base(
+    method: Method, robots: Sequence[Any], parameters: Sequence[Parameter]
+) -> BaseParameters:
     """Return the BaseParameters of random motion of ``robots``, each as it is mounted."""
     rng = np.random.default_rng(0)
     factors, keep = RFactors(len(parameters)), np.arange(len(parameters))
@@ -187,8 +214,7 @@ def structural_base(method: Method, robots: Sequence[Any],
     return find_base_parameters(factors.system()[0], parameters)
 
 
-def rank_of_bodies(method: Method, robots: Sequence[Any],
-                   base: BaseParameters) -> dict[str, int]:
+def rank_of_bodies(method: Method, robots: Sequence[Any], base: BaseParameters) -> dict[str, int]:
     """
     Return {'rank_of_bodies': by the rows, 'rank_by_energy': by the gradient of the energy}.
 
@@ -203,8 +229,10 @@ def rank_of_bodies(method: Method, robots: Sequence[Any],
     rng = np.random.default_rng(1)  # other states than those of the rows
     rows = [method.energy_rows(robot, bodies, SAMPLES * len(bodies), rng) for robot in robots]
     by_rows = sum(not base.parameters[k].law for k in base.independent)
-    return {'rank_of_bodies': by_rows,
-            'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies))}
+    return {
+        'rank_of_bodies': by_rows,
+        'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies)),
+    }
 
 
 def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:
@@ -215,15 +243,18 @@ def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:
 def unknown(known: BaseParameters, wanted: BaseParameters) -> np.ndarray:
     """Return the indices (k,) of base parameters ``wanted`` that ``known`` ones do not give."""
     scales = np.array([p.scale for p in wanted.parameters])
-    span, targets = (K / np.linalg.norm(K, axis=1)[:, None]
-                     for K in (base.matrix() / scales for base in (known, wanted)))
+    span, targets = (
+        K / np.linalg.norm(K, axis=1)[:, None]
+        for K in (base.matrix() / scales for base in (known, wanted))
+    )
     basis, _ = np.linalg.qr(span.T)
     outside = np.linalg.norm(targets - (targets @ basis) @ basis.T, axis=1)
     return np.flatnonzero(outside > SPAN)
 
 
-def mounting_parameters(method: Method, urdf: str, options: Any,
-                        base: BaseParameters) -> dict[str, list[str]]:
+def mounting_parameters(
+    method: Method, urdf: str, options: Any, base: BaseParameters
+) -> dict[str, list[str]]:
     """
     Return names of generalized parameters, {known, missing: [...]} where rows show ``base``.
 
@@ -233,8 +264,11 @@ def mounting_parameters(method: Method, urdf: str, options: Any,
     general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
     lacking = set(unknown(base, general).tolist())
     names, shown = general.names(), set(base.names())
-    missing = [f'{n} = {words}' if n in shown else n
-               for k, (n, words) in enumerate(zip(names, general.expressions())) if k in lacking]
+    missing = [
+        f'{n} = {words}' if n in shown else n
+        for k, (n, words) in enumerate(zip(names, general.expressions()))
+        if k in lacking
+    ]
     return {'known': [n for k, n in enumerate(names) if k not in lacking], 'missing': missing}
 
 
@@ -244,8 +278,11 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
     if any(np.allclose(robot.gravity_base, g, atol=SAME) for g in known):
         return
     with one_thread():
-        before = structural_base(method, [method.build(model.robot['urdf'], options, g)
-                                          for g in known], model.parameters)
+        before = structural_base(
+            method,
+            [method.build(model.robot['urdf'], options, g) for g in known],
+            model.parameters,
+        )
         now = structural_base(method, [robot], model.parameters)
     lacking = unknown(before, now)
     if lacking.size:
@@ -253,9 +290,10 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
         raise RobotModelError(
             'this mounting needs parameters that were not identified',
             found=[f'{names[k]} = {words[k]}' for k in lacking],
-            expected=f"gravity_base as in {model.mounting['gravity_base']}, not "
-                     f'{np.round(robot.gravity_base, 3).tolist()}',
-            do='identify with a recording under this mounting too')
+            expected=f'gravity_base as in {model.mounting["gravity_base"]}, not '
+            f'{np.round(robot.gravity_base, 3).tolist()}',
+            do='identify with a recording under this mounting too',
+        )
 
 
 def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.ndarray:

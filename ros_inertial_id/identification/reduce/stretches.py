@@ -17,9 +17,9 @@ FOLDS = 5  # of cross-validation
 PIECE = 1.0  # [s] of motion that is left out in one piece at least: no residual lasts as long
 ROUNDS = 5  # of pieces that each fold has at most, spread over a recording
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
-NEAR = 0.15    # rms of the differences of all positions and velocities, in standard deviations
-APART = 0.5    # [s] between samples that repeat each other
-RETURN = 0.5   # of the way between them that their distance is at most
+NEAR = 0.15  # rms of the differences of all positions and velocities, in standard deviations
+APART = 0.5  # [s] between samples that repeat each other
+RETURN = 0.5  # of the way between them that their distance is at most
 LOOKED_AT = 3000  # samples
 
 
@@ -45,22 +45,33 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     none = np.zeros(STRETCHES)
     if not isinstance(data.method, JointMotion):
         count = sum(len(state.t) for _, state in data.states(training=True))
-        return (Numbers(fold_of(np.arange(count), count, data.seconds()).astype(np.int8), 1), none,
-                none) if count else None
+        return (
+            (
+                Numbers(fold_of(np.arange(count), count, data.seconds()).astype(np.int8), 1),
+                none,
+                none,
+            )
+            if count
+            else None
+        )
     stride, done = -(-data.samples(training=True) // LOOKED_AT), 0
     motion: list[list[np.ndarray]] = []
     for robot, state in data.states(training=True):
         ranges = data.method.validity_range(state, robot).values()
         thin = slice((-done) % stride, None, stride)
         done += len(state.t)
-        motion.append([np.stack([own[x][thin] for own in ranges], axis=1) for x in 'qv']
-                      + [state.t[thin].copy()])
+        motion.append(
+            [np.stack([own[x][thin] for own in ranges], axis=1) for x in 'qv']
+            + [state.t[thin].copy()]
+        )
     if not done:
         return None
     q, v, t = map(np.concatenate, zip(*motion))
     number = distinct_stretches(q, v, t, STRETCHES)
-    squares = ((v / np.maximum(v.std(0), 1e-12)) ** 2,
-               ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2)
+    squares = (
+        (v / np.maximum(v.std(0), 1e-12)) ** 2,
+        ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2,
+    )
     counts = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
     speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / counts for x in squares)
     return Numbers(number.astype(np.int8), stride), speed, distance
@@ -83,12 +94,11 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     for low in range(0, len(x), 256):  # some rows at once: a matrix product beats trees of 14 axes
         part = slice(low, low + 256)
         square = squares[part, None] + squares[low:] - 2.0 * x[part] @ x[low:].T
-        one, other = np.nonzero(square <= NEAR ** 2 * x.shape[1])
+        one, other = np.nonzero(square <= NEAR**2 * x.shape[1])
         distance = np.sqrt(np.maximum(square[one, other], 0.0))
         one, other = one + low, other + low
         # A slow motion is near itself for long, without having come back.
-        far = (clock[other] - clock[one] > APART) & (
-            distance <= RETURN * (way[other] - way[one]))
+        far = (clock[other] - clock[one] > APART) & (distance <= RETURN * (way[other] - way[one]))
         np.minimum.at(first, other[far], one[far])
     new = first == np.arange(len(x))
     age = np.cumsum(new)  # of the distinct motion, in samples

@@ -51,8 +51,10 @@ class Structure:
         known = {p: int(place) for p, place in zip(general.columns, general.keep) if place >= 0}
         wanted = self.parameters_of_places()
         if not all(p in known for p in wanted):
-            raise EstimationError('a base parameter of this mounting has no column in the factors',
-                                  do='round the placements of the robot description')
+            raise EstimationError(
+                'a base parameter of this mounting has no column in the factors',
+                do='round the placements of the robot description',
+            )
         return np.array([known[p] for p in wanted])
 
     def parameters_of_places(self) -> list[Parameter]:
@@ -100,14 +102,21 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
     parameters = structure.parameters_of_places()
     every = [[parameters[k] for k in places] for places in structure.choices.values()]
     pairs = dict.fromkeys((p.law, p.nonlinear) for own in every for p in own)
-    return [{own[0].name: next(p for p in own if (p.law, p.nonlinear) == pair) for own in every
-             if any((p.law, p.nonlinear) == pair for p in own)} for pair in pairs] or [{}]
+    return [
+        {
+            own[0].name: next(p for p in own if (p.law, p.nonlinear) == pair)
+            for own in every
+            if any((p.law, p.nonlinear) == pair for p in own)
+        }
+        for pair in pairs
+    ] or [{}]
 
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
     """Return which constants ``tried`` all joints have unless others predict better: smooth."""
-    smooth = [k for k, own in enumerate(tried) if not any(LAWS[p.law].memory for p in own.values())
-              ] or list(range(len(tried)))
+    smooth = [
+        k for k, own in enumerate(tried) if not any(LAWS[p.law].memory for p in own.values())
+    ] or list(range(len(tried)))
     return smooth[min(SMOOTH, len(smooth) - 1)]
 
 
@@ -128,8 +137,10 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
         for name, k in picked.items():
             columns[choices[name][0]] = choices[name][k]
         beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
-        new = {name: int(np.argmin(_residuals(factors, beta, columns, ks, parameters)))
-               for name, ks in choices.items()}
+        new = {
+            name: int(np.argmin(_residuals(factors, beta, columns, ks, parameters)))
+            for name, ks in choices.items()
+        }
         if new == picked:
             break
         picked = new
@@ -161,8 +172,14 @@ def _residuals(factors, beta, columns, choice, parameters):
         own = [*free, candidate]
         signed = [c for c in own if LAWS[parameters[c].law].signed]
         basis = span(W[:, signed])
-        out.append(_left(*(x - basis @ (basis.T @ x) for x in (
-            W[:, [c for c in own if c not in signed]], residual))))
+        out.append(
+            _left(
+                *(
+                    x - basis @ (basis.T @ x)
+                    for x in (W[:, [c for c in own if c not in signed]], residual)
+                )
+            )
+        )
     return out
 
 
@@ -175,8 +192,9 @@ def _left(A, b):
         return float(np.linalg.norm(b))
 
 
-def at_constants(structure: Structure, constants: Mapping[str, Parameter]
-                 ) -> tuple[BaseParameters, np.ndarray]:
+def at_constants(
+    structure: Structure, constants: Mapping[str, Parameter]
+) -> tuple[BaseParameters, np.ndarray]:
     """
     Return base parameters with given constants in their columns, and the map (places, b) to them.
 
@@ -184,17 +202,20 @@ def at_constants(structure: Structure, constants: Mapping[str, Parameter]
     EstimationError where one was not among those tried.
     """
     parameters, final = structure.parameters_of_places(), list(structure.base.parameters)
-    T = np.eye(len(parameters))[:, :len(structure.base)]
+    T = np.eye(len(parameters))[:, : len(structure.base)]
     for name, places in structure.choices.items():
         wanted = constants[name]
-        own = [k for k in places if (parameters[k].law, parameters[k].nonlinear)
-               == (wanted.law, wanted.nonlinear)]
+        own = [
+            k
+            for k in places
+            if (parameters[k].law, parameters[k].nonlinear) == (wanted.law, wanted.nonlinear)
+        ]
         if not own:
-            raise EstimationError(f'{name} of the model: {wanted.law or "no law"}, '
-                                  f'{wanted.nonlinear}', exists=sorted(
-                                      {f'{parameters[k].law} {parameters[k].nonlinear}'
-                                       for k in places}),
-                                  do='identify the model again with the friction laws of the plan')
+            raise EstimationError(
+                f'{name} of the model: {wanted.law or "no law"}, {wanted.nonlinear}',
+                exists=sorted({f'{parameters[k].law} {parameters[k].nonlinear}' for k in places}),
+                do='identify the model again with the friction laws of the plan',
+            )
         T[:, places[0]] = np.eye(len(parameters))[:, own[0]]
         final[structure.base.independent[places[0]]] = parameters[own[0]]
     return replace(structure.base, parameters=tuple(final)), T

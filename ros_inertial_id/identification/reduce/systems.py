@@ -24,10 +24,10 @@ from ...measurement.joints.kinematic_state import AT_REST
 # Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
 # consistent ones cannot, and are as near to the description as ones that lean so much on it.
 LEAN = 0.1
-TILT = 0.05   # [rad] by how much a base is tilted that is called upright: prior deviation
-ROUNDS = 3    # of weights by residuals
+TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
+ROUNDS = 3  # of weights by residuals
 LASTING = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
-SEEN = 1e-6   # of the largest information on scaled columns: less is rounding
+SEEN = 1e-6  # of the largest information on scaled columns: less is rounding
 EXACT = 1e-8  # of the squared target, in an error: no model predicts better
 
 
@@ -42,9 +42,16 @@ class Systems:
         would}, found if not given
     """
 
-    def __init__(self, wide: WideFactor, given: np.ndarray, plain: np.ndarray | None = None, *,
-                 gravity: np.ndarray | None = None, beta: np.ndarray | None = None,
-                 weights: tuple[np.ndarray, dict[str, float]] | None = None) -> None:
+    def __init__(
+        self,
+        wide: WideFactor,
+        given: np.ndarray,
+        plain: np.ndarray | None = None,
+        *,
+        gravity: np.ndarray | None = None,
+        beta: np.ndarray | None = None,
+        weights: tuple[np.ndarray, dict[str, float]] | None = None,
+    ) -> None:
         self.wide, self.given = wide, given
         self.plain = plain_places(wide) if plain is None else plain
         self.gravity = given if gravity is None else gravity
@@ -52,20 +59,25 @@ class Systems:
         base = structure.base
         self.parameters: list[Parameter] = structure.parameters_of_places()
         self.nominal = np.zeros(self.size + 2)
-        self.nominal[:len(base)] = base.nominal()
+        self.nominal[: len(base)] = base.nominal()
         self.beta = self.nominal[:-2] if beta is None else beta
         self.prior_sd = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT])
-        self.prior_sd[:len(base)] = base.prior_sd
+        self.prior_sd[: len(base)] = base.prior_sd
         self.extras = 1 if not wide.joints else 2 + 2 * wide.joints
         further = wide.efforts + np.arange(self.extras - 1)
         if wide.joints:  # the rate of the own effort first
             further = np.r_[further[wide.joints], np.delete(further, wide.joints)]
-        T = np.hstack([wide.under(self.gravity - given), self._tilts(),
-                       np.eye(wide.total.size)[:, further]])
+        T = np.hstack(
+            [wide.under(self.gravity - given), self._tilts(), np.eye(wide.total.size)[:, further]]
+        )
         self._parts = [_combined(stretch, T, self.size + 2) for stretch in wide.stretches]
         self.names = tuple(wide.groups)
-        self.rows = np.array([[s.groups[n].rows if n in s.groups else 0.0 for n in self.names]
-                              for s in wide.stretches])
+        self.rows = np.array(
+            [
+                [s.groups[n].rows if n in s.groups else 0.0 for n in self.names]
+                for s in wide.stretches
+            ]
+        )
         self.count = len(wide.stretches)
         if weights is None:
             self.sd, self.lasting = np.ones(len(self.names)), dict[str, float]()
@@ -90,8 +102,12 @@ class Systems:
         root[:b, :b] = solve_triangular(factor, np.eye(b), lower=True)
         return np.column_stack([root * self.prior_sd, root @ self.nominal])
 
-    def stacked(self, stretches: Sequence[int] | np.ndarray,
-                targets: Sequence[np.ndarray] | None = None, prior: bool = True) -> np.ndarray:
+    def stacked(
+        self,
+        stretches: Sequence[int] | np.ndarray,
+        targets: Sequence[np.ndarray] | None = None,
+        prior: bool = True,
+    ) -> np.ndarray:
         """
         Return the triangle of all weighted rows of ``stretches`` and of the prior.
 
@@ -105,13 +121,16 @@ class Systems:
         usual = targets is None
         targets = targets or [first if self.wide.joints else np.ones((1, 1))] * len(self.names)
         width = size + targets[0].shape[1] + 1
-        groups = (self._groups if usual and len(stretches) == self.count
-                  else self._merged(stretches, len(targets[0])))
+        groups = (
+            self._groups
+            if usual and len(stretches) == self.count
+            else self._merged(stretches, len(targets[0]))
+        )
         rows, low = np.zeros((sum(len(R) for *_, R in groups), width), order='F'), 0
         for j, index, R in groups:
-            block, low = rows[low:low + len(R)], low + len(R)
-            block[:, index] = R[:, :len(index)] * (self.prior_sd[index] / self.sd[j])
-            block[:, size:-1] = R[:, len(index):] @ (targets[j] / self.sd[j])
+            block, low = rows[low : low + len(R)], low + len(R)
+            block[:, index] = R[:, : len(index)] * (self.prior_sd[index] / self.sd[j])
+            block[:, size:-1] = R[:, len(index) :] @ (targets[j] / self.sd[j])
         if not prior:
             return triangle(rows)
         start, at = np.zeros((width, width), order='F'), np.append(np.arange(size), width - 1)
@@ -145,8 +164,10 @@ class Systems:
         size, k = self.size + 2, len(places)
         R = of_columns(stacked, np.append(places, np.arange(size, stacked.shape[1])))
         out = np.zeros((size, R.shape[1] - k))
-        out[places] = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False
-                                       ) * self.prior_sd[places, None]
+        out[places] = (
+            solve_triangular(R[:k, :k], R[:k, k:], check_finite=False)
+            * self.prior_sd[places, None]
+        )
         return out
 
     def solution(self, stacked: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -171,8 +192,13 @@ class Systems:
             out.append((index, A))
         return out
 
-    def errors(self, x: np.ndarray, stretches: Sequence[int] | np.ndarray,
-               only: int | None = None, offset: float = 0.0) -> np.ndarray:
+    def errors(
+        self,
+        x: np.ndarray,
+        stretches: Sequence[int] | np.ndarray,
+        only: int | None = None,
+        offset: float = 0.0,
+    ) -> np.ndarray:
         """
         Return squared errors of solutions x, of shape (stretches, groups, k), unweighted.
 
@@ -185,15 +211,17 @@ class Systems:
                 k, own = len(index), A[stretches]
                 target = own[:, :, k] + (offset * own[:, :, k + 1] if offset else 0.0)
                 left = target[:, :, None] - own[:, :, :k] @ x[index]
-                out[:, j] = np.maximum(np.einsum('sri,sri->si', left, left),
-                                       EXACT * (target ** 2).sum(1)[:, None])
+                out[:, j] = np.maximum(
+                    np.einsum('sri,sri->si', left, left), EXACT * (target**2).sum(1)[:, None]
+                )
         return out
 
     @cached_property
     def without(self) -> list[np.ndarray]:
         """Return the triangle without each of the sets that are left out."""
-        return [self.stacked(np.setdiff1d(np.arange(self.count), one))
-                for one in self.wide.left_out()]
+        return [
+            self.stacked(np.setdiff1d(np.arange(self.count), one)) for one in self.wide.left_out()
+        ]
 
     @cached_property
     def without_each(self) -> list[np.ndarray]:
@@ -205,7 +233,7 @@ class Systems:
     def target(self) -> float:
         """Return the weighted squared target of all rows."""
         squares = self.errors(np.zeros((self.size + 2, 1)), np.arange(self.count))[:, :, 0]
-        return float((squares / self.sd ** 2).sum())
+        return float((squares / self.sd**2).sum())
 
     @cached_property
     def whole(self) -> np.ndarray:
@@ -221,7 +249,7 @@ class Systems:
         out = np.full((len(models), len(self.without), self.count), np.nan)
         for k, (one, stacked) in enumerate(zip(self.wide.left_out(), self.without)):
             x = np.column_stack([self.solution(stacked, places) for places in models])
-            out[:, k, one] = self.sd ** -2.0 @ self.errors(x, one).transpose(2, 1, 0)
+            out[:, k, one] = self.sd**-2.0 @ self.errors(x, one).transpose(2, 1, 0)
         return out
 
     def exchanged(self, places: np.ndarray, alternatives: np.ndarray, group: int) -> np.ndarray:
@@ -234,10 +262,13 @@ class Systems:
         out = np.full((len(alternatives), len(sets), self.count), np.nan)
         k = len(places)
         for n, (one, T) in enumerate(zip(sets, self.without)):
-            R = triangle(np.asfortranarray(np.column_stack(
-                [T[:, places], T[:, alternatives], T[:, -2:].sum(1)])))
+            R = triangle(
+                np.asfortranarray(
+                    np.column_stack([T[:, places], T[:, alternatives], T[:, -2:].sum(1)])
+                )
+            )
             beside, target = R[k:, k:-1], R[k:, -1]
-            share = beside.T @ target / np.maximum((beside ** 2).sum(0), 1e-300)
+            share = beside.T @ target / np.maximum((beside**2).sum(0), 1e-300)
             x = np.zeros((size, len(alternatives)))
             x[places] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
             x[alternatives, np.arange(len(alternatives))] = share
@@ -269,8 +300,13 @@ class Systems:
         if not seen.any():  # nothing moves what these rows are about
             return 0.0
         axes = (Vt[seen] / s[seen, None]).T
-        pulls = np.array([(R[:, own] / np.maximum(size, 1e-300)).T @ (
-            R[:, len(index)] - R[:, :len(index)] @ x[index]) for _, R in parts])
+        pulls = np.array(
+            [
+                (R[:, own] / np.maximum(size, 1e-300)).T
+                @ (R[:, len(index)] - R[:, : len(index)] @ x[index])
+                for _, R in parts
+            ]
+        )
         z = pulls @ axes / self.sd[j]
         return float(np.square(z).sum(0).mean())
 
@@ -279,9 +315,15 @@ def plain_places(wide: WideFactor) -> np.ndarray:
     """Return the places (k,) of the simplest model: the laws of every joint, the usual width."""
     tried = alike_constants(wide.structure)
     usual, resting = tried[usual_constants(tried)], resting_columns(wide)
-    return np.array([k for k, p in enumerate(wide.structure.parameters_of_places())
-                     if p.name not in resting and usual.get(p.name, p) == p
-                     and not (p.law in LAWS and LAWS[p.law].optional)])
+    return np.array(
+        [
+            k
+            for k, p in enumerate(wide.structure.parameters_of_places())
+            if p.name not in resting
+            and usual.get(p.name, p) == p
+            and not (p.law in LAWS and LAWS[p.law].optional)
+        ]
+    )
 
 
 def resting_columns(wide: WideFactor) -> set[str]:
@@ -293,18 +335,23 @@ def resting_columns(wide: WideFactor) -> set[str]:
     """
     if not wide.joints:
         return set()
-    return {p.name for p in wide.structure.columns if p.law and np.ptp(
-        wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST}
+    return {
+        p.name
+        for p in wide.structure.columns
+        if p.law and np.ptp(wide.ranges.get(p.owner, {}).get('q', (0.0, np.inf))) < AT_REST
+    }
 
 
-def _combined(stretch: RFactors, T: np.ndarray, columns: int
-              ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _combined(
+    stretch: RFactors, T: np.ndarray, columns: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return {group: (its first ``columns``, triangle of [these | measured | further ones])}."""
     out = {}
     for name, group in stretch.groups.items():
         own = T[group.columns]
         index = np.flatnonzero(own[:, :columns].any(axis=0))
-        rows = np.column_stack([group.R[:, :-2] @ own[:, index], group.R[:, -2],
-                                group.R[:, :-2] @ own[:, columns:]])
+        rows = np.column_stack(
+            [group.R[:, :-2] @ own[:, index], group.R[:, -2], group.R[:, :-2] @ own[:, columns:]]
+        )
         out[name] = index, triangle(np.asfortranarray(rows))
     return out

@@ -91,22 +91,23 @@ class WideFactor:
 
     def under(self, change: np.ndarray) -> np.ndarray:
         """Return T (size, places): the columns with gravity changed by ``change`` (3,) [m/s^2]."""
-        T = np.eye(self.total.size)[:, :self.places]
+        T = np.eye(self.total.size)[:, : self.places]
         for k in range(3):
-            T[self.places + k * len(self.heavy) + np.arange(len(self.heavy)),
-              self.heavy] = change[k]
+            T[self.places + k * len(self.heavy) + np.arange(len(self.heavy)), self.heavy] = change[
+                k
+            ]
         return T
 
     def with_gravity(self, change: np.ndarray) -> 'WideFactor':
         """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
         T = np.eye(self.total.size)
-        T[:, :self.places] = self.under(change)
+        T[:, : self.places] = self.under(change)
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
         T = np.zeros((self.total.size, across.shape[1]))
-        T[self.places:self.efforts] = np.kron(across, beta[self.heavy][:, None])
+        T[self.places : self.efforts] = np.kron(across, beta[self.heavy][:, None])
         return T
 
     def at_places(self, parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
@@ -116,21 +117,28 @@ class WideFactor:
         values : (p,) standard parameters, after others where a mass is no column of the rows
         """
         general, out = self.structure.base, np.zeros(self.places)
-        known = dict(zip((p.name for p in parameters), values[-len(parameters):]))
-        out[:len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
+        known = dict(zip((p.name for p in parameters), values[-len(parameters) :]))
+        out[: len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
         return out
 
     def merged(self, other: 'WideFactor') -> 'WideFactor':
         """Return the WideFactor of both, stretch by stretch."""
         rows = np.array([[f.rows() for f in w.by_number] for w in (self, other)])
         share = rows[1] / np.maximum(rows.sum(0), 1e-300)
-        speed, distance = ((1.0 - share) * mine + share * theirs for mine, theirs in (
-            (self.speed, other.speed), (self.distance, other.distance)))
+        speed, distance = (
+            (1.0 - share) * mine + share * theirs
+            for mine, theirs in ((self.speed, other.speed), (self.distance, other.distance))
+        )
         ranges = {where: dict(own) for where, own in self.ranges.items()}
         extend(ranges, other.ranges)
-        return replace(self, by_number=tuple(map(RFactors.merge, self.by_number, other.by_number)),
-                       numbers=(*self.numbers, *other.numbers), speed=speed, distance=distance,
-                       ranges=ranges)
+        return replace(
+            self,
+            by_number=tuple(map(RFactors.merge, self.by_number, other.by_number)),
+            numbers=(*self.numbers, *other.numbers),
+            speed=speed,
+            distance=distance,
+            ranges=ranges,
+        )
 
     def left_out(self) -> list[np.ndarray]:
         """
@@ -141,20 +149,30 @@ class WideFactor:
         """
         count = len(self.stretches)
         order, quarter = np.arange(count), max(1, count // 4)
-        return [*np.array_split(order, 4), np.argsort(-self.speed[self.kept])[:quarter],
-                np.argsort(-self.distance[self.kept])[:quarter], *(order[k::4] for k in range(4))]
+        return [
+            *np.array_split(order, 4),
+            np.argsort(-self.speed[self.kept])[:quarter],
+            np.argsort(-self.distance[self.kept])[:quarter],
+            *(order[k::4] for k in range(4)),
+        ]
 
 
 def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
     """Return the Structure of ``columns`` under any gravity, or as mounted where none is asked."""
     if not isinstance(data.method, Tiltable):
         return structure_of(data.method, data.robots, columns)
-    return structure_of(data.method, any_mounting(data.method, data.robot.urdf, data.options),
-                        columns)
+    return structure_of(
+        data.method, any_mounting(data.method, data.robot.urdf, data.options), columns
+    )
 
 
-def wide_factor(data: Dataset, structure: Structure, every: int = 1,
-                alike: WideFactor | None = None, gravity: bool = True) -> WideFactor:
+def wide_factor(
+    data: Dataset,
+    structure: Structure,
+    every: int = 1,
+    alike: WideFactor | None = None,
+    gravity: bool = True,
+) -> WideFactor:
     """
     Return the WideFactor of all recordings of a Dataset ``data``: rows are written here.
 
@@ -176,9 +194,14 @@ def wide_factor(data: Dataset, structure: Structure, every: int = 1,
     return total
 
 
-def _of_recording(data: Dataset, structure: Structure, every: int, progress: tuple[int, int],
-                  stretches: tuple[Numbers, np.ndarray, np.ndarray], gravity: bool
-                  ) -> WideFactor | None:
+def _of_recording(
+    data: Dataset,
+    structure: Structure,
+    every: int,
+    progress: tuple[int, int],
+    stretches: tuple[Numbers, np.ndarray, np.ndarray],
+    gravity: bool,
+) -> WideFactor | None:
     """Return the WideFactor of a Dataset of one recording, None without samples."""
     numbers, speed, distance = stretches
     empty = empty_factor(data.method, data.robot, structure, gravity)
@@ -192,27 +215,44 @@ def _of_recording(data: Dataset, structure: Structure, every: int, progress: tup
             state, number = state.rows(slice(None, None, every)), number[::every]
         low = 0
         for block in wide_rows(empty, data.method, robot, state):
-            own = number[low:low + len(block.t)]
+            own = number[low : low + len(block.t)]
             low += len(block.t)
             for k in np.unique(own[own >= 0]):
                 factors[k].accumulate(block, identity, np.flatnonzero(own == k))
         data.report('identify', progress[0] + done, progress[1])
-    return WideFactor(structure, factors, empty.heavy, empty.joints, (numbers,), speed, distance,
-                      ranges) if any(f.groups for f in factors) else None
+    return (
+        WideFactor(
+            structure, factors, empty.heavy, empty.joints, (numbers,), speed, distance, ranges
+        )
+        if any(f.groups for f in factors)
+        else None
+    )
 
 
-def empty_factor(method: Method, robot: Any, structure: Structure,
-                 gravity: bool = True) -> WideFactor:
+def empty_factor(
+    method: Method, robot: Any, structure: Structure, gravity: bool = True
+) -> WideFactor:
     """Return the WideFactor of a ``structure`` without rows, ``gravity`` : see ``wide_factor``."""
     places = int(structure.keep.max()) + 1
-    bodies = structure.keep[[k for k, p in enumerate(structure.columns)
-                             if not p.law and p.unit in ('kg', 'kg m')]]
-    heavy = (np.sort(bodies[bodies >= 0]) if gravity and isinstance(method, Tiltable)
-             else np.zeros(0, int))
+    bodies = structure.keep[
+        [k for k, p in enumerate(structure.columns) if not p.law and p.unit in ('kg', 'kg m')]
+    ]
+    heavy = (
+        np.sort(bodies[bodies >= 0])
+        if gravity and isinstance(method, Tiltable)
+        else np.zeros(0, int)
+    )
     joints = len(robot) if isinstance(method, JointTorques) else 0
     size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
-    return WideFactor(structure, tuple(RFactors(size) for _ in range(STRETCHES)), heavy, joints,
-                      (), np.zeros(STRETCHES), np.zeros(STRETCHES))
+    return WideFactor(
+        structure,
+        tuple(RFactors(size) for _ in range(STRETCHES)),
+        heavy,
+        joints,
+        (),
+        np.zeros(STRETCHES),
+        np.zeros(STRETCHES),
+    )
 
 
 def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator[RegressorBlock]:
@@ -227,8 +267,11 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
         slopes = method.gravity_slopes(state, robot, pulled)
     if joints:
         # What was commanded has no noise, and its rate no error: the delay hangs on the jerk.
-        rate = (_rate(state.t, state.tau) if state.late is None
-                else np.gradient(state.late, state.t, axis=0))
+        rate = (
+            _rate(state.t, state.tau)
+            if state.late is None
+            else np.gradient(state.late, state.t, axis=0)
+        )
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):
@@ -245,8 +288,11 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
             if joints:
                 W += [state.tau[part].T, rate[part, j][None], angles[part, j].T]
                 columns.append(places + 3 * len(heavy) + np.arange(2 * joints + 1))
-            groups.append(RowGroup(g.name, g.unit, np.concatenate(columns),
-                                   np.concatenate(W).T, g.y, g.y_raw))
+            groups.append(
+                RowGroup(
+                    g.name, g.unit, np.concatenate(columns), np.concatenate(W).T, g.y, g.y_raw
+                )
+            )
         yield RegressorBlock(block.t, block.segment, tuple(groups))
 
 
