@@ -20,9 +20,9 @@ from .sampling import LONGEST_GAP, NEAR, PERIODS
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
-CUBIC = 4     # samples by which it is interpolated
+CUBIC = 4  # samples by which it is interpolated
 OTHERS = np.array([[j for j in range(CUBIC) if j != i] for i in range(CUBIC)])
-SPARE = 3     # ticks around what a filter needs: stamps fall between ticks
+SPARE = 3  # ticks around what a filter needs: stamps fall between ticks
 FITTED = 1.0  # periods of the cutoff that the causal cubic is fitted to
 REFERENCE = 0.1  # [s] lag with which its noise is compared
 
@@ -47,7 +47,7 @@ class Window:
             t, rows, steps = t[new], rows[new], steps[new]
         jumps = np.flatnonzero((steps < 0.0) | (steps > longest))
         if jumps.size:
-            t, rows = t[jumps[-1]:], rows[jumps[-1]:]
+            t, rows = t[jumps[-1] :], rows[jumps[-1] :]
             self.t, self.rows = np.empty(0), rows[:0]
         self.t = np.concatenate([self.t, t])
         self.rows = np.concatenate([self.rows, rows]) if self.rows.size else rows
@@ -92,8 +92,14 @@ class LiveMotion:
     price : how many times the noise of the acceleration is that of a lag of 0.1 s, where causal
     """
 
-    def __init__(self, cutoff: float, measured_velocity: bool, lag: float, turn: np.ndarray,
-                 shift: float = 0.0):
+    def __init__(
+        self,
+        cutoff: float,
+        measured_velocity: bool,
+        lag: float,
+        turn: np.ndarray,
+        shift: float = 0.0,
+    ):
         self._cutoff, self.measured_velocity, self.lag = cutoff, measured_velocity, lag
         self._turn, self._shift = turn, shift
         self._takers: dict[str, list] = {}
@@ -124,8 +130,9 @@ class LiveMotion:
         first = channel.topic not in self._begun
         self._begun.add(channel.topic)
         if np.count_nonzero(channel.stamp_ns) < len(channel.stamp_ns) - first:
-            raise RecordingError(f"{channel.topic.lstrip('/')} carry no stamps",
-                                 do='let the driver stamp them')
+            raise RecordingError(
+                f'{channel.topic.lstrip("/")} carry no stamps', do='let the driver stamp them'
+            )
         if self.origin_ns is None:
             self.origin_ns = int(channel.stamp_ns[0])
         for take in self._takers[channel.topic]:
@@ -208,8 +215,9 @@ class LiveMotion:
             kernels = endpoint_kernels(self._period, samples)
             order = 1 if self.measured_velocity else 2
             self.price = float(np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order]))
-        clock = self._clock = LiveClock(t[0], self._period, kernels, kernel,
-                                        self.measured_velocity, causal)
+        clock = self._clock = LiveClock(
+            t[0], self._period, kernels, kernel, self.measured_velocity, causal
+        )
         self._done = t[0] + (clock.past + clock.half + SPARE) * self._period
         return clock
 
@@ -218,13 +226,13 @@ class LiveMotion:
         samples = int(lag / self._period - SPARE - 1)
         stencil = min(max(samples // 12, 1), signals.STENCIL)
         half = max((samples - 2 * stencil) // 2, 1)
-        kernel = signals.zero_phase_kernel(self._period, self._cutoff,
-                                           (half - 0.5) * self._period)
+        kernel = signals.zero_phase_kernel(self._period, self._cutoff, (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
 
 
-def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
-                     ) -> None:
+def listen_to_joints(
+    live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
+) -> None:
     """Let ``live`` take the motion of ``joints``, behind ``drives``, from a ``topic``."""
     unwrap, own = Unwrapper(joints), OwnMessages(joints)
     needed = ('position', 'velocity') if live.measured_velocity else ('position',)
@@ -263,8 +271,12 @@ class OwnMessages:
     def __call__(self, channel: Channel) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return (rows (M,), {name: (M, n)}) of the driver's messages in a JointState Channel."""
         names = 'position', 'velocity', 'effort'
-        if len(channel) and channel.names == self._joints and len(channel.fields) == len(
-                names) and all(np.isfinite(x).all() for x in channel.fields.values()):
+        if (
+            len(channel)
+            and channel.names == self._joints
+            and len(channel.fields) == len(names)
+            and all(np.isfinite(x).all() for x in channel.fields.values())
+        ):
             self._any, self.fields = True, set(names)  # as most are: nothing to pick
             return np.arange(len(channel)), dict(channel.fields)
         rows, values = carried(channel, self._joints, names)
@@ -278,12 +290,14 @@ class OwnMessages:
         """Raise RecordingError where messages came, and none carried what is ``needed``."""
         missing = [name for name in needed if name not in self.fields]
         if self._any and missing:
-            raise RecordingError(f"{topic.lstrip('/')} carry no {' or '.join(missing)} of all "
-                                 'joints')
+            raise RecordingError(
+                f'{topic.lstrip("/")} carry no {" or ".join(missing)} of all joints'
+            )
 
 
-def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
-            ) -> tuple[np.ndarray, dict]:
+def carried(
+    channel: Channel, joints: Sequence[str], names: Sequence[str]
+) -> tuple[np.ndarray, dict]:
     """
     Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry n ``joints``.
 
@@ -291,12 +305,15 @@ def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
     """
     missing = [joint for joint in joints if joint not in channel.names]
     if missing and len(missing) < len(joints):
-        raise RecordingError(f"{channel.topic.lstrip('/')} lack joints", expected=missing,
-                             exists=channel.names)
+        raise RecordingError(
+            f'{channel.topic.lstrip("/")} lack joints', expected=missing, exists=channel.names
+        )
     if missing:
         return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
     columns = [channel.names.index(joint) for joint in joints]
     values = {name: x[:, columns] for name, x in channel.fields.items()}
     rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
-    return rows, {name: values[name][rows] if name in values
-                  else np.full((len(rows), len(joints)), np.nan) for name in names}
+    return rows, {
+        name: values[name][rows] if name in values else np.full((len(rows), len(joints)), np.nan)
+        for name in names
+    }

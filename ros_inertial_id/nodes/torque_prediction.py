@@ -15,8 +15,15 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import (advertise, DEPTH, every, first_said, latched, publish_joint_states,
-                          subscribe)
+from .conversions import (
+    advertise,
+    DEPTH,
+    every,
+    first_said,
+    latched,
+    publish_joint_states,
+    subscribe,
+)
 from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of
 from .prediction_health import PredictionHealth
@@ -51,15 +58,29 @@ class PredictionOptions(ConfiguredOptions, ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
-    mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
-                           'as base_imu_topic says; empty: as identified')
+    mounting: str = option(
+        '',
+        'how the robot is mounted now, may be changed while it runs; imu: '
+        'as base_imu_topic says; empty: as identified',
+    )
     base_imu_topic: str = topic_option('', 'topic of an IMU on the base, for mounting: imu')
-    lag: float = option(0.1, 'after how long a sample is predicted, the wait for the others of '
-                        'its period included; less lag, more noise in the acceleration; 0: none, '
-                        'by a fit to the past alone, whose noise is said; where IMUs are '
-                        'fused only for what comes late', unit='s', at_least=0.0, at_most=2.0)
-    period: float = option(0.02, 'how often predictions are computed; within a lag at least four '
-                           'times', unit='s', at_least=0.001, at_most=1.0)
+    lag: float = option(
+        0.1,
+        'after how long a sample is predicted, the wait for the others of '
+        'its period included; less lag, more noise in the acceleration; 0: none, '
+        'by a fit to the past alone, whose noise is said; where IMUs are '
+        'fused only for what comes late',
+        unit='s',
+        at_least=0.0,
+        at_most=2.0,
+    )
+    period: float = option(
+        0.02,
+        'how often predictions are computed; within a lag at least four times',
+        unit='s',
+        at_least=0.001,
+        at_most=1.0,
+    )
 
 
 class TorquePrediction(GuardedNode):
@@ -74,8 +95,9 @@ class TorquePrediction(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
-        self._options = declare_options(self, PredictionOptions, settable=('mounting',),
-                                        check=_check)
+        self._options = declare_options(
+            self, PredictionOptions, settable=('mounting',), check=_check
+        )
         self._joint_states = driver_of(self, self._options.config).joint_states
         self._gravity: np.ndarray | None = None  # by the base IMU
         self._model: IdentifiedModel | None = None
@@ -84,14 +106,17 @@ class TorquePrediction(GuardedNode):
         self._live: LiveSource[Any] | None = None
         self._refusal = 'no model yet'
         self._streams = Streams(self, self.complain)
-        self._outputs = {name: advertise(self, JointState, f'~/{name}', DEPTH)
-                         for name in OUTPUTS + BAND}
-        self._external = (ExternalTorque(self, self._options) if self._options.external_torque
-                          else None)
+        self._outputs = {
+            name: advertise(self, JointState, f'~/{name}', DEPTH) for name in OUTPUTS + BAND
+        }
+        self._external = (
+            ExternalTorque(self, self._options) if self._options.external_torque else None
+        )
         subscribe(self, String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
             self._model = IdentifiedModel.from_yaml(
-                read_text(self._options.model_file), self._options.model_file)
+                read_text(self._options.model_file), self._options.model_file
+            )
             if self._options.mounting == 'imu':  # is waited for
                 self._anew()
             else:
@@ -121,8 +146,11 @@ class TorquePrediction(GuardedNode):
     def _turn(self, channel):
         """Take a new direction of gravity from a second of the base IMU."""
         gravity = self._robot and imu_gravity(Recording({channel.topic: channel}), self._robot)
-        if gravity is None or self._gravity is not None and np.linalg.norm(
-                gravity - self._gravity) < TURNED * np.linalg.norm(gravity):
+        if (
+            gravity is None
+            or self._gravity is not None
+            and np.linalg.norm(gravity - self._gravity) < TURNED * np.linalg.norm(gravity)
+        ):
             return
         self._gravity = gravity
         if self._options.mounting == 'imu':
@@ -150,34 +178,42 @@ class TorquePrediction(GuardedNode):
         self._model, self._live = model, None  # another description may fit it
         self._live, self._band = self._source(model), cache(partial(band_for, model))
         self._refusal, self._health = '', PredictionHealth(model)
-        self._watch = StreamWatch(self._robot.urdf, command_topics(prediction_options(model)),
-                                  aside=True)
+        self._watch = StreamWatch(
+            self._robot.urdf, command_topics(prediction_options(model)), aside=True
+        )
         self._look_for_publishers()
         self.get_logger().info(
-            f"predicting {', '.join(self._health.promised)} with the model of "
-            f"{model.provenance['created']}, lag {self._options.lag} s")
+            f'predicting {", ".join(self._health.promised)} with the model of '
+            f'{model.provenance["created"]}, lag {self._options.lag} s'
+        )
         verdict = model.statistics.get('verdict')
         if verdict and verdict['word'] == DO_NOT_USE:
             self.get_logger().warning(
-                f"the verdict on this model is {DO_NOT_USE}: {'; '.join(verdict['reasons'])}")
+                f'the verdict on this model is {DO_NOT_USE}: {"; ".join(verdict["reasons"])}'
+            )
 
     def _source(self, model):
         """Return the LiveSource of the robot of a model, mounted as it is; note both."""
         method = METHODS[model.method]
         if not isinstance(method, Live):
-            raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
-                                  exists=methods_of(Live))
+            raise RobotModelError(
+                'nothing to predict live',
+                found=f'a model of {model.method!r}',
+                exists=methods_of(Live),
+            )
         own, options = self._options, prediction_options(model)
-        options = replace(options,
-                          joint_states_topic=options.joint_states_topic or self._joint_states)
+        options = replace(
+            options, joint_states_topic=options.joint_states_topic or self._joint_states
+        )
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
             self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
-            raise RobotModelError('the mounting is not known yet', expected='a second at rest on '
-                                  f'{own.base_imu_topic} (sensor_msgs/msg/Imu)')
+            raise RobotModelError(
+                'the mounting is not known yet',
+                expected=f'a second at rest on {own.base_imu_topic} (sensor_msgs/msg/Imu)',
+            )
         if own.mounting:
-            gravity = gravity_from_mounting(own.mounting, self._gravity,
-                                            options.gravity_magnitude)
+            gravity = gravity_from_mounting(own.mounting, self._gravity, options.gravity_magnitude)
         self._method, self._robot = method, method.build(urdf, options, gravity)
         check_robot(model, self._robot)
         self._torques = live_prediction(model, self._robot)
@@ -217,14 +253,16 @@ class TorquePrediction(GuardedNode):
         torques = self._torques(state).at(stamps, state.t)
         self._health.account(torques, stamps, seen)
         stamp_ns = live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
-        listened = {name for name, publisher in self._outputs.items()
-                    if publisher.get_subscription_count()}
+        listened = {
+            name for name, publisher in self._outputs.items() if publisher.get_subscription_count()
+        }
         efforts = {name: getattr(torques, name) for name in OUTPUTS}
         if listened.intersection(BAND):
             half, _ = self._band(torques.names).at(seen)
             half = np.column_stack([np.interp(stamps, state.t, column) for column in half.T])
-            efforts |= zip(BAND, (torques.predicted - half, torques.predicted + half,
-                                  half / TWO_SIGMA))
+            efforts |= zip(
+                BAND, (torques.predicted - half, torques.predicted + half, half / TWO_SIGMA)
+            )
         for name, effort in efforts.items():
             if name in listened:
                 publish_joint_states(self._outputs[name], stamp_ns, torques.names, effort=effort)
@@ -236,9 +274,11 @@ class TorquePrediction(GuardedNode):
             return 'error', self._refusal, {}
         level, words, values = self._health.report()
         level, words = first_said(
-            ('warn', self._streams.silent()), ('warn', self._streams.slow()),
+            ('warn', self._streams.silent()),
+            ('warn', self._streams.slow()),
             ('warn', '; '.join(found.says for found in self._watch.findings())),
-            (level, words))
+            (level, words),
+        )
         if self._options.lag == 0.0:
             values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
         return level, words, {**values, **self._streams.values(), 'gaps': live.gaps}

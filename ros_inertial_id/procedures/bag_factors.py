@@ -45,9 +45,13 @@ def factors_of(recording: Recording, plan: Plan) -> tuple[WideFactor, dict[str, 
         data = dataset_of(recording, plan)
         wide = wide_factor(data, plan.structure)
     return wide, {
-        'summary': dict(data.observations[0].summary), 'provenance': dict(recording.provenance),
-        'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
-        'start_s': recording.origin_ns() * 1e-9, 'samples': data.samples(training=True)}
+        'summary': dict(data.observations[0].summary),
+        'provenance': dict(recording.provenance),
+        'mounting': recording.mounting,
+        'gravity_base': data.robot.gravity_base.tolist(),
+        'start_s': recording.origin_ns() * 1e-9,
+        'samples': data.samples(training=True),
+    }
 
 
 def dataset_of(recording: Recording, plan: Plan) -> Dataset:
@@ -59,16 +63,27 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
     method, options = METHODS[plan.method], plan.options
     robot = robot_of(recording, options, plan.urdf)
     if recording.robot_description:
-        check_one_robot([robot, robot_of(recording, options)], [
-            Recording({}, provenance={'path': 'the plan'}), recording])
+        check_one_robot(
+            [robot, robot_of(recording, options)],
+            [Recording({}, provenance={'path': 'the plan'}), recording],
+        )
     observation = method.observe(recording, robot, options)
     if not plan.asked.cutoff:
         observation = within_rate(observation, options.decimate)
     if observation.summary['velocity'] != options.velocity:
-        raise RecordingError('the recording has other velocities than the first ones',
-                             expected=options.velocity, found=observation.summary['velocity'])
-    return Dataset(method, (robot,), (observation,), options, recordings=(recording,),
-                   training=training_states((observation,)))
+        raise RecordingError(
+            'the recording has other velocities than the first ones',
+            expected=options.velocity,
+            found=observation.summary['velocity'],
+        )
+    return Dataset(
+        method,
+        (robot,),
+        (observation,),
+        options,
+        recordings=(recording,),
+        training=training_states((observation,)),
+    )
 
 
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
@@ -95,15 +110,28 @@ def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None 
     header: dict[str, Any] = {'notes': notes}
     arrays = [np.zeros(0)]
     if wide is not None:
-        own, = wide.numbers
+        (own,) = wide.numbers
         header.update(
-            stride=own.stride, numbers=len(own.number), heavy=wide.heavy, joints=wide.joints,
-            size=wide.total.size, ranges=wide.ranges,
+            stride=own.stride,
+            numbers=len(own.number),
+            heavy=wide.heavy,
+            joints=wide.joints,
+            size=wide.total.size,
+            ranges=wide.ranges,
             groups=[[name, g.unit, g.columns] for name, g in wide.total.groups.items()],
-            rows=[{name: g.rows for name, g in f.groups.items()} for f in wide.by_number])
-        arrays = [own.number, wide.speed, wide.distance, *(
-            f.groups[name].R[_triangle(len(f.groups[name].R))]
-            for f in wide.by_number for name in wide.groups if name in f.groups)]
+            rows=[{name: g.rows for name, g in f.groups.items()} for f in wide.by_number],
+        )
+        arrays = [
+            own.number,
+            wide.speed,
+            wide.distance,
+            *(
+                f.groups[name].R[_triangle(len(f.groups[name].R))]
+                for f in wide.by_number
+                for name in wide.groups
+                if name in f.groups
+            ),
+        ]
     numbers = np.concatenate(arrays).astype('<f8')
     header['count'] = len(numbers)
     keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.tobytes())
@@ -114,8 +142,9 @@ def read_notes(path: str | Path) -> dict[str, Any]:
     return dict(_read(path)[0]['notes'])
 
 
-def read_factors(path: str | Path, structure: Structure,
-                 numbers: Sequence[int] = range(STRETCHES)) -> WideFactor:
+def read_factors(
+    path: str | Path, structure: Structure, numbers: Sequence[int] = range(STRETCHES)
+) -> WideFactor:
     """
     Return the WideFactor in the file ``path``, of some stretches.
 
@@ -127,7 +156,7 @@ def read_factors(path: str | Path, structure: Structure,
         raise ValueError(f'{path} holds no factors: {header["notes"]}')
     end, size = header['numbers'], header['size']
     own = Numbers(np.array(content[:end], np.int8), header['stride'])
-    speed, distance = np.array(content[end:end + 2 * STRETCHES]).reshape(2, STRETCHES)
+    speed, distance = np.array(content[end : end + 2 * STRETCHES]).reshape(2, STRETCHES)
     end += 2 * STRETCHES
     factors = [RFactors(size) for _ in range(STRETCHES)]
     for number, rows in enumerate(header['rows']):
@@ -140,8 +169,16 @@ def read_factors(path: str | Path, structure: Structure,
                 R = np.zeros((k, k), order='F')
                 R[_triangle(k)] = content[begin:end]
                 factors[number].groups[name] = GroupFactor(unit, np.array(columns), R, rows[name])
-    return WideFactor(structure, tuple(factors), np.array(header['heavy'], int), header['joints'],
-                      (own,), speed, distance, header['ranges'])
+    return WideFactor(
+        structure,
+        tuple(factors),
+        np.array(header['heavy'], int),
+        header['joints'],
+        (own,),
+        speed,
+        distance,
+        header['ranges'],
+    )
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], np.ndarray]:

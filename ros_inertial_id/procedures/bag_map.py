@@ -39,8 +39,9 @@ class Engine:
     keep_all: bool = False
     progress: Report | None = None
 
-    def run(self, function: Function, shared: Any, tasks: Sequence[Any], stage: str,
-            few: int = 1) -> list[Any]:
+    def run(
+        self, function: Function, shared: Any, tasks: Sequence[Any], stage: str, few: int = 1
+    ) -> list[Any]:
         """
         Return function(shared, task), or Lost, of all ``tasks`` in their order.
 
@@ -53,8 +54,9 @@ class Engine:
         elif self.jobs == 1 or len(tasks) <= few:
             results = ((k, _guarded(function, shared, task)) for k, task in enumerate(tasks))
         else:
-            results = filter(None, in_processes(function, shared, tasks,
-                                                min(self.jobs, len(tasks))))
+            results = filter(
+                None, in_processes(function, shared, tasks, min(self.jobs, len(tasks)))
+            )
         out: list[Any] = [None] * len(tasks)
         for done, (number, result) in enumerate(results, 1):
             out[number] = result
@@ -63,8 +65,9 @@ class Engine:
         return out
 
 
-def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
-             ) -> tuple[list[Mapped], dict[str, str]]:
+def map_bags(
+    paths: Sequence[str], plan: Plan, engine: Engine
+) -> tuple[list[Mapped], dict[str, str]]:
     """
     Return (Mapped of the bags that take part in the order of time, {path: why it is left out}).
 
@@ -79,8 +82,10 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
         if isinstance(result, Lost):
             left_out[path] = result.reason
         elif result.reason.startswith(NOT_KEPT):
-            raise RecordingError(f'{path}: {result.reason}', do='make room, or give another '
-                                 '--cache; what was kept before is used again')
+            raise RecordingError(
+                f'{path}: {result.reason}',
+                do='make room, or give another --cache; what was kept before is used again',
+            )
         elif result.reason:
             left_out[path] = result.reason
         elif result.file in kept:
@@ -88,8 +93,10 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
         else:
             kept[result.file] = result
     if not kept:
-        raise RecordingError('none of the bags can be used',
-                             found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
+        raise RecordingError(
+            'none of the bags can be used',
+            found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]],
+        )
     return sorted(kept.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
 
 
@@ -121,8 +128,9 @@ def _guarded(function: Function, shared: Any, task: Any) -> Any:
         return lost(error)
 
 
-def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: str
-                ) -> Iterator[tuple[int, Any]]:
+def _on_cluster(
+    function: Function, shared: Any, tasks: Sequence[Any], address: str
+) -> Iterator[tuple[int, Any]]:
     try:
         from distributed import as_completed, Client
     except ImportError:
@@ -130,13 +138,17 @@ def _on_cluster(function: Function, shared: Any, tasks: Sequence[Any], address: 
     try:
         client = Client(address, timeout='10s', set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise ConfigError(f'no Dask scheduler at {address}', found=error,
-                          do='start one with "dask scheduler", workers with "dask worker"'
-                          ) from None
+        raise ConfigError(
+            f'no Dask scheduler at {address}',
+            found=error,
+            do='start one with "dask scheduler", workers with "dask worker"',
+        ) from None
     with client:
         everywhere = client.scatter(shared, broadcast=True, hash=False)
-        numbers = {client.submit(_guarded, function, everywhere, task, pure=False): number
-                   for number, task in enumerate(tasks)}
+        numbers = {
+            client.submit(_guarded, function, everywhere, task, pure=False): number
+            for number, task in enumerate(tasks)
+        }
         for future in as_completed(numbers, loop=client.loop):
             failed = future.exception() if future.status != 'finished' else None
             yield numbers.pop(future), lost(failed) if failed else future.result()

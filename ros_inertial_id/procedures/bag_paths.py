@@ -23,10 +23,14 @@ def find_bags(arguments: Sequence[str | Path] | str | Path) -> list[str]:
     found: list[str] = []
     single = [arguments] if isinstance(arguments, (str, Path)) else arguments
     for argument in map(str, single):
-        matches = (sorted(glob.glob(argument), key=_natural) if _is_pattern(argument)
-                   else [argument])
-        own = [bag for match in matches for bag in (
-            _inside(Path(match)) if _is_folder_of_bags(match) else [match])]
+        matches = (
+            sorted(glob.glob(argument), key=_natural) if _is_pattern(argument) else [argument]
+        )
+        own = [
+            bag
+            for match in matches
+            for bag in (_inside(Path(match)) if _is_folder_of_bags(match) else [match])
+        ]
         if not own:
             raise RecordingError(f'{argument} holds no bag', expected='rosbag2 folders or files')
         found += own

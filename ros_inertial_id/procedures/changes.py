@@ -25,9 +25,12 @@ SETTLED = 1e-3  # of a standard error
 FEWEST = 5  # days that a trend needs
 
 
-def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, spread: np.ndarray,
-               prior: tuple[np.ndarray, np.ndarray]
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def changes_of(
+    systems: Sequence[tuple[np.ndarray, np.ndarray]],
+    S: np.ndarray,
+    spread: np.ndarray,
+    prior: tuple[np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return changes from the mean of all days (days, m), their standard errors, and beta (b,).
 
@@ -37,20 +40,23 @@ def changes_of(systems: Sequence[tuple[np.ndarray, np.ndarray]], S: np.ndarray, 
     """
     size = prior[0].shape[1]
     maps = [A @ S for A, _ in systems]
-    weights = [np.linalg.inv(B.T @ B + np.diag(1.0 / spread ** 2)) for B in maps]
+    weights = [np.linalg.inv(B.T @ B + np.diag(1.0 / spread**2)) for B in maps]
     errors = np.sqrt(np.array([np.diag(w) for w in weights]))
     delta = np.zeros((len(systems), S.shape[1]))
     beta = np.zeros(size)
     rows = np.vstack([prior[0], *(A[:, :size] for A, _ in systems)])
     R = triangle(np.array(rows, order='F'))
     for _ in range(ROUNDS):
-        left = np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(
-            systems, maps, delta))]) - rows @ beta
+        left = (
+            np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))])
+            - rows @ beta
+        )
         # Semi-normal equations, which every round refines (Bjorck 1987).
         beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ left, trans=True))
-        new = np.array([w @ (B.T @ (t - A[:, :size] @ beta))
-                        for w, B, (A, t) in zip(weights, maps, systems)])
-        precision = 1.0 / errors ** 2
+        new = np.array(
+            [w @ (B.T @ (t - A[:, :size] @ beta)) for w, B, (A, t) in zip(weights, maps, systems)]
+        )
+        precision = 1.0 / errors**2
         new -= (precision * new).sum(0) / precision.sum(0)
         moved = np.abs((new - delta) / errors).max()
         delta = new
@@ -87,5 +93,6 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend 
     found = covariance @ (A.T @ (values / errors))
     left, free = values / errors - A @ found, len(days) - 2
     from scipy.special import stdtr  # takes long to import: when needed
+
     size, error = found[1], np.sqrt(max(1.0, left @ left / free) * covariance[1, 1])
     return Trend(float(size), float(error), float(2.0 * stdtr(free, -abs(size) / error)))

@@ -66,8 +66,10 @@ def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = 
         else:
             found.append(one)
     if not found:
-        raise RecordingError('none of the robots can be compared with the model',
-                             found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
+        raise RecordingError(
+            'none of the robots can be compared with the model',
+            found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]],
+        )
     order = sorted(adjusted(found), key=lambda r: r.robot)
     cached = sum(b.cached for b in bags)
     return Drift(tuple(order), left_out, cached, len(bags) - cached)
@@ -91,8 +93,9 @@ def _names(folders: Sequence[str]) -> dict[str, str]:
     return {f: name if last.count(name) == 1 else f for f, name in zip(folders, last)}
 
 
-def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[Mapped]]
-                ) -> RobotDrift:
+def robot_drift(
+    shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[Mapped]]
+) -> RobotDrift:
     """
     Return the RobotDrift of one robot, before p-values are adjusted for the others.
 
@@ -100,25 +103,38 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     RobotModelError where the model is of another robot.
     """
     (plan, model), (robot, bags) = shared, task
-    own = [b for b in bags
-           if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
+    own = [
+        b
+        for b in bags
+        if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)
+    ]
     base, systems = day_systems(plan, model, own)
     entries, S, spread = change_columns(base)
     values, errors, common = changes_of(systems, S, spread, prior_rows(base))
-    series = [Series(name, joint, law, unit, values[:, k], errors[:, k],
-                     *_usual(entries, common, k))
-              for k, (name, joint, law, unit, _) in enumerate(entries)]
+    series = [
+        Series(name, joint, law, unit, values[:, k], errors[:, k], *_usual(entries, common, k))
+        for k, (name, joint, law, unit, _) in enumerate(entries)
+    ]
     start, dated = np.array([b.notes['start_s'] for b in own]), are_dated(own)
     days = start / DAY if dated else np.arange(len(own), dtype=float)
     trends = [trend_of(days, one.values, one.errors) for one in series]
-    return RobotDrift(robot, float(start[0]) if dated else np.nan, days - days[0],
-                      tuple(b.path for b in own), tuple(series),
-                      tuple(change_of(one, trend, float(days[-1] - days[0]), dated)
-                            for one, trend in zip(series, trends) if trend))
+    return RobotDrift(
+        robot,
+        float(start[0]) if dated else np.nan,
+        days - days[0],
+        tuple(b.path for b in own),
+        tuple(series),
+        tuple(
+            change_of(one, trend, float(days[-1] - days[0]), dated)
+            for one, trend in zip(series, trends)
+            if trend
+        ),
+    )
 
 
-def day_systems(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
-                ) -> tuple[BaseParameters, list[tuple[np.ndarray, np.ndarray]]]:
+def day_systems(
+    plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
+) -> tuple[BaseParameters, list[tuple[np.ndarray, np.ndarray]]]:
     """
     Return base parameters (b), and of each bag a system (A (k, b + 2), target (k,)).
 
@@ -130,17 +146,17 @@ def day_systems(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
     check_robot(model, robot)
     wides = [read_factors(b.file, plan.structure) for b in some(bags)]
     base, columns = model_columns(plan, model, wides[0], robot.gravity_base)
-    plain = np.flatnonzero(columns[:wides[0].places].any(axis=1))
+    plain = np.flatnonzero(columns[: wides[0].places].any(axis=1))
     squares = [Systems(w, robot.gravity_base, plain).sd ** 2 for w in wides]
     sd = dict(zip(wides[0].groups, np.sqrt(np.mean(squares, axis=0)).tolist()))
-    return base, [read_factors(b.file, plan.structure).total.combine(columns).system(sd)[:2]
-                  for b in bags]
+    return base, [
+        read_factors(b.file, plan.structure).total.combine(columns).system(sd)[:2] for b in bags
+    ]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
     """Return the robot of a plan as it was mounted in a bag."""
-    return METHODS[plan.method].build(plan.urdf, plan.options,
-                                      np.array(bag.notes['gravity_base']))
+    return METHODS[plan.method].build(plan.urdf, plan.options, np.array(bag.notes['gravity_base']))
 
 
 def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.ndarray]:
@@ -160,8 +176,15 @@ def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.nd
     bodies = [p for p in base.parameters if not p.law]
     last, K = len(bodies) - 10, base.matrix()
     for k in range(10):
-        entries.append((f'carried {bodies[last + k].name}', bodies[last + k].owner, 'payload',
-                        bodies[last + k].unit, None))
+        entries.append(
+            (
+                f'carried {bodies[last + k].name}',
+                bodies[last + k].owner,
+                'payload',
+                bodies[last + k].unit,
+                None,
+            )
+        )
         columns.append(np.append(K[:, last + k], [0.0, 0.0]))
         spread.append(CARRIED[k])
     for k in range(2):
@@ -182,7 +205,10 @@ def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float,
         return 0.0, LEAST.get(unit, np.inf)
     usual = float(common[place])
     if LAWS[law].signed:  # an offset counts against dry friction
-        dry = [float(common[p]) for _, owner, other, _, p in entries
-               if p is not None and owner == joint and LAWS[other].dry]
+        dry = [
+            float(common[p])
+            for _, owner, other, _, p in entries
+            if p is not None and owner == joint and LAWS[other].dry
+        ]
         return usual, SHARE * abs(dry[0]) if dry else 0.0
     return usual, SHARE * abs(usual)

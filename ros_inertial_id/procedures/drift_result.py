@@ -80,17 +80,31 @@ class Change:
         if not self.dated:
             span = f'{self.days + 1:.0f} recordings in their order, which have no date'
         what = LAWS[self.law].wears if self.law in LAWS else self.name
-        return (f'{self.joint} {what} {self.size:+.3g} +- '
-                f'{self.error:.2g} {self.unit}{share} in {span}')
+        return (
+            f'{self.joint} {what} {self.size:+.3g} +- '
+            f'{self.error:.2g} {self.unit}{share} in {span}'
+        )
 
 
 def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
     """Return the Change of a ``series`` by its ``trend`` over ``days``, or recordings."""
-    percent = (100.0 * trend.size / abs(series.usual)
-               if series.usual and not LAWS[series.law].signed else None)
-    return Change(series.name, series.joint, series.law, series.unit, trend.size, trend.error,
-                  percent, days, trend.p_value if abs(trend.size) > series.least else 1.0,
-                  dated=dated)
+    percent = (
+        100.0 * trend.size / abs(series.usual)
+        if series.usual and not LAWS[series.law].signed
+        else None
+    )
+    return Change(
+        series.name,
+        series.joint,
+        series.law,
+        series.unit,
+        trend.size,
+        trend.error,
+        percent,
+        days,
+        trend.p_value if abs(trend.size) > series.least else 1.0,
+        dated=dated,
+    )
 
 
 @dataclass(frozen=True)
@@ -120,15 +134,27 @@ class RobotDrift:
         times = (1e3 * (self.start_s + DAY * self.days)).astype('datetime64[ms]').tolist()
         for one in self.series:
             for bag, time, change, error in zip(self.paths, times, one.values, one.errors):
-                yield {'robot': self.robot, 'bag': bag, 'time': time, 'name': one.name,
-                       'joint': one.joint, 'law': one.law, 'unit': one.unit, 'mean': one.usual,
-                       'change': float(change), 'standard_error': float(error)}
+                yield {
+                    'robot': self.robot,
+                    'bag': bag,
+                    'time': time,
+                    'name': one.name,
+                    'joint': one.joint,
+                    'law': one.law,
+                    'unit': one.unit,
+                    'mean': one.usual,
+                    'change': float(change),
+                    'standard_error': float(error),
+                }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {'days': self.days.tolist(), 'bags': list(self.paths),
-                'changes': [c.to_dict() for c in self.significant],
-                'series': [plain(asdict(s)) for s in self.series]}
+        return {
+            'days': self.days.tolist(),
+            'bags': list(self.paths),
+            'changes': [c.to_dict() for c in self.significant],
+            'series': [plain(asdict(s)) for s in self.series],
+        }
 
 
 def adjusted(robots: Sequence[RobotDrift]) -> list[RobotDrift]:
@@ -140,10 +166,15 @@ def adjusted(robots: Sequence[RobotDrift]) -> list[RobotDrift]:
     (Reiner-Benaim 2007).
     """
     from scipy.stats import false_discovery_control  # takes long to import: when needed
+
     p = [change.p_value for robot in robots for change in robot.changes]
     rest = iter(false_discovery_control(p).tolist() if p else ())
-    return [replace(robot, changes=tuple(replace(change, adjusted=next(rest))
-                                         for change in robot.changes)) for robot in robots]
+    return [
+        replace(
+            robot, changes=tuple(replace(change, adjusted=next(rest)) for change in robot.changes)
+        )
+        for robot in robots
+    ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,9 +196,11 @@ class Drift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {'bags': {'read': self.read, 'from_cache': self.cached},
-                'robots': {r.robot: r.to_dict() for r in self.robots},
-                'left_out': dict(self.left_out)}
+        return {
+            'bags': {'read': self.read, 'from_cache': self.cached},
+            'robots': {r.robot: r.to_dict() for r in self.robots},
+            'left_out': dict(self.left_out),
+        }
 
     def brief(self) -> 'Drift':
         """Return the Drift of the robots that changed, of all where they are few."""
@@ -192,9 +225,14 @@ class Drift:
         ConfigError where one cannot be written.
         """
         written = {}
-        tables = {'drift_series': [row for robot in self.robots for row in robot.rows()],
-                  'drift_trends': [{'robot': robot.robot, **change.to_dict()}
-                                   for robot in self.robots for change in robot.changes]}
+        tables = {
+            'drift_series': [row for robot in self.robots for row in robot.rows()],
+            'drift_trends': [
+                {'robot': robot.robot, **change.to_dict()}
+                for robot in self.robots
+                for change in robot.changes
+            ],
+        }
         with file_errors(f'the tables in {folder}', 'written'):
             Path(folder).mkdir(parents=True, exist_ok=True)
             for name, rows in tables.items():

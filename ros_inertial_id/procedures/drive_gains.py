@@ -64,9 +64,13 @@ class DriveGains:
     described: bool = False
 
 
-def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
-                      known: Mapping[str, float] | None = None,
-                      correlation: Mapping[str, float] | None = None) -> DriveGains:
+def solve_drive_gains(
+    factors: RFactors,
+    nominal: np.ndarray,
+    scale: np.ndarray,
+    known: Mapping[str, float] | None = None,
+    correlation: Mapping[str, float] | None = None,
+) -> DriveGains:
     """
     Return the DriveGains.
 
@@ -80,14 +84,16 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     groups, known = factors.groups, dict(known or {})
     strange = sorted(set(known) - set(groups))
     if strange:
-        raise EstimationError('known gains of joints that are not there', found=strange,
-                              exists=tuple(groups))
+        raise EstimationError(
+            'known gains of joints that are not there', found=strange, exists=tuple(groups)
+        )
     blocks = {name: _split(group, factors.size) for name, group in groups.items()}
     if not known and not any(np.any(load) for _, load, _ in blocks.values()):
         raise EstimationError(
             'gains cannot be known without a known load, one known gain or described masses',
             found='recordings without a load: they fix the ratios of parameters and gains only',
-            do='record the same motion with a known load, or give a gain of the datasheet')
+            do='record the same motion with a known load, or give a gain of the datasheet',
+        )
     inverse = _first_gains(blocks, nominal, scale, known)
     free = [name for name in groups if name not in known]
     standard_deviation = dict.fromkeys(groups, 1.0)
@@ -99,18 +105,22 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     covariance = _covariance(blocks, inverse, beta, free, effective, scale)
     if not known:
         _check_load(blocks, inverse, beta, effective, scale)
-    error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
+    error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta) :])))
     square = sum(_squares(blocks, inverse, beta).values())
     whole = sum(y @ y for _, _, y in blocks.values())
     return DriveGains(
         {n: float(1.0 / inverse[n]) for n in groups},
-        {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
-        covariance[:len(beta), :len(beta)], standard_deviation,
-        float(100.0 * np.sqrt(square / whole)))
+        {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups},
+        beta,
+        covariance[: len(beta), : len(beta)],
+        standard_deviation,
+        float(100.0 * np.sqrt(square / whole)),
+    )
 
 
-def described_drive_gains(factors: RFactors, base: BaseParameters,
-                          correlation: Mapping[str, float] | None = None) -> DriveGains:
+def described_drive_gains(
+    factors: RFactors, base: BaseParameters, correlation: Mapping[str, float] | None = None
+) -> DriveGains:
     """
     Return the DriveGains that make the described bodies right, friction as it fits, not below 0.
 
@@ -120,8 +130,10 @@ def described_drive_gains(factors: RFactors, base: BaseParameters,
     laws = np.array([bool(base.parameters[k].law) for k in base.independent])
     brakes = laws & [never_negative(base.parameters[k]) for k in base.independent]
     beta = np.where(laws, 0.0, base.nominal())
-    each = [base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
-            for link in bodies(base.parameters)]
+    each = [
+        base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
+        for link in bodies(base.parameters)
+    ]
     spread = DESCRIBED * np.column_stack([*each, beta])  # of each body, and of all alike
     gains, errors, sd = {}, {}, {}
     square = whole = 0.0
@@ -133,18 +145,29 @@ def described_drive_gains(factors: RFactors, base: BaseParameters,
         row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
         left = np.linalg.norm(y - A @ x)
         sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
-        square, whole = square + left ** 2, whole + y @ y
-        error = np.hypot(np.linalg.norm(row) * sd[name] * np.sqrt(
-            (correlation or {}).get(name, 1.0)), x[0] * np.linalg.norm(row @ W @ spread))
+        square, whole = square + left**2, whole + y @ y
+        error = np.hypot(
+            np.linalg.norm(row) * sd[name] * np.sqrt((correlation or {}).get(name, 1.0)),
+            x[0] * np.linalg.norm(row @ W @ spread),
+        )
         if x[0] <= SIGNIFICANT * error:
             continue
         gains[name], errors[name] = float(1.0 / x[0]), float(error / x[0] ** 2)
         beta[own] = x[1:] / x[0]
     if not gains:
-        raise EstimationError('the efforts do not show the described bodies', do='move faster and '
-                              'against gravity, look for a wrong sign, or give gains')
-    return DriveGains(gains, errors, beta, np.full((len(beta), len(beta)), np.nan), sd,
-                      float(100.0 * np.sqrt(square / whole)), True)
+        raise EstimationError(
+            'the efforts do not show the described bodies',
+            do='move faster and against gravity, look for a wrong sign, or give gains',
+        )
+    return DriveGains(
+        gains,
+        errors,
+        beta,
+        np.full((len(beta), len(beta)), np.nan),
+        sd,
+        float(100.0 * np.sqrt(square / whole)),
+        True,
+    )
 
 
 def _check_load(blocks, inverse, beta, effective, scale):
@@ -158,17 +181,22 @@ def _check_load(blocks, inverse, beta, effective, scale):
     beta_bare, inverse_bare = _gauss_newton(bare, inverse, list(blocks), effective, scale)
     more, less = _squares(bare, inverse_bare, beta_bare), _squares(blocks, inverse, beta)
     grown = sum((more[name] - less[name]) / effective[name] ** 2 for name in blocks)
-    if grown < SIGNIFICANT ** 2:
+    if grown < SIGNIFICANT**2:
         raise EstimationError(
-            'the efforts do not show the known load', expected=f'an effect of {SIGNIFICANT:g} '
-            f'standard errors', found=f'{max(grown, 0.0) ** 0.5:.2g}', do='check that the robot '
-            'carried it in the recording named so, and the link that carries it')
+            'the efforts do not show the known load',
+            expected=f'an effect of {SIGNIFICANT:g} standard errors',
+            found=f'{max(grown, 0.0) ** 0.5:.2g}',
+            do='check that the robot '
+            'carried it in the recording named so, and the link that carries it',
+        )
 
 
 def _squares(blocks, inverse, beta):
     """Return name -> sum of squared residuals of the effort."""
-    return {name: float(np.sum(_residual(block, inverse[name], beta) ** 2))
-            for name, block in blocks.items()}
+    return {
+        name: float(np.sum(_residual(block, inverse[name], beta) ** 2))
+        for name, block in blocks.items()
+    }
 
 
 def _split(group, size):
@@ -202,7 +230,7 @@ def _system(blocks, inverse, beta, free, standard_deviation, scale):
     J, residual = [], []
     for name, (W, load, y) in blocks.items():
         rows = np.zeros((len(y), len(beta) + len(free)))
-        rows[:, :len(beta)] = inverse[name] * W * scale
+        rows[:, : len(beta)] = inverse[name] * W * scale
         if name in free:
             rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
         J.append(rows / standard_deviation[name])
@@ -215,12 +243,13 @@ def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
     inverse, beta = dict(inverse), np.zeros(len(scale))
     for _ in range(STEPS):
         # Given the gains the parameters are linear; then both move together.
-        J, residual = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation,
-                              scale)
-        beta = scale * (pseudo_inverse(J[:, :len(beta)]) @ residual)
+        J, residual = _system(
+            blocks, inverse, np.zeros_like(beta), free, standard_deviation, scale
+        )
+        beta = scale * (pseudo_inverse(J[:, : len(beta)]) @ residual)
         J, residual = _system(blocks, inverse, beta, free, standard_deviation, scale)
         step = pseudo_inverse(J) @ residual
-        change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
+        change = np.clip(step[len(beta) :], -0.5, 0.5)  # relative: gains stay positive
         for name, relative in zip(free, change):
             inverse[name] *= np.exp(relative)
         if not len(change) or np.abs(change).max() < SETTLED:
@@ -230,10 +259,15 @@ def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
 
 def _deviation(blocks, groups, inverse, beta, free):
     share = (len(beta) + free) / len(groups)
-    return {name: max(np.linalg.norm(_residual(blocks[name], inverse[name], beta))
-                      / np.sqrt(max(group.rows - share, 1.0)),
-                      1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows), 1e-300)
-            for name, group in groups.items()}
+    return {
+        name: max(
+            np.linalg.norm(_residual(blocks[name], inverse[name], beta))
+            / np.sqrt(max(group.rows - share, 1.0)),
+            1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows),
+            1e-300,
+        )
+        for name, group in groups.items()
+    }
 
 
 def _covariance(blocks, inverse, beta, free, standard_deviation, scale):
@@ -241,19 +275,24 @@ def _covariance(blocks, inverse, beta, free, standard_deviation, scale):
     J, _ = _system(blocks, inverse, beta, free, standard_deviation, scale)
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     weak = s < 1e-9 * s[0]
-    lost = [n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0)
-            > 1e-3]
+    lost = [
+        n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0) > 1e-3
+    ]
     if lost:
-        raise EstimationError('the recordings do not show the gains of joints', found=lost,
-                              do='move them together with joints whose gain is known, fix the '
-                                 'load off their axes, or give their gains')
+        raise EstimationError(
+            'the recordings do not show the gains of joints',
+            found=lost,
+            do='move them together with joints whose gain is known, fix the '
+            'load off their axes, or give their gains',
+        )
     half = Vt.T * np.where(weak, 1.0, 1.0 / np.maximum(s, 1e-300))
     half *= np.concatenate([scale, [inverse[n] for n in free]])[:, None]
     return half @ half.T
 
 
-def load_parameters(mass: float, center_of_mass: Sequence[float],
-                    inertia: np.ndarray | None = None) -> np.ndarray:
+def load_parameters(
+    mass: float, center_of_mass: Sequence[float], inertia: np.ndarray | None = None
+) -> np.ndarray:
     """
     Return the ten parameters (10,) of a load in its link's joint frame.
 
@@ -267,9 +306,15 @@ def load_parameters(mass: float, center_of_mass: Sequence[float],
     return about_origin(mass, c, tensor)
 
 
-def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options: Any, *,
-                         method: str = DEFAULT_METHOD, urdf: str = '', link: str = '',
-                         known: Mapping[str, float] | None = None) -> DriveGains:
+def identify_drive_gains(
+    loaded: Sequence[tuple[Recording, np.ndarray]],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    link: str = '',
+    known: Mapping[str, float] | None = None,
+) -> DriveGains:
     """
     Return the DriveGains of a robot whose efforts are no torques.
 
@@ -282,22 +327,32 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
     RobotModelError where ``link`` does not move.
     """
     commanded = options.effort_kind == COMMAND
-    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=(),
-                      effort_kind=COMMAND if commanded else 'link')
+    options = replace(
+        options,
+        drive_gain=(),
+        stiffness=(1.0,),
+        damping=(),
+        effort_kind=COMMAND if commanded else 'link',
+    )
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
     recordings = [recording for recording, _ in loaded]
     data = read_dataset(recordings, options, method, urdf)
-    parameters = one_alternative([  # a spring would carry what gravity does
-        p for p in data.method.parameters(data.robot, options)
-        if not (p.law and LAWS[p.law].optional)])
+    parameters = one_alternative(
+        [  # a spring would carry what gravity does
+            p
+            for p in data.method.parameters(data.robot, options)
+            if not (p.law and LAWS[p.law].optional)
+        ]
+    )
     links = bodies(parameters)
     link = link or list(links)[-1]
     if link not in links:
-        raise RobotModelError(f'{link!r} carries nothing', exists=tuple(links),
-                              expected='a moving link')
+        raise RobotModelError(
+            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link'
+        )
     loads = np.zeros((len(loaded), len(parameters)))
-    loads[:, links[link]:links[link] + 10] = [load for _, load in loaded]
+    loads[:, links[link] : links[link] + 10] = [load for _, load in loaded]
     with one_thread():
         base = structural_base(data.method, data.robots, parameters)
         unknown = np.argwhere(np.isnan(loads))  # (recording, parameter): columns of their own
@@ -317,15 +372,27 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
         residuals = Residuals()
         x = np.append(draft.params, 1.0)
         for block in _blocks(data, loads, base):
-            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
-                                  for g in block.groups})
+            residuals.add(
+                block,
+                {
+                    g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
+                    for g in block.groups
+                },
+            )
         found = solve(residuals.correlation())
     if not (commanded and options.find_time_offset):
         return found
     # Damping of a command that comes late looks like inertia.
     return identify_drive_gains(
-        loaded, replace(options, find_time_offset=False, time_offset=options.time_offset + _offset(
-            data, found)), method=method, urdf=urdf, link=link, known=known)
+        loaded,
+        replace(
+            options, find_time_offset=False, time_offset=options.time_offset + _offset(data, found)
+        ),
+        method=method,
+        urdf=urdf,
+        link=link,
+        known=known,
+    )
 
 
 def _offset(data, found):
@@ -333,9 +400,12 @@ def _offset(data, found):
     usual = float(np.median(list(found.gains.values())))
     stiffness = tuple(found.gains.get(joint, usual) for joint in data.robot.joint_names)
     options = replace(data.options, stiffness=stiffness)
-    data = replace(data, options=options, training=()).observed([
-        data.method.observe(recording, robot, options)
-        for recording, robot in zip(data.recordings, data.robots)])
+    data = replace(data, options=options, training=()).observed(
+        [
+            data.method.observe(recording, robot, options)
+            for recording, robot in zip(data.recordings, data.robots)
+        ]
+    )
     with one_thread():
         wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
         data, _ = aligned(data, Systems(wide, data.robot.gravity_base), wide_factor)
@@ -357,6 +427,14 @@ def _blocks(data, loads, base):
                     none = np.zeros(len(g.y))
                     own = [of.get(k, none) if j == i else none for j, k in unknown]
                     W = np.vstack([g.W.T[seen], *own, g.W @ load[g.columns]])
-                    groups.append(RowGroup(g.name, g.unit, np.append(place[g.columns][seen],
-                                                                     beside), W.T, g.y, g.y_raw))
+                    groups.append(
+                        RowGroup(
+                            g.name,
+                            g.unit,
+                            np.append(place[g.columns][seen], beside),
+                            W.T,
+                            g.y,
+                            g.y_raw,
+                        )
+                    )
                 yield RegressorBlock(block.t, block.segment, tuple(groups))

@@ -45,6 +45,6 @@ class WrenchObserver:
         for k in np.flatnonzero(~external.outside.any(axis=1)):
             J = self._jacobian(q[k])
             weighted = J / external.standard_deviation[k] ** 2
-            covariance[k] = np.linalg.inv(weighted @ J.T + np.eye(6) / LARGEST ** 2)
+            covariance[k] = np.linalg.inv(weighted @ J.T + np.eye(6) / LARGEST**2)
             wrench[k] = covariance[k] @ weighted @ external.torque[k]
         return wrench, covariance

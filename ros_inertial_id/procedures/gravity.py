@@ -40,7 +40,7 @@ CERTAIN = 3.0  # nats: odds of 20 to 1
 NOTHING = 0.9  # relative residual beyond which gravity explains nothing
 STEPS = 30
 LONGEST = 0.3  # [rad] of a step
-SMALL = 1e-9   # [rad] of the last step
+SMALL = 1e-9  # [rad] of the last step
 DIRECTIONS = 60  # all around: 15 degrees apart
 
 
@@ -70,15 +70,24 @@ class GravityEstimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: the direction and how sure it and its sign are."""
-        return {'direction': self.direction.tolist(), 'gravity_base': self.gravity_base.tolist(),
-                'standard_error_deg': self.standard_error_deg, 'antipode': self.antipode.tolist(),
-                'relative_percent': list(self.relative_percent),
-                'sign_evidence': dict(self.sign)}
+        return {
+            'direction': self.direction.tolist(),
+            'gravity_base': self.gravity_base.tolist(),
+            'standard_error_deg': self.standard_error_deg,
+            'antipode': self.antipode.tolist(),
+            'relative_percent': list(self.relative_percent),
+            'sign_evidence': dict(self.sign),
+        }
 
 
-def identify_gravity(recordings: Sequence[Recording], options: Any, *,
-                     method: str = DEFAULT_METHOD, urdf: str = '',
-                     prior: str | Sequence[float] = 'nominal') -> GravityEstimate:
+def identify_gravity(
+    recordings: Sequence[Recording],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    prior: str | Sequence[float] = 'nominal',
+) -> GravityEstimate:
     """
     Return the GravityEstimate of ``recordings`` that share one mounting.
 
@@ -89,20 +98,24 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
     ConfigError for another prior; EstimationError when no direction explains the torques.
     """
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
-        raise ConfigError('gravity prior', found=repr(prior),
-                          exists=('nominal', 'none', 'a direction X Y Z'))
+        raise ConfigError(
+            'gravity prior', found=repr(prior), exists=('nominal', 'none', 'a direction X Y Z')
+        )
     if not isinstance(METHODS[method], Tiltable):
-        raise ConfigError('gravity from torques', found=f'method {method}',
-                          exists=methods_of(Tiltable))
+        raise ConfigError(
+            'gravity from torques', found=f'method {method}', exists=methods_of(Tiltable)
+        )
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
         data, systems = aligned_systems(data, Passes())
         search = _Search(data, systems.wide)
         best, antipode = search.minima()
         if best.relative > NOTHING:
-            raise EstimationError('no direction of gravity explains the torques',
-                                  found=f'a residual of {100 * best.relative:.0f} %',
-                                  do='check the efforts first: inertial-id check')
+            raise EstimationError(
+                'no direction of gravity explains the torques',
+                found=f'a residual of {100 * best.relative:.0f} %',
+                do='check the efforts first: inertial-id check',
+            )
         return _as_identified(data, systems.wide, _decided(search, (best, antipode), prior))
 
 
@@ -116,8 +129,11 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
     """
     gravity = found.gravity_base
     wide = wide.with_gravity(gravity - data.robot.gravity_base)
-    data = replace(data, options=replace(data.options, mounting=''), robots=tuple(
-        replace(robot, gravity_base=gravity) for robot in data.robots))
+    data = replace(
+        data,
+        options=replace(data.options, mounting=''),
+        robots=tuple(replace(robot, gravity_base=gravity) for robot in data.robots),
+    )
     choice = choose(data, Systems(wide, gravity))
     tilted = choice.beside(tilted=True)
     if tilted is None or tilted.tilt > LARGEST:
@@ -126,10 +142,14 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
     assert tilt is not None
     size, across = float(np.linalg.norm(gravity)), across_gravity(gravity)
     direction = turned(gravity / size, across, tilt.angles)
-    return replace(found, direction=direction, gravity_base=size * direction,
-                   tangent=across - np.outer(direction, direction @ across),
-                   covariance=tilt.covariance,
-                   standard_error_deg=_largest_error(tilt.covariance))
+    return replace(
+        found,
+        direction=direction,
+        gravity_base=size * direction,
+        tangent=across - np.outer(direction, direction @ across),
+        covariance=tilt.covariance,
+        standard_error_deg=_largest_error(tilt.covariance),
+    )
 
 
 def _largest_error(covariance):
@@ -141,26 +161,49 @@ def _decided(search, found, prior):
     """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
     sd, lasting = search.deviations(found[0])
     pair = [search.refined(m.direction, sd) for m in found]
-    data = sum(group.rows / lasting[name] * np.log(pair[1].squares[name] / pair[0].squares[name])
-               for name, group in search.wide.total.groups.items()) / 2.0
+    data = (
+        sum(
+            group.rows / lasting[name] * np.log(pair[1].squares[name] / pair[0].squares[name])
+            for name, group in search.wide.total.groups.items()
+        )
+        / 2.0
+    )
     A, target = prior_rows(search.base)
-    near, far = (np.sum((target - A @ search.refined(m.direction, sd, (A, target)).params) ** 2)
-                 for m in found)
+    near, far = (
+        np.sum((target - A @ search.refined(m.direction, sd, (A, target)).params) ** 2)
+        for m in found
+    )
     nominal = (far - near) / 2.0
     given = not isinstance(prior, str)
-    first = int((pair[0].direction @ np.asarray(prior, dtype=float) if given else
-                 data if prior == 'none' else data + nominal) < 0.0)
+    first = int(
+        (
+            pair[0].direction @ np.asarray(prior, dtype=float)
+            if given
+            else data
+            if prior == 'none'
+            else data + nominal
+        )
+        < 0.0
+    )
     towards = 1.0 - 2.0 * first
     kind = 'given' if given else 'data' if prior == 'none' else 'nominal'
     # In the data alone model errors, not noise, distinguish g from -g: that decides nothing.
     ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
-        chosen.direction, search.magnitude * chosen.direction, across_gravity(chosen.direction),
-        chosen.covariance, _largest_error(chosen.covariance),
-        other.direction, (100 * chosen.relative, 100 * other.relative),
-        {'decided_by': kind, 'ambiguous': ambiguous, 'evidence_nats': {
-            'data': float(towards * data), 'nominal': float(towards * nominal)}})
+        chosen.direction,
+        search.magnitude * chosen.direction,
+        across_gravity(chosen.direction),
+        chosen.covariance,
+        _largest_error(chosen.covariance),
+        other.direction,
+        (100 * chosen.relative, 100 * other.relative),
+        {
+            'decided_by': kind,
+            'ambiguous': ambiguous,
+            'evidence_nats': {'data': float(towards * data), 'nominal': float(towards * nominal)},
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -180,10 +223,14 @@ class _Search:
     def __init__(self, data: Dataset, wide: WideFactor) -> None:
         self.wide, self.given = wide, data.robot.gravity_base
         self.magnitude = float(np.linalg.norm(self.given))  # upright, so the local one
-        columns = [p for p in one_alternative(data.method.parameters(data.robot, data.options))
-                   if not p.law or not LAWS[p.law].loaded]  # gravity is most of the load
-        structure = structure_of(data.method, any_mounting(
-            data.method, data.robot.urdf, data.options), columns)
+        columns = [
+            p
+            for p in one_alternative(data.method.parameters(data.robot, data.options))
+            if not p.law or not LAWS[p.law].loaded
+        ]  # gravity is most of the load
+        structure = structure_of(
+            data.method, any_mounting(data.method, data.robot.urdf, data.options), columns
+        )
         self.base: BaseParameters = structure.base
         self.places = structure.places_in(wide.structure)
 
@@ -195,12 +242,17 @@ class _Search:
 
     def deviations(self, found: _Minimum) -> tuple[dict[str, float], dict[str, float]]:
         """Return {group: deviation of its rows}, {group: how many rows say what one would}."""
-        systems = Systems(self.wide, self.given, self.places,
-                          gravity=self.magnitude * found.direction)
+        systems = Systems(
+            self.wide, self.given, self.places, gravity=self.magnitude * found.direction
+        )
         return dict(zip(systems.names, systems.sd.tolist())), systems.lasting
 
-    def refined(self, direction: np.ndarray, sd: Mapping[str, float] | None = None,
-                prior: tuple[np.ndarray, np.ndarray] | None = None) -> _Minimum:
+    def refined(
+        self,
+        direction: np.ndarray,
+        sd: Mapping[str, float] | None = None,
+        prior: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> _Minimum:
         """
         Return the _Minimum that Gauss-Newton reaches from a ``direction`` (3,).
 
@@ -216,18 +268,33 @@ class _Search:
                 break
             direction = turned(direction, across, min(1.0, LONGEST / size) * angles)
         factors = self._factors(direction)
-        squares = {name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)
-                   for name, g in factors.groups.items()}
-        return _Minimum(direction, covariance, params, squares, float(np.sqrt(
-            sum(squares.values()) / sum(g.target() ** 2 for g in factors.groups.values()))))
+        squares = {
+            name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)
+            for name, g in factors.groups.items()
+        }
+        return _Minimum(
+            direction,
+            covariance,
+            params,
+            squares,
+            float(
+                np.sqrt(
+                    sum(squares.values()) / sum(g.target() ** 2 for g in factors.groups.values())
+                )
+            ),
+        )
 
     def _cost(self, direction: np.ndarray) -> float:
         factors = self._factors(direction)
         params = self._solved(factors)[0]
         return sum(g.residual(params) ** 2 for g in factors.groups.values())
 
-    def _factors(self, direction: np.ndarray, params: np.ndarray | None = None,
-                 across: np.ndarray | None = None) -> RFactors:
+    def _factors(
+        self,
+        direction: np.ndarray,
+        params: np.ndarray | None = None,
+        across: np.ndarray | None = None,
+    ) -> RFactors:
         """Return RFactors under gravity along a direction, with angles ``across`` at params."""
         columns = self.wide.under(self.magnitude * direction - self.given)[:, self.places]
         if params is not None and across is not None:
@@ -236,9 +303,12 @@ class _Search:
             columns = np.hstack([columns, self.wide.tilts(beta, self.magnitude * across)])
         return self.wide.total.combine(columns)
 
-    def _solved(self, factors: RFactors, sd: Mapping[str, float] | None = None,
-                prior: tuple[np.ndarray, np.ndarray] | None = None
-                ) -> tuple[np.ndarray, np.ndarray]:
+    def _solved(
+        self,
+        factors: RFactors,
+        sd: Mapping[str, float] | None = None,
+        prior: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the solution (b,) with angles behind it, and the covariance of the last two."""
         A, y, _ = factors.system(sd)
         angles = A.shape[1] - len(self.base)
@@ -253,6 +323,6 @@ class _Search:
 def sphere(count: int) -> np.ndarray:
     """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
     k = np.arange(count) + 0.5
-    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5 ** 0.5) * k
-    across = np.sqrt(1.0 - z ** 2)
+    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5**0.5) * k
+    across = np.sqrt(1.0 - z**2)
     return np.column_stack([across * np.cos(turn), across * np.sin(turn), z])

@@ -32,8 +32,9 @@ class _Piece:
     seconds: float = 0.0
 
     def merged(self, other: '_Piece') -> '_Piece':
-        return _Piece(self.rows.merge(other.rows), self.moments + other.moments,
-                      self.seconds + other.seconds)
+        return _Piece(
+            self.rows.merge(other.rows), self.moments + other.moments, self.seconds + other.seconds
+        )
 
     def fade(self, share: float) -> None:
         self.rows.fade(share)
@@ -84,11 +85,17 @@ class GrowingFactor:
         if isinstance(self.method, JointMotion):
             motion = np.stack([own[x] for x in 'qv' for own in seen.values()], axis=1)
         for block in wide_rows(self._empty, self.method, self.robot, state):
-            own = motion[low:low + len(block.t)]
+            own = motion[low : low + len(block.t)]
             low += len(block.t)
-            received = np.flatnonzero(np.all([
-                np.isfinite(g.W).all(1) & np.isfinite(g.y) & np.isfinite(g.y_raw)
-                for g in block.groups], axis=0))
+            received = np.flatnonzero(
+                np.all(
+                    [
+                        np.isfinite(g.W).all(1) & np.isfinite(g.y) & np.isfinite(g.y_raw)
+                        for g in block.groups
+                    ],
+                    axis=0,
+                )
+            )
             while received.size:
                 piece, room = self._piece(), round((self._length - self._filled) / period)
                 now, received = np.split(received, [max(room, 1)])
@@ -100,21 +107,25 @@ class GrowingFactor:
         pieces = list(self._pieces)
         if len(pieces) > 1 and self._filled < 0.5 * self._length:  # too short to judge by
             pieces[-2:] = [pieces[-2].merged(pieces[-1])]
-        rest = self._empty.by_number[len(pieces):]
+        rest = self._empty.by_number[len(pieces) :]
         moments = np.array([piece.moments for piece in pieces])
         total = moments.sum(0)
         mean, size = total[1] / total[0], moments[:, 0]
-        variance = np.maximum(total[2] / total[0] - mean ** 2, 1e-24)
-        squares = np.array([moments[:, 2] - 2.0 * mean * moments[:, 1] + mean ** 2 * size,
-                            moments[:, 2]]) / size / variance
+        variance = np.maximum(total[2] / total[0] - mean**2, 1e-24)
+        squares = (
+            np.array([moments[:, 2] - 2.0 * mean * moments[:, 1] + mean**2 * size, moments[:, 2]])
+            / size
+            / variance
+        )
         joints = len(mean) // 2
         speed, distance = np.zeros((2, STRETCHES))
         if joints:
-            distance[:len(pieces)] = squares[0, :, :joints].mean(1)
-            speed[:len(pieces)] = squares[1, :, joints:].mean(1)
+            distance[: len(pieces)] = squares[0, :, :joints].mean(1)
+            speed[: len(pieces)] = squares[1, :, joints:].mean(1)
         rows = tuple(piece.rows.merge(RFactors(piece.rows.size)) for piece in pieces)
-        return replace(self._empty, by_number=rows + rest, speed=speed, distance=distance,
-                       ranges=self._ranges)
+        return replace(
+            self._empty, by_number=rows + rest, speed=speed, distance=distance, ranges=self._ranges
+        )
 
     def _piece(self) -> _Piece:
         """Return the piece that is being filled, a new one where the last is full."""
@@ -125,8 +136,9 @@ class GrowingFactor:
                 self._pieces[:2] = [self._pieces[0].merged(self._pieces[1])]
             else:
                 self._length *= 2.0
-                self._pieces = [one.merged(other) for one, other in zip(
-                    self._pieces[::2], self._pieces[1::2])]
+                self._pieces = [
+                    one.merged(other) for one, other in zip(self._pieces[::2], self._pieces[1::2])
+                ]
         self._filled = 0.0
         self._pieces.append(_Piece(RFactors(self._empty.by_number[0].size), np.zeros((3, 1))))
         return self._pieces[-1]
@@ -135,6 +147,7 @@ class GrowingFactor:
     def _take(piece: _Piece, block: RegressorBlock, motion: np.ndarray, seconds: float) -> None:
         """Take in the rows of a ``block``, whose motion is (B, m)."""
         piece.rows.accumulate(block, np.arange(piece.rows.size))
-        piece.moments = piece.moments + np.array([np.ones(motion.shape[1]) * len(motion),
-                                                  motion.sum(0), (motion ** 2).sum(0)])
+        piece.moments = piece.moments + np.array(
+            [np.ones(motion.shape[1]) * len(motion), motion.sum(0), (motion**2).sum(0)]
+        )
         piece.seconds += seconds

@@ -53,44 +53,79 @@ class BagPasses(Passes):
     def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
         """Return the WideFactor of all bags; see Passes."""
         shared = structure, [bag.file for bag in self.bags]
-        parts = self.run(merged_stretch, shared, range(STRETCHES),
-                         [f'one of {len(self.bags)} bags'] * STRETCHES,
-                         STRETCHES if len(self.bags) <= FEW_TASKS else 1)
-        speed, distance = (np.array([getattr(part, name)[k] for k, part in enumerate(parts)])
-                           for name in ('speed', 'distance'))
-        return replace(parts[0], by_number=tuple(part.by_number[k]
-                                                 for k, part in enumerate(parts)),
-                       speed=speed, distance=distance)
+        parts = self.run(
+            merged_stretch,
+            shared,
+            range(STRETCHES),
+            [f'one of {len(self.bags)} bags'] * STRETCHES,
+            STRETCHES if len(self.bags) <= FEW_TASKS else 1,
+        )
+        speed, distance = (
+            np.array([getattr(part, name)[k] for k, part in enumerate(parts)])
+            for name in ('speed', 'distance')
+        )
+        return replace(
+            parts[0],
+            by_number=tuple(part.by_number[k] for k, part in enumerate(parts)),
+            speed=speed,
+            distance=distance,
+        )
 
-    def explained(self, data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-                  folds: Folds | None = None) -> Explained:
+    def explained(
+        self,
+        data: Dataset,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+        folds: Folds | None = None,
+    ) -> Explained:
         """Return the rows of some bags as parameters explain them; see Passes."""
         bags = some(self.bags)
-        own = some([replace(folds, numbers=(n,)) for n in folds.numbers] if folds
-                   else [None] * len(self.bags))
-        plan = replace(self.plan, options=replace(self.plan.options,
-                                                  mounting=data.options.mounting))
+        own = some(
+            [replace(folds, numbers=(n,)) for n in folds.numbers]
+            if folds
+            else [None] * len(self.bags)
+        )
+        plan = replace(
+            self.plan, options=replace(self.plan.options, mounting=data.options.mounting)
+        )
         common = Shared(plan, self.engine.cache, self.engine.keep_all)
         whole = sum(bag.notes['samples'] for bag in bags)
-        parts = self.run(over_bag, (common, explained_of, (parameters, values, whole)),
-                         list(zip(bags, own)), [bag.path for bag in bags], FEW_TASKS)
-        return Explained(merged(part.residuals for part in parts), (), {},
-                         tuple(left for part in parts for left in part.left_out))
+        parts = self.run(
+            over_bag,
+            (common, explained_of, (parameters, values, whole)),
+            list(zip(bags, own)),
+            [bag.path for bag in bags],
+            FEW_TASKS,
+        )
+        return Explained(
+            merged(part.residuals for part in parts),
+            (),
+            {},
+            tuple(left for part in parts for left in part.left_out),
+        )
 
-    def run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str],
-            few: int) -> list[Any]:
+    def run(
+        self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str], few: int
+    ) -> list[Any]:
         """Return what a function gives for all tasks; RecordingError that names a lost one."""
         results = self.engine.run(function, shared, tasks, 'merge', few)
         for bag, result in zip(of, results):
             if isinstance(result, Lost):
-                raise RecordingError(f'{bag}: it or its kept factors cannot be read again',
-                                     found=result.reason,
-                                     do='bags and their cache must be seen by all workers')
+                raise RecordingError(
+                    f'{bag}: it or its kept factors cannot be read again',
+                    found=result.reason,
+                    do='bags and their cache must be seen by all workers',
+                )
         return results
 
 
-def explained_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-                 whole: int, folds: Folds | None) -> Explained:
+def explained_of(
+    data: Dataset,
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+    whole: int,
+    folds: Folds | None,
+) -> Explained:
     """
     Return the Explained rows of one recording, without curves: a report reads what it shows.
 
@@ -111,8 +146,9 @@ def squares_alone(shared: tuple[Plan, IdentifiedModel], bag: Mapped) -> tuple[fl
     base, columns = model_columns(plan, model, wide, np.array(bag.notes['gravity_base']))
     factors = wide.total.combine(columns)
     params = ridge(Problem(factors, with_angles(base), {})).params
-    left, measured = np.square([(g.residual(params), g.target())
-                                for g in factors.groups.values()]).sum(0)
+    left, measured = np.square(
+        [(g.residual(params), g.target()) for g in factors.groups.values()]
+    ).sum(0)
     return float(left), float(measured)
 
 
@@ -139,9 +175,15 @@ class Many:
         return self.identification.model
 
 
-def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_METHOD,
-                  urdf: str = '', engine: Engine | None = None,
-                  validate: Sequence[Recording] = ()) -> Many:
+def identify_many(
+    paths: Sequence[str],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    engine: Engine | None = None,
+    validate: Sequence[Recording] = (),
+) -> Many:
     """
     Return the Many of the bags at ``paths``, in the order that decides which come first.
 
@@ -157,11 +199,21 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_M
     provenance = found.model.provenance
     provenance['plan'] = passes.plan.to_dict()
     provenance['left_out'] = dict(passes.unused)
-    alone = passes.run(squares_alone, (passes.plan, found.model), passes.bags,
-                       [bag.path for bag in passes.bags], FEW_TASKS)
+    alone = passes.run(
+        squares_alone,
+        (passes.plan, found.model),
+        passes.bags,
+        [bag.path for bag in passes.bags],
+        FEW_TASKS,
+    )
     left, measured = np.sum(alone, axis=0)
-    return Many(found, tuple(passes.bags), passes.unused, passes.plan,
-                float(100.0 * np.sqrt(left / max(measured, 1e-300))))
+    return Many(
+        found,
+        tuple(passes.bags),
+        passes.unused,
+        passes.plan,
+        float(100.0 * np.sqrt(left / max(measured, 1e-300))),
+    )
 
 
 def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
@@ -172,10 +224,15 @@ def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
         gravity = tuple(note['gravity_base'])
         if gravity not in robots:
             robots[gravity] = method.build(plan.urdf, plan.options, np.array(gravity))
-    return Dataset(method, tuple(robots[tuple(n['gravity_base'])] for n in notes),
-                   tuple(SimpleNamespace(summary=n['summary']) for n in notes), plan.options,
-                   recordings=tuple(Recording({}, mounting=n['mounting'],
-                                              provenance=n['provenance']) for n in notes))
+    return Dataset(
+        method,
+        tuple(robots[tuple(n['gravity_base'])] for n in notes),
+        tuple(SimpleNamespace(summary=n['summary']) for n in notes),
+        plan.options,
+        recordings=tuple(
+            Recording({}, mounting=n['mounting'], provenance=n['provenance']) for n in notes
+        ),
+    )
 
 
 def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> Plan:
@@ -187,6 +244,8 @@ def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> 
     if isinstance(found, Lost):
         raise RecordingError('no plan by the first bags', found=found.reason)
     if not isinstance(found, Plan):
-        raise RecordingError('none of the bags can be used',
-                             found=[f'{path}: {why}' for path, why in list(found.items())[:5]])
+        raise RecordingError(
+            'none of the bags can be used',
+            found=[f'{path}: {why}' for path, why in list(found.items())[:5]],
+        )
     return found

@@ -14,8 +14,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .bag_factors import (cache_folder, dataset_of, factors_of, keep, key_of, read_notes,
-                          write_factors)
+from .bag_factors import (
+    cache_folder,
+    dataset_of,
+    factors_of,
+    keep,
+    key_of,
+    read_notes,
+    write_factors,
+)
 from .plan import FORMAT, Plan
 from ..checks.check import check
 from ..checks.checked import cleaned, unusable
@@ -155,8 +162,9 @@ def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ..
     return function(dataset_of(recording, common.plan), *arguments, *own)
 
 
-def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
-                 ) -> Plan | dict[str, str]:
+def decided_plan(
+    shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
+) -> Plan | dict[str, str]:
     """
     Return the Plan by the first FIRST of the bags at ``paths`` that can be used.
 
@@ -179,8 +187,9 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
             failed[path] = str(error)
         except Exception as error:  # one bag never ends the others
             failed[path] = lost(error).reason
-        if failed[path] or any(r.provenance['sha256'] == recording.provenance['sha256']
-                               for r in recordings):
+        if failed[path] or any(
+            r.provenance['sha256'] == recording.provenance['sha256'] for r in recordings
+        ):
             continue
         recordings.append(recording)
         options = followed(options, found.checks)

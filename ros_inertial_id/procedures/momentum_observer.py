@@ -39,8 +39,9 @@ LASTS = 0.005  # [s] for which it lasts: a single sample may be wrong
 NINE_OF_TEN = 1.28  # standard deviations, of one side
 
 
-def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
-                false_alarms: float) -> 'MomentumObserver':
+def observer_of(
+    model: IdentifiedModel, robot: RobotModel, bandwidth: float, false_alarms: float
+) -> 'MomentumObserver':
     """
     Return the MomentumObserver of an identified ``model``; its own error is that of its band.
 
@@ -50,17 +51,28 @@ def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
     predictions, else as MomentumObserver does.
     """
     if not isinstance(robot, RobotModel):  # a tree, whose momentum shows them
-        raise ConfigError('external torques are of serial arms',
-                          found=f'a model of {model.method!r}')
+        raise ConfigError(
+            'external torques are of serial arms', found=f'a model of {model.method!r}'
+        )
     band = model.statistics.get('prediction_band') or {}
-    lacking = [joint for joint in robot.joint_names
-               if 'peak' not in band.get('joints', {}).get(joint, {})]
+    lacking = [
+        joint for joint in robot.joint_names if 'peak' not in band.get('joints', {}).get(joint, {})
+    ]
     if lacking:
-        raise ConfigError('the model does not know how well it predicts', found=lacking,
-                          expected='a band of predicted torques', do='identify it again')
-    return MomentumObserver(robot, model.parameters, model.values,
-                            band=(band, model.validity_range), bandwidth=bandwidth,
-                            false_alarms=false_alarms)
+        raise ConfigError(
+            'the model does not know how well it predicts',
+            found=lacking,
+            expected='a band of predicted torques',
+            do='identify it again',
+        )
+    return MomentumObserver(
+        robot,
+        model.parameters,
+        model.values,
+        band=(band, model.validity_range),
+        bandwidth=bandwidth,
+        false_alarms=false_alarms,
+    )
 
 
 @dataclass(frozen=True)
@@ -112,28 +124,44 @@ class MomentumObserver:
     motors that turn several joints.
     """
 
-    def __init__(self, robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray, *,
-                 band: tuple[Mapping[str, Any], Mapping[str, Mapping[str, Any]]],
-                 bandwidth: float = 50.0, false_alarms: float = 1.0):
+    def __init__(
+        self,
+        robot: RobotModel,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+        *,
+        band: tuple[Mapping[str, Any], Mapping[str, Mapping[str, Any]]],
+        bandwidth: float = 50.0,
+        false_alarms: float = 1.0,
+    ):
         joints, count = list(robot.joint_names), len(robot)
-        terms = [(joints.index(p.owner), p, float(x)) for p, x in zip(parameters, values)
-                 if p.law and p.owner in joints]
-        strange = [p.owner for p in parameters[10 * count:] if p.owner not in joints]
+        terms = [
+            (joints.index(p.owner), p, float(x))
+            for p, x in zip(parameters, values)
+            if p.law and p.owner in joints
+        ]
+        strange = [p.owner for p in parameters[10 * count :] if p.owner not in joints]
         if strange:
-            raise ConfigError('external torques of coupled drives are not supported',
-                              found=sorted(set(strange)))
+            raise ConfigError(
+                'external torques of coupled drives are not supported', found=sorted(set(strange))
+            )
         armature = np.zeros(count)
         for j, p, x in terms:
             armature[j] += x * LAWS[p.law].inertial
         self._robot, (entry, ranges) = robot, band
         # An acceleration on the run is mostly noise: it widens the band and bounds nothing.
-        self._band = Band(entry, joints, {joint: {k: r for k, r in own.items() if k != 'a'}
-                                          for joint, own in ranges.items()})
+        self._band = Band(
+            entry,
+            joints,
+            {joint: {k: r for k, r in own.items() if k != 'a'} for joint, own in ranges.items()},
+        )
         self._terms = momentum_terms(
-            robot, np.asarray(values)[:10 * count].reshape(count, 10), armature)
+            robot, np.asarray(values)[: 10 * count].reshape(count, 10), armature
+        )
         self._presliding = [term for term in terms if LAWS[term[1].law].memory]
-        self._friction = [term for term in terms if not (
-            LAWS[term[1].law].memory or LAWS[term[1].law].inertial)]
+        self._friction = [
+            term for term in terms if not (LAWS[term[1].law].memory or LAWS[term[1].law].inertial)
+        ]
         self._loaded = any(LAWS[p.law].loaded for _, p, _ in self._friction)
         self._bandwidth = bandwidth
         self._ratios = alarm_ratios(entry, joints, false_alarms)
@@ -175,16 +203,26 @@ class MomentumObserver:
             mean_noise[k] = self._mean_noise.add(now, mean[k])
             settled[k] = now - self._began > SETTLING / self._bandwidth
         joints = self._robot.joint_names
-        seen = {joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]}
-                for j, joint in enumerate(joints)}
+        seen = {
+            joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]} for j, joint in enumerate(joints)
+        }
         half, away = self._band.at(seen)
         limit = np.hypot(self._ratios * half, self._sigmas * mean_noise) + doubt
         beyond = self._lasting(t, settled[:, None] & (np.abs(mean) > limit))
         deviation, mean_deviation = (
-            np.sqrt((half / TWO_SIGMA) ** 2 + x ** 2 + unsure ** 2 / 3.0)
-            for x, unsure in ((noise, dry), (mean_noise, doubt)))
-        return External(torque, deviation, mean, mean_deviation, limit, beyond & (away == 0.0),
-                        beyond & (away > 0.0), away)
+            np.sqrt((half / TWO_SIGMA) ** 2 + x**2 + unsure**2 / 3.0)
+            for x, unsure in ((noise, dry), (mean_noise, doubt))
+        )
+        return External(
+            torque,
+            deviation,
+            mean,
+            mean_deviation,
+            limit,
+            beyond & (away == 0.0),
+            beyond & (away > 0.0),
+            away,
+        )
 
     def _lasting(self, t, beyond):
         """Return what of ``beyond`` (N, n) has been so for LASTS, of two samples at least."""
@@ -205,8 +243,11 @@ class MomentumObserver:
         if step:
             momentum_before, force_before = self._before
             half, before = 0.5 * K * step, self._residual
-            self._residual = ((1.0 - half) * self._residual + K * (
-                momentum - momentum_before) - half * (force + force_before)) / (1.0 + half)
+            self._residual = (
+                (1.0 - half) * self._residual
+                + K * (momentum - momentum_before)
+                - half * (force + force_before)
+            ) / (1.0 + half)
             self._sum[0] += 0.5 * step * (before + self._residual)
         self._time, self._before = now, (momentum, force)
         return self._residual, a
@@ -229,7 +270,7 @@ class MomentumObserver:
         """Return the friction (N, n) [N m] and what of it is unknown near rest (N, n)."""
         friction, unknown = np.zeros(np.shape(q)), np.zeros(np.shape(q))
         still = np.zeros(np.shape(q))
-        load = (nominal_torques(self._robot, q, v, still) if self._loaded else still)
+        load = nominal_torques(self._robot, q, v, still) if self._loaded else still
         for j, parameter, value in self._friction:
             column = friction_column(parameter, q[:, j], v[:, j], still[:, j], load[:, j])
             friction[:, j] += value * column

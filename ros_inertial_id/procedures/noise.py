@@ -48,9 +48,11 @@ class Noise:
         if not step or passed < 0.5 * self._lag:
             return
         square = (value - self._recent[0][1]) ** 2 / (
-            2.0 * (1.0 - np.exp(-self._bandwidth * passed)))
+            2.0 * (1.0 - np.exp(-self._bandwidth * passed))
+        )
         age = time - self._began
         if age > MEMORY:
             square = np.minimum(square, WILD * self._variance)
         self._variance = self._variance + min(step / min(MEMORY, age), 1.0) * (
-            square - self._variance)
+            square - self._variance
+        )

@@ -40,16 +40,16 @@ from ..measurement.recording import Channel, joined, Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Live
 
-WARM_UP = 8.0    # [s] of motion by which the signals are examined
-LONGEST = 30.0   # [s] that are kept
-EXAMINE = 4.0    # [s] from one examination to the next, ...
-SELDOM = 16.0    # [s] ... later a quarter of what was learnt, at most this
-HIGHER = 1.2     # times the cutoff: what was filtered before is lost
-LAG = 2.0        # [s] behind the newest sample: the filter is as long as a recording's
+WARM_UP = 8.0  # [s] of motion by which the signals are examined
+LONGEST = 30.0  # [s] that are kept
+EXAMINE = 4.0  # [s] from one examination to the next, ...
+SELDOM = 16.0  # [s] ... later a quarter of what was learnt, at most this
+HIGHER = 1.2  # times the cutoff: what was filtered before is lost
+LAG = 2.0  # [s] behind the newest sample: the filter is as long as a recording's
 FORGETTING = 0.95  # factor on the residuals' statistics per second
-GROWN = 1.5      # times the data by which an estimate is another one: its residuals begin anew
-ENOUGH = 2.5     # [s] of residuals that show their correlation
-CHOICE = 1.5     # times the data with which the model is chosen again
+GROWN = 1.5  # times the data by which an estimate is another one: its residuals begin anew
+ENOUGH = 2.5  # [s] of residuals that show their correlation
+CHOICE = 1.5  # times the data with which the model is chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
@@ -85,15 +85,21 @@ class OnlineIdentification:
     ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
-    def __init__(self, urdf: str, options: Any, method: str = DEFAULT_METHOD,
-                 forget: float = 0.0) -> None:
+    def __init__(
+        self, urdf: str, options: Any, method: str = DEFAULT_METHOD, forget: float = 0.0
+    ) -> None:
         kind = METHODS[method]
         if not isinstance(kind, Live):
-            raise ConfigError('nothing to learn online', found=f'method {method}',
-                              exists=methods_of(Live))
+            raise ConfigError(
+                'nothing to learn online', found=f'method {method}', exists=methods_of(Live)
+            )
         if options.estimator not in ACCUMULATED:
-            raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
-                              found=options.estimator, do='identify from a recording for this one')
+            raise ConfigError(
+                'online estimation',
+                expected=f'estimator: one of {ACCUMULATED}',
+                found=options.estimator,
+                do='identify from a recording for this one',
+            )
         self._urdf, self._method, self._options = urdf, kind, options
         self.commands = command_topics(options)
         self._kept: dict[str, list[Channel]] = {}
@@ -155,8 +161,10 @@ class OnlineIdentification:
 
     def _recent(self):
         """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
-        channels = {topic: whole(c) if c.type == JOINT_STATE else c for topic, c in (
-            (topic, joined(parts)) for topic, parts in self._kept.items())}
+        channels = {
+            topic: whole(c) if c.type == JOINT_STATE else c
+            for topic, c in ((topic, joined(parts)) for topic, parts in self._kept.items())
+        }
         if not channels:
             return None
         recording = Recording(channels, self._urdf)
@@ -168,16 +176,20 @@ class OnlineIdentification:
 
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
-        fixed = replace(with_recorded_locks(recording, self._options, self._urdf),
-                        cutoff=summary['cutoff'], velocity=summary['velocity'])
+        fixed = replace(
+            with_recorded_locks(recording, self._options, self._urdf),
+            cutoff=summary['cutoff'],
+            velocity=summary['velocity'],
+        )
         data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         live = self._method.source(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
         self._data, self._live = data, live
-        self._factors = GrowingFactor(self._method, robot, wide_structure(data, columns),
-                                      self._forget)
+        self._factors = GrowingFactor(
+            self._method, robot, wide_structure(data, columns), self._forget
+        )
         self._learnt, self._next = 0.0, -np.inf
         self._predicting, self._chosen = None, None
         self._residuals, self._former, self._since = Residuals(), Residuals(), 0.0
@@ -203,8 +215,9 @@ class OnlineIdentification:
             self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
         for block in self._method.regress(state, robot, parameters):
-            received = np.flatnonzero(np.all([np.isfinite(g.y) & np.isfinite(g.y_raw)
-                                              for g in block.groups], axis=0))
+            received = np.flatnonzero(
+                np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups], axis=0)
+            )
             if received.size:
                 block = block.rows(received)
                 self._residuals.add(block, block.predicted(values))
@@ -221,9 +234,13 @@ class OnlineIdentification:
         self._predicting = solution.data.robot, base.parameters, solution.values
         self.waiting = ''
         return OnlineEstimate(
-            base_entries(base, solution.estimate), *self._predicting[1:],
-            solution.data.robot.gravity_base, self._factors.seconds, free.condition_number,
-            fit_.summary()['relative_percent'] if fit_.samples else None)
+            base_entries(base, solution.estimate),
+            *self._predicting[1:],
+            solution.data.robot.gravity_base,
+            self._factors.seconds,
+            free.condition_number,
+            fit_.summary()['relative_percent'] if fit_.samples else None,
+        )
 
     def _solution(self) -> Solution:
         """Return the Solution by what was learnt, chosen anew with CHOICE times the data."""
@@ -232,8 +249,9 @@ class OnlineIdentification:
             self._chosen = choose(self._data, Systems(wide, gravity)), self._learnt
         choice, _ = self._chosen
         systems = Systems(wide, gravity, weights=(choice.systems.sd, choice.systems.lasting))
-        return fit(self._data, replace(choice, systems=systems),
-                   lambda *_: self._recent_residuals())
+        return fit(
+            self._data, replace(choice, systems=systems), lambda *_: self._recent_residuals()
+        )
 
 
 def examined_after(seconds: float) -> float:
@@ -246,5 +264,6 @@ def _channel(channels, topic):
     for name, channel in channels.items():
         if name.lstrip('/') == topic.lstrip('/'):
             return replace(channel, topic=topic)
-    raise RecordingError(f'{topic} was not received', exists=tuple(channels),
-                         do='add it to topics:')
+    raise RecordingError(
+        f'{topic} was not received', exists=tuple(channels), do='add it to topics:'
+    )

@@ -21,8 +21,7 @@ import numpy as np
 from numpy import fft
 
 from ..dynamics.description import HEAVIEST
-from ..dynamics.inertial_parameters import (
-    about_center, about_origin, bodies, SCALES, ten_of_body)
+from ..dynamics.inertial_parameters import about_center, about_origin, bodies, SCALES, ten_of_body
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RecordingError, RobotModelError
@@ -74,29 +73,50 @@ class Payload:
 
     def to_text(self) -> str:
         """Return the numbers with standard errors in words."""
-        center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
-                           zip(self.center_of_mass, self.center_of_mass_error))
-        moments = ', '.join(f'{x:.3g} +- {e:.1g}' for x, e in zip(
-            np.diag(self.inertia), np.diag(self.inertia_error)))
-        return (f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
-                f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
-                f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
-                f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
-                'of 0.3 kg/l')
+        center = ', '.join(
+            f'{x:.4f} +- {e:.4f}' for x, e in zip(self.center_of_mass, self.center_of_mass_error)
+        )
+        moments = ', '.join(
+            f'{x:.3g} +- {e:.1g}'
+            for x, e in zip(np.diag(self.inertia), np.diag(self.inertia_error))
+        )
+        return (
+            f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
+            f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
+            f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
+            f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
+            'of 0.3 kg/l'
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""
-        return {'link': self.link, 'frame': self.frame,
-                'mass': {'value': self.mass, 'standard_error': self.mass_error, 'unit': 'kg'},
-                'center_of_mass': {'value': self.center_of_mass.tolist(), 'unit': 'm',
-                                   'standard_error': self.center_of_mass_error.tolist()},
-                'inertia': {'value': self.inertia.tolist(), 'unit': 'kg m^2',
-                            'standard_error': self.inertia_error.tolist()},
-                'from_data': self.from_data, 'relative_percent': self.relative_percent}
+        return {
+            'link': self.link,
+            'frame': self.frame,
+            'mass': {'value': self.mass, 'standard_error': self.mass_error, 'unit': 'kg'},
+            'center_of_mass': {
+                'value': self.center_of_mass.tolist(),
+                'unit': 'm',
+                'standard_error': self.center_of_mass_error.tolist(),
+            },
+            'inertia': {
+                'value': self.inertia.tolist(),
+                'unit': 'kg m^2',
+                'standard_error': self.inertia_error.tolist(),
+            },
+            'from_data': self.from_data,
+            'relative_percent': self.relative_percent,
+        }
 
 
-def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
-                     empty: Sequence[Recording] = (), link: str = '', frame: str = '') -> Payload:
+def identify_payload(
+    model: IdentifiedModel,
+    recordings: Sequence[Recording],
+    *,
+    empty: Sequence[Recording] = (),
+    link: str = '',
+    frame: str = '',
+) -> Payload:
     """
     Return the Payload that a link of an identified arm carries in ``recordings``.
 
@@ -114,26 +134,36 @@ def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
     links = bodies(model.parameters)
     link = link or list(links)[-1]
     if link not in links:
-        raise RobotModelError(f'{link!r} carries nothing', exists=tuple(links),
-                              expected='a moving link of the model')
+        raise RobotModelError(
+            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link of the model'
+        )
     frame, placement = frame or link, _placement(data.robot, link, frame or link)
     with one_thread():
-        base = structural_base(data.method, [
-            data.method.build(model.robot['urdf'], options, np.array(g))
-            for g in model.mounting['gravity_base']], model.parameters)
+        base = structural_base(
+            data.method,
+            [
+                data.method.build(model.robot['urdf'], options, np.array(g))
+                for g in model.mounting['gravity_base']
+            ],
+            model.parameters,
+        )
         if base.names() != [entry['name'] for entry in model.base]:
-            raise EstimationError('the base parameters of the model file are of another version',
-                                  do='identify the bare arm again')
+            raise EstimationError(
+                'the base parameters of the model file are of another version',
+                do='identify the bare arm again',
+            )
         columns = np.concatenate([links[link] + np.arange(10), base.independent])
         if empty:
             parts = [list(_left_over(part, model, columns)) for part in data.each()]
-            rows = _difference(parts[:len(recordings)], parts[len(recordings):],
-                               base.reduce(model.values))
+            rows = _difference(
+                parts[: len(recordings)], parts[len(recordings) :], base.reduce(model.values)
+            )
             load, relative = _solved(lambda: [rows], link, np.zeros((0, 0)))
         else:
             turn, variances, _ = np.linalg.svd(model.covariance, hermitian=True)
-            load, relative = _solved(lambda: _left_over(data, model, columns), link,
-                                     turn * np.sqrt(variances))
+            load, relative = _solved(
+                lambda: _left_over(data, model, columns), link, turn * np.sqrt(variances)
+            )
     return _described((link, frame), placement, load, relative)
 
 
@@ -146,16 +176,25 @@ def _placement(robot, link, frame):
     return np.eye(4) if frame == link else places[frame][1]
 
 
-def _left_over(data: Dataset, model: IdentifiedModel, columns: np.ndarray
-               ) -> Iterator[RegressorBlock]:
+def _left_over(
+    data: Dataset, model: IdentifiedModel, columns: np.ndarray
+) -> Iterator[RegressorBlock]:
     """Yield blocks about ``columns`` of the model's parameters of what it leaves over."""
     for block in data.blocks(model.parameters):
         groups, predicted = [], model.predict(block)
         for g in block.groups:
             W = np.zeros((len(g.y), len(model.parameters)))
             W[:, g.columns] = g.W
-            groups.append(RowGroup(g.name, g.unit, np.arange(len(columns)), W[:, columns],
-                                   g.y - predicted[g.name], g.y_raw - predicted[g.name]))
+            groups.append(
+                RowGroup(
+                    g.name,
+                    g.unit,
+                    np.arange(len(columns)),
+                    W[:, columns],
+                    g.y - predicted[g.name],
+                    g.y_raw - predicted[g.name],
+                )
+            )
         yield RegressorBlock(block.t, block.segment, tuple(groups))
 
 
@@ -163,9 +202,15 @@ def _series(blocks, beta):
     """Return times (N,) and rows (N, joints, 12): load, what is over, torque of ``beta``."""
     if not blocks:
         raise nothing_left()
-    return np.concatenate([block.t for block in blocks]), np.concatenate([np.stack(
-        [np.column_stack([g.W[:, :10], g.y, g.W[:, 10:] @ beta]) for g in block.groups], axis=1)
-        for block in blocks])
+    return np.concatenate([block.t for block in blocks]), np.concatenate(
+        [
+            np.stack(
+                [np.column_stack([g.W[:, :10], g.y, g.W[:, 10:] @ beta]) for g in block.groups],
+                axis=1,
+            )
+            for block in blocks
+        ]
+    )
 
 
 def _difference(loaded, empty, beta):
@@ -175,25 +220,31 @@ def _difference(loaded, empty, beta):
     torque, means = first[..., -1] - first[..., -1].mean(0), []
     for number, (s, rows) in enumerate(series, 1):
         at, steps = t + _lag(t, first[..., -1], s, rows[..., -1]), np.diff(s)
-        moved = interpolate(s, rows.reshape(len(s), -1), np.clip(at, *s[[0, -1]])
-                            ).reshape(first.shape)
+        moved = interpolate(s, rows.reshape(len(s), -1), np.clip(at, *s[[0, -1]])).reshape(
+            first.shape
+        )
         gap = steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)
         there = (at >= s[0]) & (at <= s[-1]) & ~gap
         moved[~there] = np.nan
         away = (moved - first)[there, :, -1]
-        if not there.any() or np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(
-                torque[there]):
+        if not there.any() or np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(torque[there]):
             raise RecordingError(
                 'recordings with and without the load are not of one motion',
                 found=f'other torques in recording {number} of {len(series)}, loaded ones first',
-                do='play the same motion each time, or leave --empty out')
+                do='play the same motion each time, or leave --empty out',
+            )
         means.append(moved)
-    mean, less = (np.mean(own, axis=0) for own in (means[:len(loaded)], means[len(loaded):]))
+    mean, less = (np.mean(own, axis=0) for own in (means[: len(loaded)], means[len(loaded) :]))
     both = np.isfinite(mean - less).all((1, 2))
     mean, left = mean[both], (mean - less)[both, :, 10]
-    return RegressorBlock(t[both], 0, tuple(
-        RowGroup(g.name, g.unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
-        for k, g in enumerate(loaded[0][0].groups)))
+    return RegressorBlock(
+        t[both],
+        0,
+        tuple(
+            RowGroup(g.name, g.unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
+            for k, g in enumerate(loaded[0][0].groups)
+        ),
+    )
 
 
 def _lag(t, x, s, z):
@@ -202,8 +253,9 @@ def _lag(t, x, s, z):
     x, z = (interpolate(own, y, np.arange(own[0], own[-1], step)) for own, y in ((t, x), (s, z)))
     x, z = ((y - y.mean(0)) / np.maximum(y.std(0), 1e-12) for y in (x, z))
     size = len(x) + len(z)
-    products = fft.irfft((fft.rfft(x, size, axis=0).conj() * fft.rfft(z, size, axis=0)).sum(1),
-                         size)
+    products = fft.irfft(
+        (fft.rfft(x, size, axis=0).conj() * fft.rfft(z, size, axis=0)).sum(1), size
+    )
     best = int(products.argmax())
     before, top, after = products[[best - 1, best, (best + 1) % size]]
     peak = best + 0.5 * (before - after) / (before - 2.0 * top + after)  # of a parabola
@@ -213,12 +265,16 @@ def _lag(t, x, s, z):
 def _problem(factors, link, nominal, mass):
     """Return the Problem of a load of ten parameters ``nominal``, known about to its ``mass``."""
     parameters = tuple(ten_of_body(1, link, nominal, (mass, SIZE)))
-    return Problem(factors, BaseParameters(parameters, np.arange(10), np.arange(0),
-                                           np.zeros((10, 0)), np.inf), {})
+    return Problem(
+        factors,
+        BaseParameters(parameters, np.arange(10), np.arange(0), np.zeros((10, 0)), np.inf),
+        {},
+    )
 
 
-def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.ndarray
-            ) -> tuple[ConsistentEstimate, float]:
+def _solved(
+    rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.ndarray
+) -> tuple[ConsistentEstimate, float]:
     """
     Return the ConsistentEstimate of the ten parameters, and the relative residual [%].
 
@@ -233,23 +289,30 @@ def _solved(rows: Callable[[], Iterable[RegressorBlock]], link: str, root: np.nd
         raise nothing_left()
     draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
     if not draft.determined[0]:
-        raise EstimationError('the motion does not show the mass of what is carried',
-                              found='torques that do not depend on it',
-                              do='move joints that lift it, or give another link by --link')
+        raise EstimationError(
+            'the motion does not show the mass of what is carried',
+            found='torques that do not depend on it',
+            do='move joints that lift it, or give another link by --link',
+        )
     held = np.zeros(len(root))  # the arm as it was identified
     time = residuals_of(rows(), np.append(draft.params, held)).correlation()
-    system = factors.system({name: d * np.sqrt(time[name])
-                             for name, d in draft.standard_deviation.items()})
+    system = factors.system(
+        {name: d * np.sqrt(time[name]) for name, d in draft.standard_deviation.items()}
+    )
     problem = _problem(_apart(system, root), link, np.zeros(10), HEAVIEST)
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
     if mass < 2.0 * error:
-        raise EstimationError('no payload is seen', found=f'{mass:.3f} +- {error:.3f} kg',
-                              do='check that the model is of the bare arm, and the effort units')
+        raise EstimationError(
+            'no payload is seen',
+            found=f'{mass:.3f} +- {error:.3f} kg',
+            do='check that the model is of the bare arm, and the effort units',
+        )
     unsure = estimate.bse[1:4] / (mass * SIZE)
     radius = (mass / (4.0 / 3.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
-    ball = about_origin(mass, estimate.params[1:4] / mass / (1.0 + unsure ** 2),
-                        0.4 * mass * radius ** 2 * np.eye(3))
+    ball = about_origin(
+        mass, estimate.params[1:4] / mass / (1.0 + unsure**2), 0.4 * mass * radius**2 * np.eye(3)
+    )
     load = consistent(_problem(problem.factors, link, ball, mass), estimate)
     residuals = residuals_of(rows(), np.append(load.values, held))
     return load, residuals.filtered.relative_percent or 0.0
@@ -268,12 +331,13 @@ def _apart(system, root):
     for own in (np.arange(4), np.arange(4, 10)):
         last = np.append(np.delete(np.arange(10), own), own) + arm
         whole = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
-        R[np.ix_(own, np.append(own, 10))] = whole[-len(own) - 1:-1, -len(own) - 1:]
+        R[np.ix_(own, np.append(own, 10))] = whole[-len(own) - 1 : -1, -len(own) - 1 :]
     return RFactors(10, {'load': GroupFactor('', np.arange(10), R)})
 
 
-def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEstimate,
-               relative: float) -> Payload:
+def _described(
+    names: tuple[str, str], placement: np.ndarray, load: ConsistentEstimate, relative: float
+) -> Payload:
     """
     Return the Payload of a ``load`` about a link's joint frame.
 
@@ -289,12 +353,25 @@ def _described(names: tuple[str, str], placement: np.ndarray, load: ConsistentEs
 
     value = physical(pi)
     steps = 1e-6 * np.maximum(np.abs(pi), pi[0] * np.array(SCALES))
-    J = np.array([(physical(pi + d) - physical(pi - d)) / (2 * s)
-                  for d, s in zip(np.diag(steps), steps)]).T
-    error, before = (np.sqrt(np.diag(J @ covariance @ J.T)) for covariance in (
-        load.cov_params, load.prior))
-    shares = [float(1.0 - (error[part] @ error[part]) / (before[part] @ before[part]))
-              for part in (slice(0, 1), slice(1, 4), slice(4, 13))]
-    return Payload(*names, float(value[0]), value[1:4], value[4:].reshape(3, 3),
-                   float(error[0]), error[1:4], error[4:].reshape(3, 3), pi,
-                   dict(zip(('mass', 'center_of_mass', 'inertia'), shares)), relative)
+    J = np.array(
+        [(physical(pi + d) - physical(pi - d)) / (2 * s) for d, s in zip(np.diag(steps), steps)]
+    ).T
+    error, before = (
+        np.sqrt(np.diag(J @ covariance @ J.T)) for covariance in (load.cov_params, load.prior)
+    )
+    shares = [
+        float(1.0 - (error[part] @ error[part]) / (before[part] @ before[part]))
+        for part in (slice(0, 1), slice(1, 4), slice(4, 13))
+    ]
+    return Payload(
+        *names,
+        float(value[0]),
+        value[1:4],
+        value[4:].reshape(3, 3),
+        float(error[0]),
+        error[1:4],
+        error[4:].reshape(3, 3),
+        pi,
+        dict(zip(('mass', 'center_of_mass', 'inertia'), shares)),
+        relative,
+    )

@@ -51,8 +51,9 @@ class Plan:
     def key(self) -> str:
         """Return a hash of all that factors depend on beside the recording."""
         own = {f.name for f in fields(METHODS[self.method].Options)}
-        held, asked = ({k: v for k, v in asdict(o).items() if k in own}
-                       for o in (self.options, self.asked))
+        held, asked = (
+            {k: v for k, v in asdict(o).items() if k in own} for o in (self.options, self.asked)
+        )
         text = json.dumps([FORMAT, self.method, plain(held), self.urdf, plain(asked)])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -78,12 +79,18 @@ def check_options(method: str, options: Any) -> None:
     """Raise ConfigError for what many recordings cannot be identified with."""
     # Rows of JointTorques need nothing of other recordings.
     if not isinstance(METHODS[method], JointTorques):
-        raise ConfigError('many recordings', found=f'method {method}',
-                          exists=methods_of(JointTorques),
-                          do='identify these bags without --jobs and --scheduler')
+        raise ConfigError(
+            'many recordings',
+            found=f'method {method}',
+            exists=methods_of(JointTorques),
+            do='identify these bags without --jobs and --scheduler',
+        )
     if options.given and options.estimator != 'ridge':
-        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
-                          found=options.estimator)
+        raise ConfigError(
+            'given parameters',
+            expected='estimator: ridge, which keeps them',
+            found=options.estimator,
+        )
 
 
 def plan_of(model: IdentifiedModel) -> Plan:
@@ -91,15 +98,23 @@ def plan_of(model: IdentifiedModel) -> Plan:
     known = prediction_options(model)
     remembered: Mapping[str, Any] = model.provenance.get('plan', {})
     own = {f.name for f in fields(known)}
-    held, asked = (replace(known, **{
-        k: tuple(v) if isinstance(v, list) else v
-        for k, v in remembered.get(name, {}).items() if k in own}) for name in (
-            'options', 'asked'))
+    held, asked = (
+        replace(
+            known,
+            **{
+                k: tuple(v) if isinstance(v, list) else v
+                for k, v in remembered.get(name, {}).items()
+                if k in own
+            },
+        )
+        for name in ('options', 'asked')
+    )
     return Plan(model.method, held, model.robot['urdf'], asked)
 
 
-def model_columns(plan: Plan, model: IdentifiedModel, wide: WideFactor, gravity: np.ndarray
-                  ) -> tuple[BaseParameters, np.ndarray]:
+def model_columns(
+    plan: Plan, model: IdentifiedModel, wide: WideFactor, gravity: np.ndarray
+) -> tuple[BaseParameters, np.ndarray]:
     """
     Return base parameters (b) of a ``model`` under ``gravity`` (3,), that the rows are under.
 
@@ -111,5 +126,6 @@ def model_columns(plan: Plan, model: IdentifiedModel, wide: WideFactor, gravity:
     base, T = at_constants(structure, known)
     beta = wide.at_places(model.parameters, model.values)
     columns = np.eye(wide.total.size)[:, structure.places_in(plan.structure)] @ T
-    return base, np.hstack([columns, wide.tilts(beta, across_gravity(gravity)
-                                                * np.linalg.norm(gravity))])
+    return base, np.hstack(
+        [columns, wide.tilts(beta, across_gravity(gravity) * np.linalg.norm(gravity))]
+    )

@@ -16,10 +16,10 @@ from ..measurement.recording import Channel, joined, Recording
 from ..measurement.sampling import LONGEST_GAP, longest_gap
 
 STRETCH = 4.0  # [s] that are looked at together
-EVERY = 2.0    # [s] from one look to the next
-SAID = 10.0    # [s] for which what was found is said
-FEW = 20       # Channels that show how often a topic is published
-SMALL = 64     # samples: so many Channels of fewer are joined, as each costs time in a look
+EVERY = 2.0  # [s] from one look to the next
+SAID = 10.0  # [s] for which what was found is said
+FEW = 20  # Channels that show how often a topic is published
+SMALL = 64  # samples: so many Channels of fewer are joined, as each costs time in a look
 
 
 class StreamWatch:
@@ -56,11 +56,14 @@ class StreamWatch:
         if len(parts) >= SMALL and len(parts[-SMALL]) < SMALL:
             parts[-SMALL:] = [joined(parts[-SMALL:])]
         self._newest = max(self._newest, now)
-        if (self._look is None
-                and now >= self._looked.setdefault(channel.topic, now - 0.5 * EVERY) + EVERY):
+        if (
+            self._look is None
+            and now >= self._looked.setdefault(channel.topic, now - 0.5 * EVERY) + EVERY
+        ):
             self._looked[channel.topic] = now
             self._kept[channel.topic] = [
-                part for part in parts if part.stamp_ns[-1] > (now - STRETCH + EVERY) * 1e9]
+                part for part in parts if part.stamp_ns[-1] > (now - STRETCH + EVERY) * 1e9
+            ]
             if self._thread is None:
                 self._found.update(_look(parts, now, self._urdf))
             else:
@@ -68,8 +71,11 @@ class StreamWatch:
 
     def findings(self) -> list[Finding]:
         """Return what was found in the last SAID seconds; its windows are stamps [s]."""
-        self._found = {key: (t, finding) for key, (t, finding) in self._found.items()
-                       if t > self._newest - SAID}
+        self._found = {
+            key: (t, finding)
+            for key, (t, finding) in self._found.items()
+            if t > self._newest - SAID
+        }
         return [finding for _, finding in self._found.values()]
 
 
@@ -87,6 +93,11 @@ def _look(parts, now, urdf):
     whole = joined(parts)
     whole = whole.rows(np.flatnonzero(whole.stamp_ns > (now - STRETCH) * 1e9))
     start = float(whole.stamp_ns.min()) * 1e-9
-    return {(f.name, f.joints): (now, replace(f, windows=tuple(
-        (start + a, start + b) for a, b in f.windows)))
-        for f in channel_checks(Recording({whole.topic: whole}, urdf)) if f.severity != NOTE}
+    return {
+        (f.name, f.joints): (
+            now,
+            replace(f, windows=tuple((start + a, start + b) for a, b in f.windows)),
+        )
+        for f in channel_checks(Recording({whole.topic: whole}, urdf))
+        if f.severity != NOTE
+    }

@@ -41,38 +41,55 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     if full and len(topic.split()) < 2:
         _check_one_robot([c for c in full if order(c)[:1] == order(full[0])[:1]], joints)
         return full[0]
-    sources = {joint: c for c in reversed(channels) for joint in joints
-               if carries(c, what, [joint])}
+    sources = {
+        joint: c for c in reversed(channels) for joint in joints if carries(c, what, [joint])
+    }
     if len(sources) == len(joints):
         return _as_one({joint: sources[joint] for joint in joints})
     best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
     missing = [j for j in joints if j not in best.names]
     if missing:
-        do = ('give the URDF of this robot; of a mechanism with loops name joints that are there '
-              'as independent:')
+        do = (
+            'give the URDF of this robot; of a mechanism with loops name joints that are there '
+            'as independent:'
+        )
         if len(missing) < len(joints):
-            do = ('lock those that stand still, '
-                  f'--lock "{",".join(missing)}" (locked_joints:), or {do}')
-        raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
-                             do=do)
+            do = (
+                'lock those that stand still, '
+                f'--lock "{",".join(missing)}" (locked_joints:), or {do}'
+            )
+        raise RecordingError(
+            f'{best.topic} lacks joints', expected=missing, exists=best.names, do=do
+        )
     without = [j for j in joints if not carries(best, what, [j])]
-    raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
-                         do=_without_effort(without, joints) if what == 'effort' else None)
+    raise RecordingError(
+        f'{best.topic} has no {what}',
+        found=f'none for {", ".join(without)}',
+        do=_without_effort(without, joints) if what == 'effort' else None,
+    )
 
 
-def _asked(channels: Mapping[str, Channel], topics: Sequence[str], recording: Recording
-           ) -> list[Channel]:
+def _asked(
+    channels: Mapping[str, Channel], topics: Sequence[str], recording: Recording
+) -> list[Channel]:
     """Return the ``channels`` of ``topics``, all without; RecordingError where there is none."""
-    named = {name.lstrip('/'): channel for name, channel in channels.items()
-             if topics or 'command' not in name.rpartition('/')[2]}  # what was not measured
+    named = {
+        name.lstrip('/'): channel
+        for name, channel in channels.items()
+        if topics or 'command' not in name.rpartition('/')[2]
+    }  # what was not measured
     for topic in topics:
         if topic.lstrip('/') not in named:
-            raise RecordingError(f'topic {topic} is not in the recording',
-                                 exists=tuple(channels) or tuple(recording.channels))
+            raise RecordingError(
+                f'topic {topic} is not in the recording',
+                exists=tuple(channels) or tuple(recording.channels),
+            )
     if not named:
-        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
-                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()]
-                             + recording.unread())
+        raise RecordingError(
+            'the recording has no joint states',
+            expected=JOINT_STATE,
+            found=[f'{n} ({c.type})' for n, c in recording.channels.items()] + recording.unread(),
+        )
     return [named[t.lstrip('/')] for t in topics] or list(named.values())
 
 
@@ -81,7 +98,8 @@ def _without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     lock = f'lock what is no part of the arm, --lock "{",".join(silent)}" (locked_joints:), or '
     return (lock if len(silent) < len(joints) else '') + (
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
-        'where drives follow position commands give effort_kind: command with their stiffness:')
+        'where drives follow position commands give effort_kind: command with their stiffness:'
+    )
 
 
 def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:
@@ -92,12 +110,17 @@ def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None
             continue
         stamps = np.percentile(first.stamp_ns, np.linspace(5.0, 95.0, 50))
         rows = [np.searchsorted(c.stamp_ns, stamps).clip(max=len(c) - 1) for c in (first, other)]
-        one, two = (c.fields['position'][r][:, [c.names.index(j) for j in joints]]
-                    for c, r in zip((first, other), rows))
+        one, two = (
+            c.fields['position'][r][:, [c.names.index(j) for j in joints]]
+            for c, r in zip((first, other), rows)
+        )
         if not np.nanmax(np.nanmedian(np.abs(one - two), axis=0)) < SAME_PLACE:
-            raise RecordingError('the joint states of several robots have these joints',
-                                 found=f'{first.topic}, {other.topic}', expected='those of one',
-                                 do='say which in joint_states_topic:')
+            raise RecordingError(
+                'the joint states of several robots have these joints',
+                found=f'{first.topic}, {other.topic}',
+                expected='those of one',
+                do='say which in joint_states_topic:',
+            )
 
 
 def _as_one(sources: Mapping[str, Channel]) -> Channel:
@@ -106,9 +129,20 @@ def _as_one(sources: Mapping[str, Channel]) -> Channel:
     for joint, channel in sources.items():
         own.setdefault(channel.topic, []).append(joint)
     channels = {c.topic: c for c in sources.values()}
-    one = joined([replace(c, topic=' '.join(own), names=tuple(own[topic]), fields={
-        name: values[:, [c.names.index(joint) for joint in own[topic]]]
-        for name, values in c.fields.items()}) for topic, c in channels.items()])
+    one = joined(
+        [
+            replace(
+                c,
+                topic=' '.join(own),
+                names=tuple(own[topic]),
+                fields={
+                    name: values[:, [c.names.index(joint) for joint in own[topic]]]
+                    for name, values in c.fields.items()
+                },
+            )
+            for topic, c in channels.items()
+        ]
+    )
     return one.rows(np.argsort(one.stamp_ns, kind='stable')) if len(channels) > 1 else one
 
 
@@ -117,7 +151,9 @@ def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
     columns, both = [channel.names.index(joint) for joint in joints], np.zeros(len(joints))
     for low in range(0, len(channel), PIECE):
         page_out()
-        known = np.isfinite(channel.fields['position'][low:low + PIECE][:, columns]).astype(float)
+        known = np.isfinite(channel.fields['position'][low : low + PIECE][:, columns]).astype(
+            float
+        )
         both = both + known.T @ known
     least = np.minimum.outer(np.diag(both), np.diag(both))
     out: dict[int, list[str]] = {}
@@ -148,22 +184,24 @@ def sound(x: np.ndarray) -> np.ndarray:
 def _some_finite(x: np.ndarray) -> bool:
     """Return whether any of x (N,) is finite; the first samples mostly are."""
     return bool(sound(x[:1]).any()) or any(
-        sound(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
+        sound(x[k : k + PIECE]).any() for k in range(0, len(x), PIECE)
+    )
 
 
 def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
     """Return whether all ``values`` (N, k) of ``columns`` are finite, looked at in pieces."""
     for low in range(0, len(values), PIECE):
         page_out()
-        part = values[low:low + PIECE]
+        part = values[low : low + PIECE]
         part = part if [*columns] == [*range(part.shape[1])] else part[:, columns]
         if part.size and not -LARGEST < part.min() <= part.max() < LARGEST:  # nor is not-a-number
             return False
     return True
 
 
-def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
-              t: np.ndarray | None = None) -> dict:
+def series_of(
+    channel: Channel, what: str, joints: Sequence[str], origin: int, t: np.ndarray | None = None
+) -> dict:
     """
     Return {joint: (stamps [s], values)} of the messages of a ``channel`` that carry the joint.
 
@@ -184,16 +222,21 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
         broken = ~good & ~lacking
         if broken.any():
             k = int(np.flatnonzero(broken)[0])
-            wrong = (f'beyond {LARGEST:g}' if np.isfinite(values[broken]).all() else 'not finite')
+            wrong = f'beyond {LARGEST:g}' if np.isfinite(values[broken]).all() else 'not finite'
             raise RecordingError(
                 f'{what} of {joint} in {channel.topic} is {wrong} in '
                 f'{int(broken.sum())} of {len(t)} messages',
                 found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
-                do='cut the recording with @START:END or correct its source')
+                do='cut the recording with @START:END or correct its source',
+            )
         if not np.array_equal(good, known[0]):  # most joints lack the same: they share stamps
             known = good, t if good.all() else t[good]
-        out[joint] = known[1], values if good.all() else np.compress(
-            good, values, out=empty((int(good.sum()),), values.dtype))
+        out[joint] = (
+            known[1],
+            values
+            if good.all()
+            else np.compress(good, values, out=empty((int(good.sum()),), values.dtype)),
+        )
     return out
 
 
@@ -208,8 +251,10 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
     columns = [channel.names.index(joint) for joint in joints or channel.names]
     if all(all_finite(values, columns) for values in channel.fields.values()):
         return channel
-    published = {name: np.array([_some_finite(values[:, c]) for c in columns])
-                 for name, values in channel.fields.items()}
+    published = {
+        name: np.array([_some_finite(values[:, c]) for c in columns])
+        for name, values in channel.fields.items()
+    }
     bare, broken = np.zeros((2, len(channel)), dtype=bool)
     for low in range(0, len(channel), PIECE):
         page_out()
@@ -230,23 +275,28 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
 
     effort : {joint: (t, values)}; moving : joints that move
     """
-    silent = [joint for joint, (_, values) in effort.items()
-              if not np.any(np.abs(values) > NO_EFFORT)]
+    silent = [
+        joint for joint, (_, values) in effort.items() if not np.any(np.abs(values) > NO_EFFORT)
+    ]
     if silent:
-        raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)} (less than {NO_EFFORT:g} is none)',
-                             do=_without_effort(silent, effort))
+        raise RecordingError(
+            f'the effort in {topic} is zero in every message',
+            found=f'for {", ".join(silent)} (less than {NO_EFFORT:g} is none)',
+            do=_without_effort(silent, effort),
+        )
     frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
     if frozen:
-        raise RecordingError(f'the effort in {topic} is the same in every message',
-                             expected='one that changes as the joint moves',
-                             found=', '.join(f'{j} {effort[j][1][0]:.4g}' for j in frozen),
-                             do='the driver repeats a value: correct it, or name another topic in '
-                                'effort_topic:')
+        raise RecordingError(
+            f'the effort in {topic} is the same in every message',
+            expected='one that changes as the joint moves',
+            found=', '.join(f'{j} {effort[j][1][0]:.4g}' for j in frozen),
+            do='the driver repeats a value: correct it, or name another topic in effort_topic:',
+        )
 
 
-def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin: int
-                 ) -> signals.Clock:
+def common_clock(
+    motion: Channel, force: Channel, joints: Sequence[str], origin: int
+) -> signals.Clock:
     """
     Return the Clock of the messages of the fastest of ``joints``, where motion and force overlap.
 
@@ -259,9 +309,11 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
         stamps = stamps[known[:, np.argmax(known.sum(axis=0))]]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
     if clock.period >= SHORTEST:
-        raise RecordingError(f'samples of {motion.topic} are {clock.period:.3g} s apart',
-                             expected='many in a second', do='look at the unit of its times: '
-                             'stamps are in seconds')
+        raise RecordingError(
+            f'samples of {motion.topic} are {clock.period:.3g} s apart',
+            expected='many in a second',
+            do='look at the unit of its times: stamps are in seconds',
+        )
     if force is not motion:
         signals.uniform_clock(force.stamp_ns, origin, force.topic)
         overlap = (min(stamps[-1], force.stamp_ns[-1]) - max(stamps[0], force.stamp_ns[0])) * 1e-9
@@ -269,7 +321,8 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
             raise RecordingError(
                 f'{motion.topic} and {force.topic} are on two clocks',
                 found=f'{overlap:.3f} s in common of {(stamps[-1] - stamps[0]) * 1e-9:.3f} s',
-                do='stamp both with the same clock')
+                do='stamp both with the same clock',
+            )
         inside = (stamps >= force.stamp_ns[0]) & (stamps <= force.stamp_ns[-1])
         clock = signals.uniform_clock(stamps[inside], origin, motion.topic)
     return clock
@@ -293,8 +346,9 @@ class Unwrapper:
         position = channel.fields.get('position')
         if position is None:
             return channel
-        columns = {joint: channel.names.index(joint) for joint in self._joints
-                   if joint in channel.names}
+        columns = {
+            joint: channel.names.index(joint) for joint in self._joints if joint in channel.names
+        }
         out = position  # copied where the first joint wraps: hours of positions are large
         for low in range(0, len(position), PIECE):
             page_out()
@@ -308,13 +362,15 @@ class Unwrapper:
             if self.counts:
                 out = position.copy() if out is position else out
                 out[part] = q
-        return replace(channel, fields={**channel.fields, 'position': out}) \
-            if self.counts else channel
+        return (
+            replace(channel, fields={**channel.fields, 'position': out})
+            if self.counts
+            else channel
+        )
 
     def _steady(self, columns, t, position):
         """Return whether no joint wraps here or did before; remember the last message then."""
-        if self.counts or len(columns) < len(self._joints) or (
-                0 < len(self._last) < len(columns)):
+        if self.counts or len(columns) < len(self._joints) or (0 < len(self._last) < len(columns)):
             return False
         q = position[:, list(columns.values())]
         before = np.array([[self._last[joint][1] for joint in columns]] if self._last else q[:1])

@@ -18,8 +18,12 @@ from ..recording import Channel, empty, LazyChannels, Recording
 from ...errors import ConfigError, RecordingError
 
 ARRAY = 'std_msgs/msg/Float64MultiArray'
-TYPES = (JOINT_STATE, 'control_msgs/msg/JointTrajectoryControllerState',
-         'trajectory_msgs/msg/JointTrajectory', ARRAY)  # of topics that hold commands
+TYPES = (
+    JOINT_STATE,
+    'control_msgs/msg/JointTrajectoryControllerState',
+    'trajectory_msgs/msg/JointTrajectory',
+    ARRAY,
+)  # of topics that hold commands
 MOVES = 0.05  # [rad, m] that a joint goes in all, and is asked to, where it has to follow
 FOLLOWED = 0.7  # correlation of commanded and measured positions, of 45 degrees of lag
 
@@ -63,16 +67,22 @@ def position_control(options: DriveOptions, limit: np.ndarray) -> PositionContro
     if options.effort_kind != COMMAND:
         return None
     if not options.stiffness:
-        raise ConfigError('effort_kind: command needs stiffness', expected=f'{count} values',
-                          do='take them from the controller, or find them by the described '
-                             'masses or a known load: inertial-id drive-gains')
+        raise ConfigError(
+            'effort_kind: command needs stiffness',
+            expected=f'{count} values',
+            do='take them from the controller, or find them by the described '
+            'masses or a known load: inertial-id drive-gains',
+        )
     return PositionControl(
         per_joint(options.stiffness, 'stiffness', count),
-        per_joint(options.damping or (0.0,), 'damping', count), np.where(limit > 0, limit, np.inf))
+        per_joint(options.damping or (0.0,), 'damping', count),
+        np.where(limit > 0, limit, np.inf),
+    )
 
 
-def separated(recording: Recording, joints: Sequence[str], topics: str
-              ) -> tuple[list[Channel], Recording]:
+def separated(
+    recording: Recording, joints: Sequence[str], topics: str
+) -> tuple[list[Channel], Recording]:
     """
     Return the Channels of commands to n ``joints``, and the Recording without them.
 
@@ -84,32 +94,50 @@ def separated(recording: Recording, joints: Sequence[str], topics: str
     missing = [topic for topic in topics.split() if topic.lstrip('/') not in named]
     chosen = [named[t.lstrip('/')] for t in topics.split() if t not in missing]
     if not topics:
-        chosen = [t for t, kind in types.items() if not t.endswith('joint_states')
-                  and 'position' in (own := of_joints(recording.channels[t], joints)).fields
-                  and carries(own, 'position', joints)]
+        chosen = [
+            t
+            for t, kind in types.items()
+            if not t.endswith('joint_states')
+            and 'position' in (own := of_joints(recording.channels[t], joints)).fields
+            and carries(own, 'position', joints)
+        ]
     if missing or len(chosen) != 1 and not topics:
         raise RecordingError(
-            f'topic {missing[0]} is not in the recording' if missing
-            else 'several topics may be the commands' if chosen
+            f'topic {missing[0]} is not in the recording'
+            if missing
+            else 'several topics may be the commands'
+            if chosen
             else 'the recording has no commands to the joints',
-            found=chosen or None, exists=[f'{t} ({kind})' for t, kind in types.items()],
-            do='record the topic of the commands, and name it in effort_topic:')
+            found=chosen or None,
+            exists=[f'{t} ({kind})' for t, kind in types.items()],
+            do='record the topic of the commands, and name it in effort_topic:',
+        )
     rest = {t: kind for t, kind in recording.types().items() if t not in chosen}
-    return ([of_joints(recording.channels[topic], joints) for topic in chosen],
-            replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__)))
+    return (
+        [of_joints(recording.channels[topic], joints) for topic in chosen],
+        replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__)),
+    )
 
 
 def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     """Return a ``channel`` as one of joint states: an array's columns are those of ``joints``."""
     if channel.type == ARRAY:
         fits = channel.fields['data'].shape[1:] == (len(joints),)
-        return replace(channel, type=JOINT_STATE, names=tuple(joints) if fits else (),
-                       fields={'position': channel.fields['data']} if fits else {})
+        return replace(
+            channel,
+            type=JOINT_STATE,
+            names=tuple(joints) if fits else (),
+            fields={'position': channel.fields['data']} if fits else {},
+        )
     return replace(channel, type=JOINT_STATE)
 
 
-def commanded(channels: Sequence[Channel], joints: Sequence[str], options: DriveOptions,
-              control: PositionControl) -> Channel:
+def commanded(
+    channels: Sequence[Channel],
+    joints: Sequence[str],
+    options: DriveOptions,
+    control: PositionControl,
+) -> Channel:
     """
     Return the Channel of the part of the efforts that is held from each message to the next.
 
@@ -117,30 +145,43 @@ def commanded(channels: Sequence[Channel], joints: Sequence[str], options: Drive
         velocities, another the feedforward
     RecordingError where they do not carry the positions of all ``joints``.
     """
-    sources = [c for c in channels if carries(c, 'position', joints)
-               and set(joints) <= set(c.names)]
+    sources = [
+        c for c in channels if carries(c, 'position', joints) and set(joints) <= set(c.names)
+    ]
     if not sources:
-        raise RecordingError(f'{channels[0].topic} commands no positions of all joints',
-                             expected=tuple(joints), found=channels[0].names or None,
-                             do='name the topic of the commands in effort_topic:')
+        raise RecordingError(
+            f'{channels[0].topic} commands no positions of all joints',
+            expected=tuple(joints),
+            found=channels[0].names or None,
+            do='name the topic of the commands in effort_topic:',
+        )
     first = joint_side(whole(sources[0], joints, BROKEN), joints, options)
     ahead = next((c for c in channels if c.topic != first.topic), first)
     if ahead is not first and 'effort' not in ahead.fields:  # of an array: its only columns
         ahead = replace(ahead, fields={'effort': ahead.fields['position']})
     parts = {'position': first, 'velocity': first, 'effort': ahead}
     parts = {name: c for name, c in parts.items() if carries(c, name, joints)}
-    stamps = np.unique(np.concatenate([c.stamp_ns for c in {id(c): c for c in parts.values()}
-                                       .values()]))
+    stamps = np.unique(
+        np.concatenate([c.stamp_ns for c in {id(c): c for c in parts.values()}.values()])
+    )
     stamps = stamps[stamps >= first.stamp_ns[0]]
     out = empty((len(stamps), len(joints)), float)
     for low in range(0, len(stamps), PIECE):
-        at = stamps[low:low + PIECE]
+        at = stamps[low : low + PIECE]
         zero = np.zeros((len(at), len(joints)))
-        values = {name: _held(parts[name], name, joints, at) if name in parts else zero
-                  for name in ('position', 'velocity', 'effort')}
-        out[low:low + PIECE] = control.commanded(*values.values())
-    return Channel(' '.join(c.topic for c in channels), JOINT_STATE, stamps, stamps,
-                   {'effort': out}, tuple(joints))
+        values = {
+            name: _held(parts[name], name, joints, at) if name in parts else zero
+            for name in ('position', 'velocity', 'effort')
+        }
+        out[low : low + PIECE] = control.commanded(*values.values())
+    return Channel(
+        ' '.join(c.topic for c in channels),
+        JOINT_STATE,
+        stamps,
+        stamps,
+        {'effort': out},
+        tuple(joints),
+    )
 
 
 def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequence[str]) -> None:
@@ -161,11 +202,15 @@ def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequenc
     for joint, *both in zip(joints, q[good].T, asked[good].T) if good.any() else ():
         one, two = (np.unwrap(x) - np.unwrap(x).mean() for x in both)
         if min(np.ptp(one), np.ptp(two)) > MOVES and (
-                one @ two < FOLLOWED * np.linalg.norm(one) * np.linalg.norm(two)):
+            one @ two < FOLLOWED * np.linalg.norm(one) * np.linalg.norm(two)
+        ):
             wrong.append(joint)
     if wrong:
-        raise RecordingError('joints do not move as they are commanded', found=', '.join(wrong),
-                             do='look at the signs, the order and the topic of the commands')
+        raise RecordingError(
+            'joints do not move as they are commanded',
+            found=', '.join(wrong),
+            do='look at the signs, the order and the topic of the commands',
+        )
 
 
 def _held(channel: Channel, name: str, joints: Sequence[str], at: np.ndarray) -> np.ndarray:
@@ -181,8 +226,15 @@ def efforts_at(motion: Channel, force: Channel, control: PositionControl) -> Cha
     motion, joints = motion.rows(motion.stamp_ns >= force.stamp_ns[0]), force.names
     columns = [motion.names.index(joint) for joint in joints]
     q = motion.fields['position'][:, columns]
-    v = (motion.fields['velocity'][:, columns] if 'velocity' in motion.fields
-         else np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0))
+    v = (
+        motion.fields['velocity'][:, columns]
+        if 'velocity' in motion.fields
+        else np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    )
     places = np.searchsorted(force.stamp_ns, motion.stamp_ns, side='right') - 1
-    return replace(motion, topic=force.topic, names=joints, fields={
-        'effort': control.torques(force.fields['effort'][places], q, v)})
+    return replace(
+        motion,
+        topic=force.topic,
+        names=joints,
+        fields={'effort': control.torques(force.fields['effort'][places], q, v)},
+    )

@@ -24,26 +24,37 @@ class DriveOptions:
     """On which side of the gears signals are measured."""
 
     effort_kind: str = option(
-        'link', 'what effort is: torque on the link side, the same with opposite sign, on the '
+        'link',
+        'what effort is: torque on the link side, the same with opposite sign, on the '
         'motor side, or current; command: none is measured, it follows from commands, stiffness '
-        'and damping', choices=('link', 'link_negated', 'motor', 'current', COMMAND))
+        'and damping',
+        choices=('link', 'link_negated', 'motor', 'current', COMMAND),
+    )
     stiffness: tuple[float, ...] = option(
-        (), 'of the position control of commanded drives, one per joint', unit='N m/rad')
+        (), 'of the position control of commanded drives, one per joint', unit='N m/rad'
+    )
     damping: tuple[float, ...] = option(
-        (), 'the same per difference of velocities, one per joint; empty: 0', unit='N m s/rad')
+        (), 'the same per difference of velocities, one per joint; empty: 0', unit='N m s/rad'
+    )
     position_kind: str = option(
-        'link', 'what position and velocity are: of the joint, or of the motor',
-        choices=('link', 'motor'))
+        'link',
+        'what position and velocity are: of the joint, or of the motor',
+        choices=('link', 'motor'),
+    )
     gear_ratio: tuple[float, ...] = option(
-        (), 'motor turns per joint turn, one per joint; empty: 1')
+        (), 'motor turns per joint turn, one per joint; empty: 1'
+    )
     drive_gain: tuple[float, ...] = option(
-        (), 'motor torque per current, one per joint; empty: 1', unit='N m/A')
+        (), 'motor torque per current, one per joint; empty: 1', unit='N m/A'
+    )
     coupling: tuple[float, ...] = option(
-        (), 'matrix C (row by row) of a coupled drive: motor angles = C (gear_ratio joint '
-        'angles); empty: none')
+        (),
+        'matrix C (row by row) of a coupled drive: motor angles = C (gear_ratio joint '
+        'angles); empty: none',
+    )
     position_offset: tuple[float, ...] = option(
-        (), 'joint angle where the recorded position is zero, one per joint; empty: 0',
-        unit='rad')
+        (), 'joint angle where the recorded position is zero, one per joint; empty: 0', unit='rad'
+    )
 
 
 def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
@@ -53,15 +64,21 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
     Raises ConfigError for lists of another length and a matrix without inverse.
     """
     if len(options.coupling) not in (0, count * count):
-        raise ConfigError('option coupling', expected=f'{count * count} values, row by row',
-                          found=f'{len(options.coupling)} values')
+        raise ConfigError(
+            'option coupling',
+            expected=f'{count * count} values, row by row',
+            found=f'{len(options.coupling)} values',
+        )
     coupling = np.eye(count)
     if len(options.coupling):
         coupling = np.asarray(options.coupling, dtype=float).reshape(count, count)
     turns = coupling @ np.diag(per_joint(options.gear_ratio, 'gear_ratio', count))
     if abs(np.linalg.det(turns)) < 1e-12:
-        raise ConfigError('gear_ratio and coupling', found='motors that cannot place all joints',
-                          expected='a matrix that has an inverse')
+        raise ConfigError(
+            'gear_ratio and coupling',
+            found='motors that cannot place all joints',
+            expected='a matrix that has an inverse',
+        )
     return turns
 
 
@@ -80,18 +97,24 @@ def effort_map(options: DriveOptions, count: int) -> np.ndarray:
     """
     turns = motor_turns(options, count)
     if options.effort_kind in LINK_SIGN:
-        if options.drive_gain or (options.position_kind == 'link'
-                                  and (options.gear_ratio or options.coupling)):
-            raise ConfigError('gear_ratio, drive_gain or coupling are given',
-                              expected='effort_kind: motor or current, or position_kind: motor',
-                              found=options.effort_kind)
+        if options.drive_gain or (
+            options.position_kind == 'link' and (options.gear_ratio or options.coupling)
+        ):
+            raise ConfigError(
+                'gear_ratio, drive_gain or coupling are given',
+                expected='effort_kind: motor or current, or position_kind: motor',
+                found=options.effort_kind,
+            )
         return LINK_SIGN[options.effort_kind] * np.eye(count)
     gains = np.ones(count)
     if options.effort_kind == 'current':
         if not len(options.drive_gain):
-            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values',
-                              do='take them from the datasheet, or find them with a known load: '
-                                 'inertial-id drive-gains')
+            raise ConfigError(
+                'effort_kind: current needs drive_gain',
+                expected=f'{count} values',
+                do='take them from the datasheet, or find them with a known load: '
+                'inertial-id drive-gains',
+            )
         gains = per_joint(options.drive_gain, 'drive_gain', count)
     return turns.T @ np.diag(gains)
 
@@ -125,6 +148,9 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
 def per_joint(values: Sequence[float], name: str, count: int) -> np.ndarray:
     """Return the ``values`` of an option (n,), of which one stands for all; ones without any."""
     if len(values) not in (0, 1, count):
-        raise ConfigError(f'option {name}', expected=f'{count} values, one per joint',
-                          found=f'{len(values)} values')
+        raise ConfigError(
+            f'option {name}',
+            expected=f'{count} values, one per joint',
+            found=f'{len(values)} values',
+        )
     return np.broadcast_to(np.asarray(values, dtype=float) if len(values) else 1.0, count)

@@ -27,19 +27,30 @@ class SignalOptions(DriveOptions):
     """How joint signals are read and prepared."""
 
     joint_states_topic: str = topic_option(
-        '', 'topic of the joint states, or a list of several in recordings; empty: the one, or '
-        'those, that carry the joints')
+        '',
+        'topic of the joint states, or a list of several in recordings; empty: the one, or '
+        'those, that carry the joints',
+    )
     effort_topic: str = topic_option(
-        '', 'JointState topic of the efforts, where they are not in the joint states; of drives '
-        'that are commanded the topic of the commands, and one of a feedforward beside it')
+        '',
+        'JointState topic of the efforts, where they are not in the joint states; of drives '
+        'that are commanded the topic of the commands, and one of a feedforward beside it',
+    )
     velocity: str = option(
-        'auto', 'use measured velocities, differentiated positions, or decide by agreement',
-        choices=('auto', 'measured', 'differentiated'))
-    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
-                           at_least=0.0)
-    decimate: int = option(0, 'learn from every that many sample; 0: ten per period of the '
-                           'cutoff, more add no information', at_least=0,
-                           at_most=10_000)
+        'auto',
+        'use measured velocities, differentiated positions, or decide by agreement',
+        choices=('auto', 'measured', 'differentiated'),
+    )
+    cutoff: float = option(
+        0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz', at_least=0.0
+    )
+    decimate: int = option(
+        0,
+        'learn from every that many sample; 0: ten per period of the '
+        'cutoff, more add no information',
+        at_least=0,
+        at_most=10_000,
+    )
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ def _without_smallest(q, v):
     step = np.diff(q, axis=0)
     lost = np.abs(step[:-1]) + np.abs(step[1:]) - np.abs(step[:-1] + step[1:])
     inner = np.arange(1, len(q) - 1, 2)  # no two that follow one another
-    smallest = inner[np.argsort(lost.max(axis=1)[inner - 1], kind='stable')[:len(q) // 4]]
+    smallest = inner[np.argsort(lost.max(axis=1)[inner - 1], kind='stable')[: len(q) // 4]]
     v = v.copy()
     v[smallest + 1] = 0.0  # the direction there is that of the step
     return np.delete(q, smallest, axis=0), np.delete(v, smallest, axis=0)
@@ -114,8 +125,9 @@ class JointSpaceState:
             kept = range(*around.keep.indices(len(around.q)))[chosen]
             around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
         # Copies: a view of few samples would keep the whole piece alive.
-        t, q, v, a, tau, tau_raw = (x[chosen].copy() for x in (
-            self.t, self.q, self.v, self.a, self.tau, self.tau_raw))
+        t, q, v, a, tau, tau_raw = (
+            x[chosen].copy() for x in (self.t, self.q, self.v, self.a, self.tau, self.tau_raw)
+        )
         late = None if self.late is None else self.late[chosen].copy()
         return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around, late)
 
@@ -132,9 +144,19 @@ class JointSpaceState:
         if around is None:
             return list(columns(self.q, self.v, self.a))
         before = around.before
-        return [signals.smooth(x[len(before.q):], around.kernel, around.keep) for x in columns(*(
-            np.concatenate(pair) for pair in ((before.q, around.q), (before.v, around.v),
-                                              (np.zeros_like(before.q), around.a))))]
+        return [
+            signals.smooth(x[len(before.q) :], around.kernel, around.keep)
+            for x in columns(
+                *(
+                    np.concatenate(pair)
+                    for pair in (
+                        (before.q, around.q),
+                        (before.v, around.v),
+                        (np.zeros_like(before.q), around.a),
+                    )
+                )
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -218,17 +240,30 @@ class JointSpaceObservation:
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 lead = exact if first else 0
                 motion = self._motion(times)
-                before = (around.until(times[lead]) if around
-                          else History.none(len(self.joints)))
+                before = around.until(times[lead]) if around else History.none(len(self.joints))
                 t, q, v, a = (x[lead:] for x in (times, *motion))
-                around = Surroundings(t, q, v, a, self.kernel,
-                                      slice(keep.start - lead, keep.stop - lead, decimate), before)
+                around = Surroundings(
+                    t,
+                    q,
+                    v,
+                    a,
+                    self.kernel,
+                    slice(keep.start - lead, keep.stop - lead, decimate),
+                    before,
+                )
                 q, v, a = (x[keep] for x in motion)
                 raw, late = self._efforts(times)
                 yield JointSpaceState(
-                    times[keep], number, q, v, a, signals.smooth(raw, self.kernel, keep),
-                    raw[keep], around, None if late is None else signals.smooth(
-                        late, self.kernel, keep))
+                    times[keep],
+                    number,
+                    q,
+                    v,
+                    a,
+                    signals.smooth(raw, self.kernel, keep),
+                    raw[keep],
+                    around,
+                    None if late is None else signals.smooth(late, self.kernel, keep),
+                )
 
     def _efforts(self, t):
         """Return torques (N, n) at times t (N,) [s], and the part of them by commands, or None."""
@@ -237,19 +272,21 @@ class JointSpaceObservation:
         period = self.clock.period
         stamps = next(iter(self.effort.values()))[0]
         near = slice(*(np.searchsorted(stamps, t[[0, -1]]) + [-2, 2]).clip(0))
-        commanded = held(stamps[near], np.stack([x[near] for _, x in self.effort.values()],
-                                                axis=1), t, period)
+        commanded = held(
+            stamps[near], np.stack([x[near] for _, x in self.effort.values()], axis=1), t, period
+        )
         q = self.on_clock(self.position, t)
-        v = (self.on_clock(self.velocity, t) if self.velocity
-             else signals.differentiate(q, period))
+        v = self.on_clock(self.velocity, t) if self.velocity else signals.differentiate(q, period)
         return self.control.torques(commanded, q, v), commanded
 
     def _trimmed(self, number, count, training):
         """Return where in a segment of ``count`` samples the first and the last one count."""
         edge = int(round(self.trim / self.clock.period))
         last = number == len(self.clock.segments) - 1
-        return (edge if training or number == 0 and self.cut[0] else 0,
-                count - edge if training or last and self.cut[1] else count)
+        return (
+            edge if training or number == 0 and self.cut[0] else 0,
+            count - edge if training or last and self.cut[1] else count,
+        )
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""
@@ -261,8 +298,9 @@ class JointSpaceObservation:
             stamps = columns[ks[0]][0]
             near = slice(*np.searchsorted(stamps, t[[0, -1]]) + [-2 * REACH, 2 * REACH])
             near = slice(max(0, near.start), near.stop)
-            out[:, ks] = interpolate(stamps[near], np.stack(
-                [columns[k][1][near] for k in ks], axis=1), t)
+            out[:, ks] = interpolate(
+                stamps[near], np.stack([columns[k][1][near] for k in ks], axis=1), t
+            )
         return out
 
     def _motion(self, t):

@@ -11,7 +11,7 @@ from .kinematic_state import History, JointSpaceState, Surroundings
 from ..sampling import convolve_inside
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
-FEW = 4      # ticks: so many are faster one by one
+FEW = 4  # ticks: so many are faster one by one
 Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -27,8 +27,15 @@ class LiveClock:
     moved, loaded : how many ticks have their motion and their loads
     """
 
-    def __init__(self, start: float, period: float, kernels: Kernels, kernel: np.ndarray,
-                 measured_velocity: bool, causal: bool = False) -> None:
+    def __init__(
+        self,
+        start: float,
+        period: float,
+        kernels: Kernels,
+        kernel: np.ndarray,
+        measured_velocity: bool,
+        causal: bool = False,
+    ) -> None:
         longest = max(map(len, kernels))
         self.half, self.past = len(kernel) // 2, longest - 1 if causal else longest // 2
         self.ahead = 0 if causal else self.past
@@ -59,12 +66,18 @@ class LiveClock:
         if len(self._rows) <= self.past + self.ahead:
             return
         n = self._rows.shape[1] // self._parts
-        fresh = [through(self._rows[:, k * n:(k + 1) * n], kernel,
-                         self.past if self.ahead else len(kernel) // 2)
-                 for k, kernel in self._plan]
-        self._motion = ([np.concatenate(pair) for pair in zip(self._motion, fresh)]
-                        if self._motion else fresh)
-        self._rows = self._rows[len(fresh[0]):].copy()
+        fresh = [
+            through(
+                self._rows[:, k * n : (k + 1) * n],
+                kernel,
+                self.past if self.ahead else len(kernel) // 2,
+            )
+            for k, kernel in self._plan
+        ]
+        self._motion = (
+            [np.concatenate(pair) for pair in zip(self._motion, fresh)] if self._motion else fresh
+        )
+        self._rows = self._rows[len(fresh[0]) :].copy()
 
     def load(self, loads: np.ndarray) -> None:
         """Add the loads (M, m) of the next ticks."""
@@ -85,8 +98,16 @@ class LiveClock:
         loads = self._loads[wide]
         before = self._around.until(t[0]) if self._around else History.none(q.shape[1])
         self._around = Surroundings(t, q, v, a, self._kernel, keep, before)
-        out = JointSpaceState(t[keep], 0, q[keep], v[keep], a[keep],
-                              through(loads, self._kernel, half), loads[keep], self._around)
+        out = JointSpaceState(
+            t[keep],
+            0,
+            q[keep],
+            v[keep],
+            a[keep],
+            through(loads, self._kernel, half),
+            loads[keep],
+            self._around,
+        )
         old = max(0, last - 1 - half - self._first)
         self._motion = [x[old:] for x in self._motion]
         self._loads, self._first = self._loads[old:], self._first + old
@@ -96,15 +117,16 @@ class LiveClock:
 def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
     """Return x (N, k) through a ``kernel`` that is no wider than ``reach``: (N - 2 reach, k)."""
     half = len(kernel) // 2
-    x = x[reach - half:len(x) - reach + half]
+    x = x[reach - half : len(x) - reach + half]
     if len(x) - 2 * half > DIRECT:
         return convolve_inside(x, kernel)
     if len(x) - 2 * half <= FEW:
-        return np.stack([kernel[::-1] @ x[k:k + len(kernel)] for k in range(len(x) - 2 * half)])
+        return np.stack([kernel[::-1] @ x[k : k + len(kernel)] for k in range(len(x) - 2 * half)])
     # NumPy's sliding_window_view takes longer to check than this to filter.
     x, (count, columns) = np.ascontiguousarray(x), x.shape
-    windows = np.ndarray((count - 2 * half, columns, len(kernel)), x.dtype, x,
-                         strides=(*x.strides, x.strides[0]))
+    windows = np.ndarray(
+        (count - 2 * half, columns, len(kernel)), x.dtype, x, strides=(*x.strides, x.strides[0])
+    )
     return windows @ kernel[::-1]
 
 
