@@ -102,8 +102,15 @@ class Arm:
         standard = np.zeros(len(base.parameters))
         standard[: len(self.nominal)] = self.nominal
         values[: len(base)] = base.reduce(standard)
-        still = wide.under(-self.gravity) if wide.heavy.size else wide.under(np.zeros(3))
-        pulls = [(wide.under(e) - wide.under(np.zeros(3))) @ values for e in np.eye(3)]
+        still = (
+            wide.columns_under_gravity(-self.gravity)
+            if wide.gravity_columns.size
+            else wide.columns_under_gravity(np.zeros(3))
+        )
+        pulls = [
+            (wide.columns_under_gravity(e) - wide.columns_under_gravity(np.zeros(3))) @ values
+            for e in np.eye(3)
+        ]
         return np.column_stack(
             [np.eye(wide.total.size)[:, wide.efforts :], still @ values, *pulls]
         )
@@ -139,7 +146,11 @@ class Arm:
         """Return the columns (size, 10) of the last link's parameters, in units of a load's."""
         base = self.wide.structure.base
         last = list(bodies(base.parameters).values())[-1] + np.arange(10)
-        return self.wide.under(np.zeros(3))[:, : len(base)] @ base.matrix()[:, last] * USUAL_LOAD
+        return (
+            self.wide.columns_under_gravity(np.zeros(3))[:, : len(base)]
+            @ base.matrix()[:, last]
+            * USUAL_LOAD
+        )
 
     @cached_property
     def described_bodies(self) -> Judge:
@@ -236,7 +247,7 @@ class Arm:
                 continue
             ratio[j] = D @ own[:, 1 : 1 + n] / square
             left = np.square(own[:, 1 : 1 + n] - np.outer(D, ratio[j])).sum(0)
-            rows = self.systems.rows[:, j].sum() / self.systems.lasting[name]
+            rows = self.systems.rows[:, j].sum() / self.systems.correlation_rows[name]
             error[j] = np.sqrt(left / square / rows)
         return ratio, error
 

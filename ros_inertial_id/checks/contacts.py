@@ -228,7 +228,7 @@ def thin_samples(
                 own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
         parts.append((state.t, state.tau @ efforts, state.v))
     t, torque, velocity = map(np.concatenate, zip(*parts))
-    lasting = np.array([systems.lasting[name] for name in systems.names])
+    lasting = np.array([systems.correlation_rows[name] for name in systems.names])
     return _concentrated(
         ThinSamples(
             t,

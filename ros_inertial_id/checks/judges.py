@@ -179,8 +179,8 @@ class FreeBodies(Judge):
     ) -> None:
         wide, self.systems, self.places = systems.wide, systems, places
         g = gravity if gravity.any() else systems.given
-        columns = [wide.under(gravity - systems.given)[:, places]]
-        self.tilts = 2 if wide.heavy.size and g.any() else 0
+        columns = [wide.columns_under_gravity(gravity - systems.given)[:, places]]
+        self.tilts = 2 if wide.gravity_columns.size and g.any() else 0
         if self.tilts:
             columns.append(wide.tilts(systems.nominal[:-2], across_gravity(g) * np.linalg.norm(g)))
         at = np.append(places, systems.size + np.arange(self.tilts)).astype(int)
@@ -202,7 +202,7 @@ class FreeBodies(Judge):
         for row, one in zip(out, self.sets[ONCE]):
             factors = self._factors(np.setdiff1d(every, one), change.target, order)
             if values is None:
-                problem = Problem(factors, base, self.systems.lasting)
+                problem = Problem(factors, base, self.systems.correlation_rows)
                 values = consistent_values(
                     problem, ridge_and_weights(problem)[1], Known(), enough=1e-4
                 )
@@ -277,7 +277,7 @@ def described_judge(
     judge = Judge(systems, columns, extras, prior, systems.sd, True)
     x = judge.solve(judge.whole, judge.targets([plain]))
     squares = judge.errors(x, [plain], range(len(judge.parts)))[0].sum(0)
-    lasting = np.array([systems.lasting[name] for name in judge.names])
+    lasting = np.array([systems.correlation_rows[name] for name in judge.names])
     judge.sd = np.sqrt(squares / np.maximum(systems.rows.sum(0), 1.0) * lasting)
     judge.__dict__.pop('whole')
     return judge

@@ -24,7 +24,9 @@ from ..dynamics.regressor import RegressorBlock
 
 FEWEST = 8
 ALONE = 0.99  # of the information on a direction: no other stretch tells how wrong one is
-LASTING = 5.0  # times what correlates a residual: a stretch so long knows its error to 5 %
+CORRELATION_MARGIN = (
+    5.0  # times what correlates a residual: a stretch so long knows its error to 5 %
+)
 LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
 PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right to 1e-5
 
@@ -242,11 +244,11 @@ def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:
     excess = spread - float(trigamma(freedom / 2))
     prior = 1.0 / np.interp(excess, trigamma(PRIORS / 2), 1.0 / PRIORS)
     common = np.exp(logs.mean() + digamma(prior / 2) - np.log(prior / 2))
-    wide = as_wide(prior + freedom) ** 2 / (prior + freedom)
+    wide = student_factor(prior + freedom) ** 2 / (prior + freedom)
     return wide * prior * common, wide * freedom
 
 
-def as_wide(freedom: float) -> float:
+def student_factor(freedom: float) -> float:
     """Return by how much errors of ``freedom`` degrees widen to hold 95 % (Student's t)."""
     return student_quantile(LEVEL, freedom) / normal_quantile(LEVEL)
 
@@ -262,7 +264,7 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
     lasting = max(
         problem.correlation.get(name, 1.0) / g.rows for name, g in problem.factors.groups.items()
     )  # of all the time
-    together = max(1, min(int(np.ceil(LASTING * lasting * count)), count // FEWEST))
+    together = max(1, min(int(np.ceil(CORRELATION_MARGIN * lasting * count)), count // FEWEST))
     return np.add.reduceat(systems, np.arange(0, count, together))
 
 

@@ -18,7 +18,7 @@ from .choose.time_offset import aligned
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
-from .judge.validation import Explained, explained, Folds, Outside
+from .judge.validation import explained, Folds, Outside, ResidualPass
 from .model.outcome import model_of
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
@@ -41,7 +41,7 @@ from ..options import check_ranges
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
 
 
-class Passes:
+class RowReader:
     """
     The passes over a Dataset, in this process: all that is asked of recordings.
 
@@ -59,7 +59,7 @@ class Passes:
         parameters: Sequence[Parameter],
         values: np.ndarray,
         folds: Folds | None = None,
-    ) -> Explained:
+    ) -> ResidualPass:
         """Return the training rows as standard parameters ``values`` (p,) explain them."""
         return explained(data, parameters, values, data.samples(training=True), folds=folds)
 
@@ -109,7 +109,7 @@ def identify(
 def identify_data(
     data: Dataset,
     validate: Sequence[Recording] = (),
-    passes: Passes | None = None,
+    passes: RowReader | None = None,
     systems: Systems | None = None,
 ) -> Identification:
     """
@@ -118,7 +118,7 @@ def identify_data(
     data : with the recordings that it is of; validate : Recordings to validate on
     passes : over the data, in this process by default; systems : of ``data``, where they are there
     """
-    passes = passes or Passes()
+    passes = passes or RowReader()
     with one_thread():
         data, systems = aligned_systems(data, passes, systems)
         choice = choose(data, systems)
@@ -137,7 +137,7 @@ def identify_data(
 
 
 def aligned_systems(
-    data: Dataset, passes: Passes, systems: Systems | None = None
+    data: Dataset, passes: RowReader, systems: Systems | None = None
 ) -> tuple[Dataset, Systems]:
     """Return a Dataset with efforts read where the motion is, and the Systems of its rows."""
     columns = _checked_columns(data)

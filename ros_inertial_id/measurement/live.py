@@ -89,7 +89,8 @@ class LiveMotion:
     cutoff [Hz], measured_velocity : as identified; lag : [s], how far in the past the newest
     state lies; 0: a causal fit to the past alone; shift : [s] that loads are stamped late
     turn : (n, m) from loads as recorded to those of the rows
-    price : how many times the noise of the acceleration is that of a lag of 0.1 s, where causal
+    acceleration_noise_factor : noise of the acceleration over that at a lag of 0.1 s, where
+        causal
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class LiveMotion:
         self._takers: dict[str, list] = {}
         self._begun: set[str] = set()  # topics of which something came
         self._loads: dict[int, Window] = {}
-        self.gaps, self.price = 0, 1.0
+        self.gaps, self.acceleration_noise_factor = 0, 1.0
         self.origin_ns: int | None = None
         self._reset()
 
@@ -214,7 +215,9 @@ class LiveMotion:
             symmetric, kernel = kernels, np.ones(1)
             kernels = endpoint_kernels(self._period, samples)
             order = 1 if self.measured_velocity else 2
-            self.price = float(np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order]))
+            self.acceleration_noise_factor = float(
+                np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order])
+            )
         clock = self._clock = LiveClock(
             t[0], self._period, kernels, kernel, self.measured_velocity, causal
         )

@@ -94,12 +94,12 @@ class LiveSource(Protocol[LiveStateT]):
 
     origin_ns : zero of its seconds [ns], None until something came
     gaps : how often samples were missing
-    price : how many times noisier the acceleration is than at a lag of 0.1 s
+    acceleration_noise_factor : how many times noisier the acceleration is than at a lag of 0.1 s
     """
 
     origin_ns: int | None
     gaps: int
-    price: float
+    acceleration_noise_factor: float
 
     @property
     def topics(self) -> tuple[str, ...]:

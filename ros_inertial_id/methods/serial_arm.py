@@ -34,11 +34,11 @@ from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
 from ..measurement.joints.kinematic_state import (
+    FilterContext,
     History,
     JointSpaceObservation,
     JointSpaceState,
     SignalOptions,
-    Surroundings,
 )
 from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
@@ -216,7 +216,7 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         none = np.zeros(q.shape)
         if t is None:
             return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
-        around = Surroundings(
+        around = FilterContext(
             t, q, v, a, np.ones(1), slice(0, len(q), 1), History.none(len(robot))
         )
         return JointSpaceState(t, 0, q, v, a, none, none, around)

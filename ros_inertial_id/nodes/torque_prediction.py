@@ -280,7 +280,9 @@ class TorquePrediction(GuardedNode):
             (level, words),
         )
         if self._options.lag == 0.0:
-            values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
+            values['noise of the acceleration, times that of 0.1 s lag'] = (
+                f'{live.acceleration_noise_factor:.3g}'
+            )
         return level, words, {**values, **self._streams.values(), 'gaps': live.gaps}
 
 

@@ -114,7 +114,7 @@ def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None 
         header.update(
             stride=own.stride,
             numbers=len(own.number),
-            heavy=wide.heavy,
+            gravity_columns=wide.gravity_columns,
             joints=wide.joints,
             size=wide.total.size,
             ranges=wide.ranges,
@@ -172,7 +172,7 @@ def read_factors(
     return WideFactor(
         structure,
         tuple(factors),
-        np.array(header['heavy'], int),
+        np.array(header['gravity_columns'], int),
         header['joints'],
         (own,),
         speed,

@@ -26,7 +26,7 @@ from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..identification.choose.choice import choose, LARGEST
 from ..identification.fit.fitting import fit
-from ..identification.identify import aligned_systems, Passes
+from ..identification.identify import aligned_systems, RowReader
 from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import across_gravity, any_mounting, turned
 from ..identification.reduce.structure import one_alternative, structure_of
@@ -107,7 +107,7 @@ def identify_gravity(
         )
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        data, systems = aligned_systems(data, Passes())
+        data, systems = aligned_systems(data, RowReader())
         search = _Search(data, systems.wide)
         best, antipode = search.minima()
         if best.relative > NOTHING:
@@ -138,7 +138,7 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
     tilted = choice.beside(tilted=True)
     if tilted is None or tilted.tilt > LARGEST:
         return found
-    tilt = fit(data, replace(choice, best=tilted), Passes().residuals).tilt
+    tilt = fit(data, replace(choice, best=tilted), RowReader().residuals).tilt
     assert tilt is not None
     size, across = float(np.linalg.norm(gravity)), across_gravity(gravity)
     direction = turned(gravity / size, across, tilt.angles)
@@ -245,7 +245,7 @@ class _Search:
         systems = Systems(
             self.wide, self.given, self.places, gravity=self.magnitude * found.direction
         )
-        return dict(zip(systems.names, systems.sd.tolist())), systems.lasting
+        return dict(zip(systems.names, systems.sd.tolist())), systems.correlation_rows
 
     def refined(
         self,
@@ -296,7 +296,9 @@ class _Search:
         across: np.ndarray | None = None,
     ) -> RFactors:
         """Return RFactors under gravity along a direction, with angles ``across`` at params."""
-        columns = self.wide.under(self.magnitude * direction - self.given)[:, self.places]
+        columns = self.wide.columns_under_gravity(self.magnitude * direction - self.given)[
+            :, self.places
+        ]
         if params is not None and across is not None:
             beta = np.zeros(self.wide.places)
             beta[self.places] = params

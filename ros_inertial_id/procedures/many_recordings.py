@@ -24,8 +24,8 @@ from ..estimation.estimators import Problem, ridge
 from ..estimation.residuals import merged
 from ..identification.fit.fitting import with_angles
 from ..identification.identified_model import IdentifiedModel
-from ..identification.identify import Identification, identify_data, Passes
-from ..identification.judge.validation import Explained, explained, Folds
+from ..identification.identify import Identification, identify_data, RowReader
+from ..identification.judge.validation import explained, Folds, ResidualPass
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure
@@ -37,7 +37,7 @@ from ..processes import Lost
 FEW_TASKS = 8  # of these passes, which cost less than processes take to start
 
 
-class BagPasses(Passes):
+class BagPasses(RowReader):
     """
     The passes over bags.
 
@@ -51,7 +51,7 @@ class BagPasses(Passes):
         self.bags, self.unused = map_bags(paths, plan, engine)
 
     def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
-        """Return the WideFactor of all bags; see Passes."""
+        """Return the WideFactor of all bags; see RowReader."""
         shared = structure, [bag.file for bag in self.bags]
         parts = self.run(
             merged_stretch,
@@ -77,8 +77,8 @@ class BagPasses(Passes):
         parameters: Sequence[Parameter],
         values: np.ndarray,
         folds: Folds | None = None,
-    ) -> Explained:
-        """Return the rows of some bags as parameters explain them; see Passes."""
+    ) -> ResidualPass:
+        """Return the rows of some bags as parameters explain them; see RowReader."""
         bags = some(self.bags)
         own = some(
             [replace(folds, numbers=(n,)) for n in folds.numbers]
@@ -97,7 +97,7 @@ class BagPasses(Passes):
             [bag.path for bag in bags],
             FEW_TASKS,
         )
-        return Explained(
+        return ResidualPass(
             merged(part.residuals for part in parts),
             (),
             {},
@@ -125,9 +125,9 @@ def explained_of(
     values: np.ndarray,
     whole: int,
     folds: Folds | None,
-) -> Explained:
+) -> ResidualPass:
     """
-    Return the Explained rows of one recording, without curves: a report reads what it shows.
+    Return the ResidualPass rows of one recording, without curves: a report reads what it shows.
 
     values : (p,) of the parameters; whole : samples of all recordings
     """

@@ -59,7 +59,7 @@ def arm():
 def test_rows_under_any_gravity_are_algebra(arm):
     data, wide = arm
     gravity = np.array([3.0, -2.0, 7.0])
-    turned = wide.total.combine(wide.under(gravity - data.robot.gravity_base))
+    turned = wide.total.combine(wide.columns_under_gravity(gravity - data.robot.gravity_base))
     robot = data.method.build(data.robot.urdf, OPTIONS, gravity)
     rows = {name: [] for name in wide.groups}
     for _, state in data.states(training=True):

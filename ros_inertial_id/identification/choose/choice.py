@@ -218,7 +218,7 @@ class _Trials:
         ]
         self.first = usual_constants(self.widths)
         alike = bool(
-            wide.heavy.size
+            wide.gravity_columns.size
             and systems.given.any()
             and predicts_consistently(data)
             and all(np.allclose(r.gravity_base, systems.given) for r in data.robots)

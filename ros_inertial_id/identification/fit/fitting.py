@@ -20,7 +20,7 @@ from ..choose.choice import Choice, GRAVITY, predicts_consistently
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import across_gravity, turned
 from ..reduce.structure import at_constants, structure_of
-from ..reduce.systems import LASTING, TILT
+from ..reduce.systems import CORRELATION_MARGIN, TILT
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -127,7 +127,7 @@ def _problem(data, wide, choice, known):
     structure = structure_of(data.method, data.robots, choice.columns)
     places = structure.places_in(wide.structure)
     base, T = at_constants(structure, choice.best.constants)
-    columns = wide.under(gravity - given)[:, places] @ T
+    columns = wide.columns_under_gravity(gravity - given)[:, places] @ T
     if choice.tilted:
         base = with_angles(base)
         columns = np.hstack(
@@ -141,7 +141,7 @@ def _estimated(data, problem, choice, residuals):
     """Return the Problem with the correlation of its rows, and EstimateOfRows."""
     estimator = ESTIMATORS.get(data.options.estimator, weighted)  # a method may have its own
     if isinstance(data.method, JointTorques):
-        problem = replace(problem, correlation=choice.systems.lasting)
+        problem = replace(problem, correlation=choice.systems.correlation_rows)
         return problem, EstimateOfRows(estimator(problem))
     base = problem.base
     draft = base.standard(params_of(estimator)(problem))
@@ -165,7 +165,7 @@ def _solution(data, choice, system, estimates, given):
     estimate, tilt = links.estimate if links else free, None
     if by_stretches:
         # How long residuals last was taken with room to spare: of errors stretches decide.
-        least = 1.0 / LASTING if isinstance(data.method, JointTorques) else 1.0
+        least = 1.0 / CORRELATION_MARGIN if isinstance(data.method, JointTorques) else 1.0
         free = robust_errors(problem, free, stretches, base.prior_covariance(), least)
         estimate = (
             robust_errors(problem, estimate, stretches, links.found.prior, least)

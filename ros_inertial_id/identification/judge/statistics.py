@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .validation import band_of, Explained, fits, Folds
+from .validation import band_of, fits, Folds, ResidualPass
 from ..choose.choice import choice_entries
 from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import across_gravity, rank_of_bodies, turned
@@ -53,7 +53,7 @@ def cross_validated(solution: Solution) -> CrossValidated | None:
 
 
 def judge(
-    solution: Solution, crossed: CrossValidated | None, explained: Explained
+    solution: Solution, crossed: CrossValidated | None, explained: ResidualPass
 ) -> dict[str, Any]:
     """
     Return the ``statistics`` of a model file: of the fit, and of folds left out of it.

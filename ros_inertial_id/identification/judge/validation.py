@@ -21,7 +21,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
 from ...estimation.least_squares import nonnegative_solution
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import as_wide, Fit, Residuals
+from ...estimation.residuals import Fit, Residuals, student_factor
 from ...measurement.recording import nothing_left
 
 MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
@@ -134,7 +134,7 @@ class Folds:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ResidualPass:
     """
     What a pass over rows says of parameters.
 
@@ -157,9 +157,9 @@ def explained(
     *,
     outside: Outside | None = None,
     folds: Folds | None = None,
-) -> Explained:
+) -> ResidualPass:
     """
-    Return the Explained rows of a Dataset.
+    Return the ResidualPass rows of a Dataset.
 
     parameters, values : (p,) standard parameters that predict
     training : samples of all training recordings, of which these may be some; only as many of
@@ -204,7 +204,7 @@ def explained(
             done += len(state.t)
     if not done:
         raise nothing_left()
-    return Explained(
+    return ResidualPass(
         residuals,
         tuple(curves),
         ranges,
@@ -267,7 +267,7 @@ def band_of(
     """
     Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
 
-    recordings : ``left_out`` of Explained; ranges : of the training, see Outside
+    recordings : ``left_out`` of ResidualPass; ranges : of the training, see Outside
     angles : joints for which a turn further is the same position
     Half the width at a state is the sum of the terms: constant, per_speed times the speed,
     per_acceleration times the acceleration, near_reversal times what is left to ``slow``.
@@ -310,7 +310,9 @@ def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, f
     """
     largest = np.zeros(int(stretch.max()) + 1)
     np.maximum.at(largest, stretch, ratio)
-    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi * as_wide(max(1, len(largest) - 1))
+    scale = (
+        float(np.std(largest)) * np.sqrt(6.0) / np.pi * student_factor(max(1, len(largest) - 1))
+    )
     return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
 
 
@@ -325,4 +327,4 @@ def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
     count, order = np.bincount(stretch), np.argsort(ratio)
     share = np.cumsum(1.0 / count[stretch[order]]) / len(count)
     place = min(int(np.searchsorted(share, LEVEL)), len(order) - 1)
-    return float(ratio[order[place]]) * as_wide(max(1, len(count) - 1))
+    return float(ratio[order[place]]) * student_factor(max(1, len(count) - 1))

@@ -13,7 +13,6 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 import numpy as np
-
 import yaml
 
 from .corrected_urdf import corrected_urdf, damping_and_friction

@@ -26,7 +26,7 @@ from ...measurement.joints.kinematic_state import AT_REST
 LEAN = 0.1
 TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
 ROUNDS = 3  # of weights by residuals
-LASTING = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
+CORRELATION_MARGIN = 2.0  # the ends of stretches cut what lasts: pulls show about half of it
 SEEN = 1e-6  # of the largest information on scaled columns: less is rounding
 EXACT = 1e-8  # of the squared target, in an error: no model predicts better
 
@@ -68,7 +68,11 @@ class Systems:
         if wide.joints:  # the rate of the own effort first
             further = np.r_[further[wide.joints], np.delete(further, wide.joints)]
         T = np.hstack(
-            [wide.under(self.gravity - given), self._tilts(), np.eye(wide.total.size)[:, further]]
+            [
+                wide.columns_under_gravity(self.gravity - given),
+                self._tilts(),
+                np.eye(wide.total.size)[:, further],
+            ]
         )
         self._parts = [_combined(stretch, T, self.size + 2) for stretch in wide.stretches]
         self.names = tuple(wide.groups)
@@ -80,14 +84,14 @@ class Systems:
         )
         self.count = len(wide.stretches)
         if weights is None:
-            self.sd, self.lasting = np.ones(len(self.names)), dict[str, float]()
+            self.sd, self.correlation_rows = np.ones(len(self.names)), dict[str, float]()
             self._weigh()
         else:
-            self.sd, self.lasting = weights
+            self.sd, self.correlation_rows = weights
 
     def _tilts(self):
         size = self.wide.total.size
-        if not self.wide.heavy.size or not self.given.any():
+        if not self.wide.gravity_columns.size or not self.given.any():
             return np.zeros((size, 2))
         g = self.gravity if self.gravity.any() else self.given
         return self.wide.tilts(self.beta, across_gravity(g) * np.linalg.norm(g))
@@ -284,9 +288,9 @@ class Systems:
             self.sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(self.rows.sum(0), 1.0))
         pulls = np.array([self._pulls(j, x[:, 0]) for j in range(len(self.names))])
         # One joint's are known to a factor of two or so: half way to those of all.
-        lasting = LASTING * np.sqrt(pulls * np.median(pulls))
-        self.lasting = dict(zip(self.names, np.maximum(1.0, lasting).tolist()))
-        self.sd = self.sd * np.sqrt(list(self.lasting.values()))
+        lasting = CORRELATION_MARGIN * np.sqrt(pulls * np.median(pulls))
+        self.correlation_rows = dict(zip(self.names, np.maximum(1.0, lasting).tolist()))
+        self.sd = self.sd * np.sqrt(list(self.correlation_rows.values()))
 
     def _pulls(self, j, x):
         """Return the mean square of what stretches pull at a joint, over that of white noise."""

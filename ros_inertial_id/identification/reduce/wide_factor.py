@@ -1,7 +1,7 @@
 """
 The wide factor: rows of recordings, written once, as one triangle per row group and stretch.
 
-    [ columns of the structure | unit gravity along x, y, z of the heavy ones
+    [ columns of the structure | unit gravity along x, y, z of the gravity columns
       | efforts of all joints | rate of the own effort | slope of the torque with each angle ]
 
 Every later question is algebra on these triangles.  Rows are affine in gravity, W(g') = W +
@@ -42,7 +42,8 @@ class WideFactor:
 
     structure : of the first columns, under any gravity where the method knows its slope
     by_number : (STRETCHES,) RFactors of each
-    heavy : (h,) places of the columns that gravity pulls at, none where its slope is not known
+    gravity_columns : (h,) places of the columns that gravity acts on, none where its slope is
+        not known
     joints : n joints whose efforts are further columns, 0 without
     numbers : of the stretches of each recording's training samples
     speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean,
@@ -52,7 +53,7 @@ class WideFactor:
 
     structure: Structure
     by_number: tuple[RFactors, ...]
-    heavy: np.ndarray
+    gravity_columns: np.ndarray
     joints: int
     numbers: tuple[Numbers, ...]
     speed: np.ndarray
@@ -77,7 +78,7 @@ class WideFactor:
     @property
     def efforts(self) -> int:
         """Return where the columns of efforts begin."""
-        return self.places + 3 * len(self.heavy)
+        return self.places + 3 * len(self.gravity_columns)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -89,25 +90,26 @@ class WideFactor:
         """Return the RFactors of all stretches."""
         return merge(self.stretches)
 
-    def under(self, change: np.ndarray) -> np.ndarray:
+    def columns_under_gravity(self, change: np.ndarray) -> np.ndarray:
         """Return T (size, places): the columns with gravity changed by ``change`` (3,) [m/s^2]."""
         T = np.eye(self.total.size)[:, : self.places]
         for k in range(3):
-            T[self.places + k * len(self.heavy) + np.arange(len(self.heavy)), self.heavy] = change[
-                k
-            ]
+            T[
+                self.places + k * len(self.gravity_columns) + np.arange(len(self.gravity_columns)),
+                self.gravity_columns,
+            ] = change[k]
         return T
 
     def with_gravity(self, change: np.ndarray) -> 'WideFactor':
         """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
         T = np.eye(self.total.size)
-        T[:, : self.places] = self.under(change)
+        T[:, : self.places] = self.columns_under_gravity(change)
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
         T = np.zeros((self.total.size, across.shape[1]))
-        T[self.places : self.efforts] = np.kron(across, beta[self.heavy][:, None])
+        T[self.places : self.efforts] = np.kron(across, beta[self.gravity_columns][:, None])
         return T
 
     def at_places(self, parameters: Sequence[Parameter], values: np.ndarray) -> np.ndarray:
@@ -222,7 +224,14 @@ def _of_recording(
         data.report('identify', progress[0] + done, progress[1])
     return (
         WideFactor(
-            structure, factors, empty.heavy, empty.joints, (numbers,), speed, distance, ranges
+            structure,
+            factors,
+            empty.gravity_columns,
+            empty.joints,
+            (numbers,),
+            speed,
+            distance,
+            ranges,
         )
         if any(f.groups for f in factors)
         else None
@@ -237,17 +246,17 @@ def empty_factor(
     bodies = structure.keep[
         [k for k, p in enumerate(structure.columns) if not p.law and p.unit in ('kg', 'kg m')]
     ]
-    heavy = (
+    gravity_columns = (
         np.sort(bodies[bodies >= 0])
         if gravity and isinstance(method, Tiltable)
         else np.zeros(0, int)
     )
     joints = len(robot) if isinstance(method, JointTorques) else 0
-    size = places + 3 * len(heavy) + (2 * joints + 1 if joints else 0)
+    size = places + 3 * len(gravity_columns) + (2 * joints + 1 if joints else 0)
     return WideFactor(
         structure,
         tuple(RFactors(size) for _ in range(STRETCHES)),
-        heavy,
+        gravity_columns,
         joints,
         (),
         np.zeros(STRETCHES),
@@ -257,13 +266,13 @@ def empty_factor(
 
 def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator[RegressorBlock]:
     """Yield RegressorBlocks of a ``state`` about the columns of a WideFactor."""
-    structure, heavy, joints = wide.structure, wide.heavy, wide.joints
+    structure, gravity_columns, joints = wide.structure, wide.gravity_columns, wide.joints
     keep, wanted = structure.keep, structure.keep >= 0
     slopes: Iterator[Any] = iter(())
     rank = np.full(len(keep), -1)
-    if heavy.size:
-        rank = np.searchsorted(heavy, keep)
-        pulled = np.isin(keep, heavy)
+    if gravity_columns.size:
+        rank = np.searchsorted(gravity_columns, keep)
+        pulled = np.isin(keep, gravity_columns)
         slopes = method.gravity_slopes(state, robot, pulled)
     if joints:
         # What was commanded has no noise, and its rate no error: the delay hangs on the jerk.
@@ -277,17 +286,17 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
     for block in method.regress(state, robot, structure.columns, wanted):
         part, groups = slice(low, low + len(block.t)), []
         low = part.stop
-        slope = next(slopes) if heavy.size else ()
+        slope = next(slopes) if gravity_columns.size else ()
         for j, g in enumerate(block.groups):
             chosen = keep[g.columns] >= 0
             W, columns = [g.W.T if chosen.all() else g.W.T[chosen]], [keep[g.columns][chosen]]
-            if heavy.size:
+            if gravity_columns.size:
                 at, G = slope[j]
                 W += list(G)
-                columns += [places + k * len(heavy) + rank[at] for k in range(3)]
+                columns += [places + k * len(gravity_columns) + rank[at] for k in range(3)]
             if joints:
                 W += [state.tau[part].T, rate[part, j][None], angles[part, j].T]
-                columns.append(places + 3 * len(heavy) + np.arange(2 * joints + 1))
+                columns.append(places + 3 * len(gravity_columns) + np.arange(2 * joints + 1))
             groups.append(
                 RowGroup(
                     g.name, g.unit, np.concatenate(columns), np.concatenate(W).T, g.y, g.y_raw

@@ -115,7 +115,7 @@ class JointSpaceState:
     a: np.ndarray
     tau: np.ndarray
     tau_raw: np.ndarray
-    around: 'Surroundings | None' = None
+    around: 'FilterContext | None' = None
     late: np.ndarray | None = None
 
     def rows(self, chosen: slice) -> 'JointSpaceState':
@@ -160,7 +160,7 @@ class JointSpaceState:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FilterContext:
     """
     A wider stretch t (M,), q, v, a (M, n), the kernel, and which rows are the state's.
 
@@ -242,7 +242,7 @@ class JointSpaceObservation:
                 motion = self._motion(times)
                 before = around.until(times[lead]) if around else History.none(len(self.joints))
                 t, q, v, a = (x[lead:] for x in (times, *motion))
-                around = Surroundings(
+                around = FilterContext(
                     t,
                     q,
                     v,

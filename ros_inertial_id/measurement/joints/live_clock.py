@@ -7,7 +7,7 @@ own samples and no window around them.
 
 import numpy as np
 
-from .kinematic_state import History, JointSpaceState, Surroundings
+from .kinematic_state import FilterContext, History, JointSpaceState
 from ..sampling import convolve_inside
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
@@ -49,7 +49,7 @@ class LiveClock:
         self._motion: list[np.ndarray] = []
         self._loads = np.empty((0, 0))
         self._first = self.past  # tick of the first motion and loads that are kept
-        self._around: Surroundings | None = None
+        self._around: FilterContext | None = None
 
     def times(self, first: int, end: int) -> np.ndarray:
         """Return the times [s] of the ticks from ``first`` to before ``end``."""
@@ -97,7 +97,7 @@ class LiveClock:
         q, v, a = (x[wide] for x in self._motion)
         loads = self._loads[wide]
         before = self._around.until(t[0]) if self._around else History.none(q.shape[1])
-        self._around = Surroundings(t, q, v, a, self._kernel, keep, before)
+        self._around = FilterContext(t, q, v, a, self._kernel, keep, before)
         out = JointSpaceState(
             t[keep],
             0,
