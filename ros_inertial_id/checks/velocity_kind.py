@@ -111,7 +111,7 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
         wide_factor(there, structure, every, mine, gravity=False),
         data.robot.gravity_base,
         places,
-        weights=(one.sd, one.correlation_rows),
+        weights=one.weights,
     )
     ratio, error = log_ratio(one.left_out([places])[0], two.left_out([places])[0])
     return 0.5 * ratio, 0.5 * error

@@ -179,6 +179,11 @@ class Dataset:
         """Return the first robot: they differ in their mounting alone."""
         return self.robots[0]
 
+    @property
+    def first(self) -> Any:
+        """Return the first observation: they are filtered and read alike."""
+        return self.observations[0]
+
     def each(self) -> 'Iterator[Dataset]':
         """Yield a Dataset of each recording alone."""
         for k in range(len(self.observations)):
