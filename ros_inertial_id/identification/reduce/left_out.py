@@ -195,7 +195,8 @@ class LeftOut:
             targets = self.measured
         size, count = len(self.prior.unit), targets.shape[2]
         blocks = []
-        for group, target, sd in zip(self._merged(stretches, targets.shape[1]), targets, self.sd):
+        merged = self.merged_rows(targets.shape[1], stretches)
+        for group, target, sd in zip(merged, targets, self.sd):
             k = len(group.index)
             block = np.zeros((len(group.R), size + count + 1), order='F')
             block[:, group.index] = group.R[:, :k] * (self.prior.unit[group.index] / sd)
@@ -213,18 +214,26 @@ class LeftOut:
     def _prior_triangle(self):
         return triangle(np.asfortranarray(self.prior.rows))
 
-    def _merged(self, stretches, elements):
-        """Return GroupRows whose R (m, m) is of all ``stretches``, with the first elements."""
-        everything = len(stretches) == self.count
-        if everything and elements in self._merged_whole:
+    def merged_rows(
+        self, elements: int, stretches: Sequence[int] | np.ndarray | None = None
+    ) -> list[GroupRows]:
+        """
+        Return GroupRows whose R (k + e, k + e) is of some ``stretches`` together, all by default.
+
+        elements : how many of the first ones are kept
+        """
+        if stretches is None or len(stretches) == self.count:
+            if elements not in self._merged_whole:
+                self._merged_whole[elements] = self._merged(elements, np.arange(self.count))
             return self._merged_whole[elements]
+        return self._merged(elements, np.asarray(stretches, dtype=int))
+
+    def _merged(self, elements, stretches):
         out = []
         for group in self.groups:
             last = len(group.index) + elements
-            parts = list(group.R[np.asarray(stretches, dtype=int), :last, :last])
+            parts = list(group.R[stretches, :last, :last])
             out.append(GroupRows(group.index, triangle(stack(parts))))
-        if everything:
-            self._merged_whole[elements] = out
         return out
 
     @cached_property
