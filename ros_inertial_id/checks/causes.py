@@ -307,11 +307,16 @@ def _finding(test, alike, recorded):
     says = {finding.says: None}
     for trial in alike[1:]:
         if trial.check is not named.check and not trial.alternative.below_report_size:
-            kind = KINDS[trial.alternative.name]
-            says[kind.says.format(**_words(test, trial))] = None
+            says[_sentence(test, trial)] = None
     if named.check.scales and not _efforts_alone_tell(named, recorded):
         says[MASSES] = None
     return replace(finding, says=OR.join(says), tests=bodies)
+
+
+def _sentence(test, trial):
+    """Return what the finding of a trial would say."""
+    joints = ', '.join(test.names[j] for j in trial.alternative.joints)
+    return KINDS[trial.alternative.name].says.format(joints=joints, **_words(test, trial))
 
 
 def removed_percent(gap: float) -> float:
@@ -326,9 +331,8 @@ def _efforts_alone_tell(trial, recorded):
 
 
 def _words(test, trial):
-    """Return what the sentences of a trial have in braces."""
-    words = {'joints': ', '.join(test.names[j] for j in trial.alternative.joints)}
-    words |= trial.alternative.words
+    """Return what the sentences of a trial have in braces, but for its joints."""
+    words = dict(trial.alternative.words)
     if 'factors' in words:
         words['gains'] = _gains_advice(test, words['factors'])
     return words

@@ -16,7 +16,8 @@ from .alternatives import delay_words
 from .causes import causes, CHECKS, Explanation, LOADED
 from .checked import masks, without_bad
 from .contacts import contacts
-from .finding import DOUBTFUL, Finding, GOOD, NOTE, WRONG
+from .explains import DELAYED
+from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, WRONG
 from .finding_kinds import found
 from .joint_kind import in_degrees, turning
 from .joint_order import exchanged
@@ -28,6 +29,7 @@ from .thresholds import (
     MASSES_OF_GAINS,
     MOVING_SHARE,
     RESTING_SPEED,
+    SURE,
     SYSTEMATIC_RESIDUAL,
     TOO_LATE,
     UNRELATED_RESIDUAL,
@@ -37,6 +39,7 @@ from .thresholds import (
 from .velocity_kind import by_best_velocity, differentiated
 from .verdicts import joint_verdicts, Judged, whole_verdict
 from ..errors import EstimationError, InertialIdError, RecordingError
+from ..identification.choose.nuisances import LOAD as LOAD_NUISANCE, nuisances
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -101,21 +104,33 @@ def _checked(test, choice, model, signals):
     """Return the ModelChecks of a recording without contacts."""
     data, columns = aligned(choice.data, test.model, wide_factor)
     findings = [*choice.findings, *_resting(test, model), *_impossible(test.data.robot)]
+    late = []
     if not _velocities_lag(choice.data, signals):
-        findings += _late(data, test)
-    if _needs_a_cause(test):
-        findings += _explained(test, choice, model, signals)
+        late = _late(data, test)
+    if _needs_a_cause(test, data, columns):
+        explained = _explained(test, choice, model, signals)
+        findings += _with_delay(explained, late)
     else:
         findings += causes(test, (LOADED,)).findings
         findings += _other_bodies(test)
+        findings += late
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
         findings = [_or_legs(f) if f.severity == WRONG else f for f in findings]
     return ModelChecks(tuple(findings), _rms(test, model), data, columns)
 
 
-def _needs_a_cause(test: RecordingUnderTest) -> bool:
-    """Return whether the residuals alone leave a verdict that is not good."""
+def _with_delay(explained: list[Finding], late: list[Finding]) -> list[Finding]:
+    """Return the findings with the delay that is taken off, where no other cause is named."""
+    delayed = [f for f in explained if f.name == DELAYED]
+    named = [f for f in explained if f.unit == REMOVED and f.severity != NOTE]
+    if not late or len(named) > len(delayed):
+        return explained
+    return [f for f in explained if f not in delayed] + late
+
+
+def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumns) -> bool:
+    """Return whether the verdict is not good anyway, or a sensor does what none should."""
     fit = Judged(
         _by_joint(test, test.free_residual),
         _by_joint(test, test.torque),
@@ -123,7 +138,10 @@ def _needs_a_cause(test: RecordingUnderTest) -> bool:
     )
     whole = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
-    return whole.word != GOOD or sliding or _described_share(test) > UNUSABLE_RESIDUAL
+    if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
+        return True
+    sensors = [n for n in nuisances(data, columns) if n.joint and n.what != LOAD_NUISANCE]
+    return any(abs(n.value) > max(n.prior, SURE * n.standard_error) for n in sensors)
 
 
 def _described_share(test: RecordingUnderTest) -> float:

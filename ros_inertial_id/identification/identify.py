@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .choose.choice import choose
+from .choose.nuisances import nuisances
 from .choose.time_offset import aligned
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
@@ -131,7 +132,9 @@ def identify_data(
             solution.values,
             crossed.folds if crossed else None,
         )
-        model = model_of(solution, judge(solution, crossed, rows))
+        statistics = judge(solution, crossed, rows)
+        statistics['nuisances'] = [n.entry() for n in nuisances(data, columns)]
+        model = model_of(solution, statistics)
     return Identification(
         model, rows.curves, _validate(model, validate, data.progress) if validate else ()
     )

@@ -7,10 +7,10 @@ of the wide factor, beside friction of all widths and a tilt of gravity, which i
 without which an offset would explain a share of it.  Commands act late as if friction pushed: of
 them the column is the rate of what is commanded, and no friction is below zero.
 
-The offset is always estimated, under a prior of what sensors do, and always applied: a large one
-by reading the efforts at other times, in rounds, the rest by algebra.  Its error comes from
-leaving out stretches of the motion (jackknife, Efron 1982): residuals that are not white, or a
-model that is not whole, do not make it look sure.  Noise of the rate makes an offset too small;
+That of measured efforts is always estimated, under a prior of what sensors do, and always applied:
+a large one by reading the efforts at other times, in rounds, the rest by algebra.  Its error comes
+from leaving out stretches of the motion (jackknife, Efron 1982): residuals that are not white, or
+a model that is not whole, do not make it look sure.  Noise of the rate makes an offset too small;
 the rounds find what is left of it.
 """
 
@@ -30,7 +30,6 @@ from ..reduce.structure import Structure
 from ..reduce.wide_factor import WideFactor
 
 DELAY_PRIOR = 0.005  # [s], standard deviation: some cycles of a bus, a filter in a drive
-COMMAND_PRIOR = 0.05  # [s]: a command acts when the drive has received it
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
 READING_ROUNDS = 3  # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
@@ -40,7 +39,7 @@ COMMAND_CUTOFF = 1.5  # times where the motion ends: cutoff at which the delay o
 
 @dataclass(frozen=True)
 class TimeOffset:
-    """An offset [s] and its standard error [s], under the prior."""
+    """An offset [s] and its standard error [s]."""
 
     value: float
     standard_error: float
@@ -68,20 +67,27 @@ def aligned(
 
 def _aligned_efforts(data, systems, reduced):
     """Return what ``aligned`` does of measured efforts."""
-    total, rest = 0.0, find_time_offset(data, systems)
+    linear = LINEAR / data.first.summary['cutoff']
+    applied, offset = 0.0, _posterior(data, systems, 0.0)
     for _ in range(READING_ROUNDS):
-        linear = LINEAR / data.first.summary['cutoff']
-        if abs(rest.value) < linear or abs(total + rest.value) > LARGEST_DELAY:
+        if abs(offset.value - applied) < linear:
             break
-        total += rest.value
-        data, systems = _read_later(data, rest.value, systems, reduced)
-        rest = find_time_offset(data, systems)
-    if abs(total + rest.value) > LARGEST_DELAY:
-        rest = TimeOffset(0.0, rest.standard_error)
-    wide = systems.wide.with_earlier_efforts(rest.value)
-    systems = ModelColumns(wide, systems.given, weights=systems.weights)
-    data = _with_offset(data, rest.value)
-    return _noted(data, TimeOffset(total + rest.value, rest.standard_error)), systems
+        data, systems = _read_later(data, offset.value - applied, systems, reduced)
+        applied = offset.value
+        offset = _posterior(data, systems, applied)
+    rest = offset.value - applied
+    systems = systems.of_rows(systems.wide.with_earlier_efforts(rest), systems.weights)
+    return _noted(_with_offset(data, rest), offset), systems
+
+
+def _posterior(data, systems, applied):
+    """Return the TimeOffset under the prior of data that are read ``applied`` [s] later."""
+    rest = find_time_offset(data, systems)
+    share = DELAY_PRIOR**2 / (DELAY_PRIOR**2 + rest.standard_error**2)
+    value, error = share * (applied + rest.value), np.sqrt(share) * rest.standard_error
+    if abs(value) > LARGEST_DELAY:
+        value = 0.0
+    return TimeOffset(value, float(error))
 
 
 def _aligned_commands(data, systems, reduced):
@@ -90,12 +96,12 @@ def _aligned_commands(data, systems, reduced):
 
     Friction explains all of a delay but its jerk, which noise of the positions hides.
     """
-    asked, given = data, systems.given
+    asked = data
     motion_ends_at = data.first.summary['motion_ends_at']
     if motion_ends_at:
         cutoff = COMMAND_CUTOFF * motion_ends_at
         data = data.observed([with_cutoff(o, cutoff) for o in data.observations])
-        systems = ModelColumns(reduced(data, systems.wide.structure), given)
+        systems = systems.of_rows(reduced(data, systems.wide.structure))
     total, rest = 0.0, find_time_offset(data, systems)
     for _ in range(READING_ROUNDS):
         if abs(rest.value) < rest.standard_error or abs(total + rest.value) > LARGEST_DELAY:
@@ -112,7 +118,7 @@ def _aligned_commands(data, systems, reduced):
 def _read_later(data, offset, systems, reduced):
     """Return Dataset and ModelColumns of efforts read an ``offset`` [s] later."""
     data = _with_offset(data, offset)
-    return data, ModelColumns(reduced(data, systems.wide.structure), systems.given)
+    return data, systems.of_rows(reduced(data, systems.wide.structure))
 
 
 def _with_offset(data, offset):
@@ -130,7 +136,7 @@ def _noted(data, offset):
 
 
 def find_time_offset(data: Dataset, systems: ModelColumns) -> TimeOffset:
-    """Return the TimeOffset of the efforts, beside friction of all widths and a tilt."""
+    """Return the TimeOffset by the data alone, beside friction of all widths and a tilt."""
     effort = data.first.effort_source
     column_indices = moving_columns(data, systems)
     brakes = np.zeros(len(column_indices), dtype=bool)
@@ -140,11 +146,8 @@ def find_time_offset(data: Dataset, systems: ModelColumns) -> TimeOffset:
         _least_squares_offset(systems, stacked, column_indices, brakes)
         for stacked in (systems.whole, *systems.without_each)
     ]
-    value = offsets[0]
-    error = float(standard_errors(np.array(offsets[1:])[:, None])[0])
-    prior = COMMAND_PRIOR if effort.is_commanded else DELAY_PRIOR
-    share = prior**2 / (prior**2 + error**2)
-    return TimeOffset(share * value, float(np.sqrt(share)) * error)
+    error = standard_errors(np.array(offsets[1:])[:, None])[0]
+    return TimeOffset(offsets[0], float(error))
 
 
 def moving_columns(data: Dataset, systems: ModelColumns) -> np.ndarray:

@@ -32,9 +32,7 @@ def described_bodies(
         deviations = np.append(deviations, USUAL_LOAD)
     prior = Prior.of_zero(deviations)
     plain = model.about(T, prior, model.weights, floor)
-    return LeftOut(
-        model.wide, plain.groups, prior, _weights(plain, model), model.elements, floor
-    )
+    return LeftOut(model.wide, plain.groups, prior, _weights(plain, model), model.elements, floor)
 
 
 def less_described(elements: Elements, targets: np.ndarray, gravity: np.ndarray) -> np.ndarray:

@@ -28,19 +28,18 @@ class Elements:
     """
     Where the elements of targets stand: [measured | rate | efforts | slopes | described].
 
-    joints : n joints whose efforts are among the columns of the wide factor, 0 without
     described : torques of the described bodies by inertia, and by gravity along x, y and z
+    joints : n joints whose efforts are among the columns of the wide factor, 0 without
     """
 
     joints: int
-    described: bool
 
     @property
     def count(self) -> int:
         """Return the number of elements, what was measured included."""
         if not self.joints:
             return 1
-        return 2 + 2 * self.joints + (4 if self.described else 0)
+        return 6 + 2 * self.joints
 
     measured = 0
     rate = 1
@@ -160,6 +159,17 @@ class LeftOut:
         if floor is None:
             floor = self.floor
         return LeftOut(self.wide, groups, prior, weights, self.elements, floor)
+
+    def with_fitted_torque(self, params: np.ndarray) -> 'LeftOut':
+        """Return the LeftOut with one element more, the last: the torque of ``params`` (P,)."""
+        groups = []
+        for group in self.groups:
+            k = len(group.index)
+            fitted = group.R[:, :, :k] @ params[group.index]
+            wider = np.pad(group.R, ((0, 0), (0, 1), (0, 1)))
+            wider[:, :-1, -1] = fitted
+            groups.append(GroupRows(group.index, wider))
+        return LeftOut(self.wide, groups, self.prior, self.weights, self.elements, self.floor)
 
     @property
     def sd(self) -> np.ndarray:

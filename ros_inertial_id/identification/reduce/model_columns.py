@@ -36,7 +36,8 @@ class ModelColumns(LeftOut):
     plain : (k,) columns of the model whose residuals give the weights, the simplest by default
     beta : (columns,) parameters at which a tilt acts, those of the description by default
     weights : of rows, found if not given
-    described : (columns,) parameters of the bodies whose torques are elements, none by default
+    described : (columns,) parameters of the bodies whose torques are elements, by default those
+        of the description
     """
 
     def __init__(
@@ -58,19 +59,26 @@ class ModelColumns(LeftOut):
         base = wide.structure.base
         self.nominal[: len(base)] = base.nominal()
         self.beta = self.nominal[:-2] if beta is None else beta
-        elements = Elements(wide.joints, described is not None)
-        fitted = np.hstack(
-            [wide.columns_under_gravity(self.gravity - given), self._tilts(wide)]
-        )
+        self.described = self.nominal[:-2] if described is None else described
+        fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
         self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
-        more = _elements(wide, given, described)
+        more = _elements(wide, given, self.described)
         groups = [_group_rows(wide, name, fitted, more) for name in wide.groups]
         count = len(groups)
         super().__init__(
-            wide, groups, self._prior(wide), weights or Weights(np.ones(count), {}), elements, 0.0
+            wide,
+            groups,
+            self._prior(wide),
+            weights or Weights(np.ones(count), {}),
+            Elements(wide.joints),
+            0.0,
         )
         if weights is None:
             self.weights = self._found_weights()
+
+    def of_rows(self, wide: WideFactor, weights: Weights | None = None) -> 'ModelColumns':
+        """Return the ModelColumns of other rows; weights : of these, found if not given."""
+        return ModelColumns(wide, self.given, weights=weights, described=self.described)
 
     def _tilts(self, wide):
         """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
@@ -139,15 +147,14 @@ def _elements(wide, given, described):
     rate = wide.efforts + wide.joints
     others = np.delete(wide.efforts + np.arange(2 * wide.joints + 1), wide.joints)
     columns = [identity[:, [rate]], identity[:, others]]
-    if described is not None:
-        upright = wide.columns_under_gravity(np.zeros(3))
-        still = upright
-        if wide.gravity_columns.size:
-            still = wide.columns_under_gravity(-given)
-        columns.append((still @ described)[:, None])
-        for axis in np.eye(3):
-            by_gravity = wide.columns_under_gravity(axis) - upright
-            columns.append((by_gravity @ described)[:, None])
+    upright = wide.columns_under_gravity(np.zeros(3))
+    still = upright
+    if wide.gravity_columns.size:
+        still = wide.columns_under_gravity(-given)
+    columns.append((still @ described)[:, None])
+    for axis in np.eye(3):
+        by_gravity = wide.columns_under_gravity(axis) - upright
+        columns.append((by_gravity @ described)[:, None])
     return np.hstack(columns)
 
 

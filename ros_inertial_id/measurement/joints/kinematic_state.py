@@ -215,7 +215,7 @@ class JointSpaceObservation:
         from types import SimpleNamespace
         c = self.control
         return SimpleNamespace(is_commanded=c is not None, may_be_late=c is None,
-                               brakes_only=c is not None and not c.damping.any())
+                               brakes_only=c is not None and not c.damping.any(), scale_error=0.01)
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
