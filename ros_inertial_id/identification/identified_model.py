@@ -5,7 +5,7 @@ SCHEMA says which keys, types and finite numbers it has, and is checked once whe
 Behind it nobody checks again.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 import math
 from typing import Any, Protocol
@@ -22,8 +22,9 @@ from ..options import yaml_content
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
 MOST_LETTERS = 100_000  # of a text but the URDF: a row of the covariance of 4000 parameters
-LARGEST, SMALLEST = 1e30, 1e-100  # of numbers: squares and reciprocals stay finite
-FIRST_INEXACT = 1 << 53  # the whole numbers below it are floats, too
+# Of numbers: squares and reciprocals stay finite, whole numbers are the same as floats.
+LARGEST_NUMBER = {float: 1e30, int: (1 << 53) - 1}
+SMALLEST_POSITIVE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class IdentifiedModel:
 
 def _row_text(row: np.ndarray) -> str:
     """Return the numbers of a ``row`` of the covariance as text, to the last digit."""
-    return ' '.join(f'{x:.17g}' for x in row)
+    return ' '.join(map('{:.17g}'.format, row))
 
 
 def _listed(keys: set[Any]) -> str:
@@ -148,7 +149,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 def plain(value: Any) -> Any:
     """Return a ``value`` as numbers, lists and dicts of Python alone, not-a-number as None."""
-    for kind, conversion in PLAIN:
+    for kind, conversion in CONVERSIONS:
         if isinstance(value, kind):
             return conversion(value)
     return value
@@ -165,7 +166,7 @@ def _plain_number(number: float) -> float | None:
 
 
 # How a value of each type is written; the first that fits. All others are written as they are.
-PLAIN: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (dict, _plain_mapping),
     ((list, tuple), lambda items: list(map(plain, items))),
     (np.ndarray, lambda array: plain(array.tolist())),
@@ -202,36 +203,49 @@ class Expected(Protocol):
         """Raise ConfigError that names the place, from ``where`` on, at which a value differs."""
 
 
+def _always(value: Any) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Leaf:
-    """A value: what it is in ``words``, and whether one ``holds``."""
+    """A value of a ``kind`` that ``holds``, as ``words`` say."""
 
     words: str
-    holds: Callable[[Any], bool]
+    kind: type
+    holds: Callable[[Any], bool] = _always
 
     def check(self, value: Any, where: str) -> None:
         """Raise ConfigError, see Expected."""
-        if not self.holds(value):
+        if not isinstance(value, self.kind) or not self.holds(value):
             raise ConfigError(where, expected=self.words, found=repr(value)[:80])
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number whose square is finite, an integer also as a float."""
-    if type(value) is int:
-        return abs(value) < FIRST_INEXACT
-    return isinstance(value, float) and abs(value) <= LARGEST
+    largest = LARGEST_NUMBER.get(type(value))
+    return largest is not None and abs(value) <= largest
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > SMALLEST_POSITIVE
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+def _is_not_negative(value: Any) -> bool:
+    return _is_number(value) and value >= 0.0
 
 
-def _is_mapping_of_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value))
+def _are_two_numbers(values: Any) -> bool:
+    if not isinstance(values, list) or len(values) != 2:
+        return False
+    return all(map(_is_number, values))
+
+
+def _are_in_order(values: Any) -> bool:
+    return _are_two_numbers(values) and values[0] <= values[1]
+
+
+def _are_texts(keys: Iterable[Any]) -> bool:
+    return all(isinstance(key, str) for key in keys)
 
 
 def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -239,96 +253,92 @@ def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or holds(value)
 
 
-ANYTHING = Leaf('anything', lambda value: True)
-LONG_TEXT = Leaf('a text', _is_text)
+ANYTHING = Leaf('anything', object)
+LONG_TEXT = Leaf('a text', str)
 TEXT = Leaf(
-    f'a text of at most {MOST_LETTERS} letters',
-    lambda value: _is_text(value) and len(value) <= MOST_LETTERS,
+    f'a text of at most {MOST_LETTERS} letters', str, lambda text: len(text) <= MOST_LETTERS
 )
-FLAG = Leaf('true or false', lambda value: isinstance(value, bool))
-NUMBER = Leaf('a finite number', _is_number)
-POSITIVE = Leaf('a positive number', lambda value: _is_number(value) and value > SMALLEST)
-NUMBER_OR_NONE = Leaf('a finite number or null', _or_none(_is_number))
-ERROR_OR_NONE = Leaf(
-    'a number not below 0, or null', _or_none(lambda value: _is_number(value) and value >= 0.0)
-)
-INTERVAL = Leaf(
-    'two finite numbers, the smaller first',
-    lambda value: _is_pair(value) and value[0] <= value[1],
-)
-PAIR_OR_NONE = Leaf('two finite numbers or null', _or_none(_is_pair))
-MAPPING = Leaf('a mapping of texts', _is_mapping_of_texts)
+FLAG = Leaf('true or false', bool)
+NUMBER = Leaf('a finite number', object, _is_number)
+POSITIVE = Leaf('a positive number', object, _is_positive)
+INTERVAL = Leaf('two finite numbers, the smaller first', list, _are_in_order)
+NUMBER_OR_NONE = Leaf('a finite number or null', object, _or_none(_is_number))
+ERROR_OR_NONE = Leaf('a number not below 0, or null', object, _or_none(_is_not_negative))
+PAIR_OR_NONE = Leaf('two finite numbers or null', object, _or_none(_are_two_numbers))
+MAPPING = Leaf('a mapping of texts', dict, _are_texts)
+LIST = Leaf('a list of at least 0', list)
+FILLED_LIST = Leaf('a list of at least 1', list, bool)
+LIST_OF_3 = Leaf('a list of 3', list, lambda items: len(items) == 3)
+LIST_OF_10 = Leaf('a list of 10', list, lambda items: len(items) == 10)
 
 
 @dataclass(frozen=True)
-class ListOf:
-    """A list of items: ``at_least`` so many, or ``exactly`` so many."""
+class Items:
+    """A list: what each ``item`` of it holds, and how long it is by the Leaf ``length``."""
 
     item: Expected
-    at_least: int = 0
-    exactly: int | None = None
+    length: Leaf = LIST
 
     def check(self, value: Any, where: str) -> None:
         """Raise ConfigError, see Expected."""
-        self._length().check(value, where)
+        self.length.check(value, where)
         for number, item in enumerate(value, 1):
             self.item.check(item, f'{where}, {number}')
 
-    def _length(self) -> Leaf:
-        if self.exactly is None:
-            return Leaf(
-                f'a list of at least {self.at_least}',
-                lambda value: isinstance(value, list) and len(value) >= self.at_least,
-            )
-        return Leaf(
-            f'a list of {self.exactly}',
-            lambda value: isinstance(value, list) and len(value) == self.exactly,
-        )
 
-
+@dataclass(frozen=True)
 class Keys:
-    """A mapping: what each of its keys holds, of optional ones with ?, and what ``others`` do."""
+    """A mapping: what its ``required``, its ``optional`` and ``other`` keys hold."""
 
-    def __init__(self, expected: Mapping[str, Expected], others: Expected = ANYTHING) -> None:
-        self.required = {key for key in expected if not key.endswith('?')}
-        self.expected = {key.removesuffix('?'): item for key, item in expected.items()}
-        self.others = others
+    required: Mapping[str, Expected]
+    optional: Mapping[str, Expected] = field(default_factory=dict)
+    other: Expected = ANYTHING
 
     def check(self, value: Any, where: str) -> None:
         """Raise ConfigError, see Expected."""
         MAPPING.check(value, where)
-        lacking = self.required - set(value)
+        lacking = set(self.required) - set(value)
         if lacking:
             raise ConfigError(f'{where} is incomplete; it has no {_listed(lacking)}')
+        expected = {**self.required, **self.optional}
         for key, item in value.items():
-            self.expected.get(key, self.others).check(item, f'{where}, {key}')
+            expected.get(key, self.other).check(item, f'{where}, {key}')
 
 
 def each(item: Expected) -> Keys:
     """Return what a mapping of any keys holds, an ``item`` of each."""
-    return Keys({}, others=item)
+    return Keys({}, other=item)
 
 
 NUMBERS = each(NUMBER)
-RESIDUALS = Keys(
-    {
-        'rms': NUMBERS,
-        'relative_percent': NUMBER_OR_NONE,
-        'measured_rms?': NUMBERS,
-        'samples?': NUMBER,
-        'rms_all?': NUMBER_OR_NONE,
-    }
-)
-FIT_OF = {'filtered': RESIDUALS, 'raw?': RESIDUALS}
-FIT = Keys(FIT_OF)
 RANGE = each(each(INTERVAL))
+RESIDUALS = Keys(
+    {'rms': NUMBERS, 'relative_percent': NUMBER_OR_NONE},
+    optional={'measured_rms': NUMBERS, 'samples': NUMBER, 'rms_all': NUMBER_OR_NONE},
+)
+FIT = Keys({'filtered': RESIDUALS}, optional={'raw': RESIDUALS})
 OUTSIDE = Keys(
-    {
-        'samples_percent?': NUMBER_OR_NONE,
-        'relative_percent_inside?': NUMBER_OR_NONE,
-        'relative_percent_outside?': NUMBER_OR_NONE,
-        'joints?': each(each(Keys({'samples_percent': NUMBER, 'seen': INTERVAL}))),
-    }
+    {},
+    optional={
+        'samples_percent': NUMBER_OR_NONE,
+        'relative_percent_inside': NUMBER_OR_NONE,
+        'relative_percent_outside': NUMBER_OR_NONE,
+        'joints': each(each(Keys({'samples_percent': NUMBER, 'seen': INTERVAL}))),
+    },
+)
+VALIDATION = Keys(
+    {'filtered': RESIDUALS},
+    optional={
+        'raw': RESIDUALS,
+        'outside': OUTSIDE,
+        'range': RANGE,
+        'fixed_cutoff': Keys({'cutoff': NUMBER, 'relative_percent': NUMBER_OR_NONE}),
+    },
+)
+ROBOT = Keys({'name': TEXT, 'joints': Items(TEXT), 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT})
+MOUNTING = Keys(
+    {'text': Items(TEXT), 'gravity_base': Items(Items(NUMBER, LIST_OF_3), FILLED_LIST)},
+    optional={'known': Items(TEXT), 'missing': Items(TEXT)},
 )
 PARAMETER = Keys(
     {
@@ -354,20 +364,29 @@ BASE_PARAMETER = Keys(
         'standard_error': ERROR_OR_NONE,
         'relative_percent': NUMBER_OR_NONE,
         'grouping': NUMBERS,
-        'unconstrained?': PAIR_OR_NONE,
-    }
+    },
+    optional={'unconstrained': PAIR_OR_NONE},
+)
+NONLINEAR_PARAMETER = Keys(
+    {'value': NUMBER}, optional={'least': NUMBER_OR_NONE, 'greatest': NUMBER_OR_NONE}
 )
 CHOICE = Keys(
-    {
-        'what': TEXT,
-        'candidate?': TEXT,
-        'chosen?': FLAG,
-        'evidence?': NUMBER,
-        'tilt_deg?': NUMBER_OR_NONE,
-        'left_out_error?': NUMBER_OR_NONE,
-        'worse_percent?': NUMBER_OR_NONE,
-        'worse_error_percent?': NUMBER_OR_NONE,
-    }
+    {'what': TEXT},
+    optional={
+        'candidate': TEXT,
+        'chosen': FLAG,
+        'evidence': NUMBER,
+        'tilt_deg': NUMBER_OR_NONE,
+        'left_out_error': NUMBER_OR_NONE,
+        'worse_percent': NUMBER_OR_NONE,
+        'worse_error_percent': NUMBER_OR_NONE,
+    },
+)
+VERDICT = Keys(
+    {'word': TEXT, 'reasons': Items(TEXT)}, optional={'joints': each(Keys({'word': TEXT}))}
+)
+CONSISTENT = Keys(
+    {'loss_percent': NUMBER_OR_NONE}, optional={'links': each(Items(NUMBER, LIST_OF_10))}
 )
 STATISTICS = Keys(
     {
@@ -377,77 +396,52 @@ STATISTICS = Keys(
         'rank_in_data': NUMBER,
         'condition_number': NUMBER_OR_NONE,
         'correlation_samples': each(POSITIVE),
-        'validation?': Keys(
-            {
-                **FIT_OF,
-                'outside?': OUTSIDE,
-                'range?': RANGE,
-                'fixed_cutoff?': Keys({'cutoff': NUMBER, 'relative_percent': NUMBER_OR_NONE}),
-            }
-        ),
-        'cross_validation?': RESIDUALS,
-        'standard_deviation?': NUMBERS,
-        'dependence?': each(Keys({'inflation': NUMBER, 'partner': TEXT, 'correlation': NUMBER})),
-        'prediction_band?': Keys({'level?': NUMBER, 'joints': each(NUMBERS)}),
-        'unconstrained?': Keys({'training?': FIT, 'validation?': FIT}),
-        'nonlinear_parameters?': each(
-            Keys({'value': NUMBER, 'least?': NUMBER_OR_NONE, 'greatest?': NUMBER_OR_NONE})
-        ),
-        'masked_share?': ListOf(NUMBER_OR_NONE),
-        'checks?': ListOf(each(ANYTHING)),
-        'choices?': ListOf(CHOICE),
-        'verdict?': Keys(
-            {'word': TEXT, 'reasons': ListOf(TEXT), 'joints?': each(Keys({'word': TEXT}))}
-        ),
-        'consistent?': Keys(
-            {'loss_percent': NUMBER_OR_NONE, 'links?': each(ListOf(NUMBER, exactly=10))}
-        ),
-    }
+    },
+    optional={
+        'validation': VALIDATION,
+        'cross_validation': RESIDUALS,
+        'standard_deviation': NUMBERS,
+        'dependence': each(Keys({'inflation': NUMBER, 'partner': TEXT, 'correlation': NUMBER})),
+        'prediction_band': Keys({'joints': each(NUMBERS)}, optional={'level': NUMBER}),
+        'unconstrained': Keys({}, optional={'training': FIT, 'validation': FIT}),
+        'nonlinear_parameters': each(NONLINEAR_PARAMETER),
+        'masked_share': Items(NUMBER_OR_NONE),
+        'checks': Items(each(ANYTHING)),
+        'choices': Items(CHOICE),
+        'verdict': VERDICT,
+        'consistent': CONSISTENT,
+    },
 )
 PREPROCESSING = Keys(
-    {
-        'cutoff': POSITIVE,
-        'velocity': TEXT,
-        'motion_ends_at?': NUMBER_OR_NONE,
-        'velocity_disagreement?': NUMBER_OR_NONE,
-        'rate?': NUMBER,
-        'decimate?': NUMBER,
-        'duration?': NUMBER,
-        'time_offset?': NUMBER,
-        'time_offset_found?': NUMBER,
-        'time_offset_error?': NUMBER,
-        'time_offset_residual_ratio?': NUMBER,
-    }
+    {'cutoff': POSITIVE, 'velocity': TEXT},
+    optional={
+        'motion_ends_at': NUMBER_OR_NONE,
+        'velocity_disagreement': NUMBER_OR_NONE,
+        'rate': NUMBER,
+        'decimate': NUMBER,
+        'duration': NUMBER,
+        'time_offset': NUMBER,
+        'time_offset_found': NUMBER,
+        'time_offset_error': NUMBER,
+        'time_offset_residual_ratio': NUMBER,
+    },
+)
+PROVENANCE = Keys(
+    {'created': TEXT, 'recordings': Items(each(ANYTHING)), 'versions': each(TEXT)},
+    optional={'validation': Items(each(ANYTHING)), 'left_out': each(TEXT)},
 )
 SCHEMA: dict[str, Expected] = {
     'method': TEXT,
     'options': Keys({'estimator': TEXT}),
-    'robot': Keys(
-        {'name': TEXT, 'joints': ListOf(TEXT), 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT}
-    ),
-    'mounting': Keys(
-        {
-            'text': ListOf(TEXT),
-            'gravity_base': ListOf(ListOf(NUMBER, exactly=3), at_least=1),
-            'known?': ListOf(TEXT),
-            'missing?': ListOf(TEXT),
-        }
-    ),
-    'parameters': ListOf(PARAMETER, at_least=1),
-    'base': ListOf(BASE_PARAMETER, at_least=1),
-    'covariance': ListOf(TEXT),
+    'robot': ROBOT,
+    'mounting': MOUNTING,
+    'parameters': Items(PARAMETER, FILLED_LIST),
+    'base': Items(BASE_PARAMETER, FILLED_LIST),
+    'covariance': Items(TEXT),
     'statistics': STATISTICS,
     'validity_range': RANGE,
-    'preprocessing': ListOf(PREPROCESSING, at_least=1),
-    'provenance': Keys(
-        {
-            'created': TEXT,
-            'recordings': ListOf(each(ANYTHING)),
-            'versions': each(TEXT),
-            'validation?': ListOf(each(ANYTHING)),
-            'left_out?': each(TEXT),
-        }
-    ),
+    'preprocessing': Items(PREPROCESSING, FILLED_LIST),
+    'provenance': PROVENANCE,
 }
 
 
@@ -502,11 +496,10 @@ def _parameter(entry: Mapping[str, Any]) -> Parameter:
 
 def _covariance(rows: Sequence[str], count: int) -> np.ndarray:
     """Return the covariance (count, count) of its ``rows``; ValueError where it is none."""
-    covariance = np.array([list(map(float, row.split())) for row in rows])
+    numbers = [list(map(float, row.split())) for row in rows]
+    covariance = np.asarray_chkfinite(numbers)
     if covariance.shape != (count, count):
         raise ValueError('not square')
-    if not np.isfinite(covariance).all():
-        raise ValueError('not finite')
     return covariance
 
 

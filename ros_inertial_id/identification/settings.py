@@ -22,6 +22,9 @@ from ..options import (
 )
 
 
+LAW_OPTIONS = {'springs', 'friction'}  # options whose laws the priors of a description are of
+
+
 @dataclass(frozen=True)
 class EstimationOptions:
     """How numbers are estimated."""
@@ -90,14 +93,21 @@ def load_options(
     """
     described = described_blocks(description)
     blocks = read_blocks(path, METHODS)
-    method = method or _only_method(path, blocks, described)
-    described_values = dict(described.get(method) or {})
-    values = {**(blocks.get(method) or {}), **(changes or {})}
-    other_laws = 'springs' in values or 'friction' in values
-    if other_laws or values.get('estimator', 'ridge') != 'ridge':
-        described_values.pop('given', None)
-    values = {**described_values, **values}
-    return method, options_from(options_class(method), values, path or 'the options')
+    if not method:
+        method = _only_method(path, blocks, described)
+    values = {**_block(blocks, method), **(changes or {})}
+    defaults = _block(described, method)
+    same_laws = LAW_OPTIONS.isdisjoint(values)
+    if not same_laws or values.get('estimator', 'ridge') != 'ridge':
+        defaults.pop('given', None)
+    kind = options_class(method)
+    source = path or 'the options'
+    return method, options_from(kind, {**defaults, **values}, source)
+
+
+def _block(blocks: Mapping[str, Mapping[str, Any] | None], method: str) -> dict[str, Any]:
+    """Return the options in the block of a ``method``, {} where it is empty or there is none."""
+    return dict(blocks.get(method) or {})
 
 
 def _only_method(path: str, blocks: Collection[str], described: Collection[str]) -> str:

@@ -8,6 +8,7 @@ of another robot bends all parameters, and a validation on the training data val
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 import math
 from typing import Any
 
@@ -167,7 +168,8 @@ class TrainingStates:
 
 def training_states(observations: Sequence[Observation]) -> tuple[TrainingStates, ...]:
     """Return the TrainingStates of ``observations``, held where all of them have room."""
-    hold = sum(o.samples() for o in observations) <= MOST_HELD_SAMPLES
+    samples = sum(o.samples() for o in observations)
+    hold = samples <= MOST_HELD_SAMPLES
     return tuple(TrainingStates(o, hold) for o in observations)
 
 
@@ -233,8 +235,7 @@ class Dataset:
         if not training or not self.training:
             parts = [o.states(training) for o in self.observations]
         for robot, states in zip(self.robots, parts):
-            for state in states:
-                yield robot, state
+            yield from zip(repeat(robot), states)
 
     def blocks(
         self, parameters: Sequence[Parameter], training: bool = True

@@ -122,4 +122,5 @@ def with_shared_texts(recordings: Sequence[Recording]) -> list[Recording]:
 
 def _bag_of(recording: Recording) -> str:
     """Return the path of the bag of which a ``recording`` may be one file."""
-    return PART.sub('', str(recording.provenance.get('path', id(recording))))
+    path = recording.provenance.get('path', id(recording))
+    return PART.sub('', str(path))

@@ -13,6 +13,7 @@ the robot is there: they are turned into the sums that they stand for.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import math
+from operator import attrgetter
 import re
 from typing import Any
 
@@ -39,6 +40,7 @@ SAME_GRAVITY = 0.02  # m/s^2, a tenth of a degree: the same mounting
 IMU = 'sensor_msgs/msg/Imu'
 WEAKEST_GRAVITY = 4.0  # [m/s^2] that an IMU of a wrong scale may still show
 MOST_SHAKING = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
+IDENTITY = attrgetter('name', 'unit', 'owner', 'law')  # of a Parameter
 BASE_PARAMETER_NAME = re.compile(r'^\s*([A-Za-z]+R\d+)(?=\s|=|$)')
 
 
@@ -60,15 +62,15 @@ def robot_of(
             do='give --urdf, or record robot_description; it is in the first file of a split bag',
         )
     _check_closures(text, options, method)
-    mounting = options.mounting or recording.mounting or 'upright'
-    build = METHODS[method].build
     options = with_recorded_locks(recording, options, text)
-    gravity = None
+    build = METHODS[method].build
+    mounting = options.mounting or recording.mounting or 'upright'
+    measured = None
     if mounting.strip() == 'imu':
-        gravity = imu_gravity(recording, build(text, options, gravity_from_mounting('upright')))
-    return build(
-        text, options, gravity_from_mounting(mounting, gravity, options.gravity_magnitude)
-    )
+        upright = build(text, options, gravity_from_mounting('upright'))
+        measured = imu_gravity(recording, upright)
+    gravity = gravity_from_mounting(mounting, measured, options.gravity_magnitude)
+    return build(text, options, gravity)
 
 
 def _check_closures(urdf: str, options: Any, method: str) -> None:
@@ -123,7 +125,8 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
             expected=f'about 9.81 m/s^2, at least {WEAKEST_GRAVITY}',
             found=f'{magnitude:.3g} m/s^2',
         )
-    return -(_rotation_of(channel, robot) @ mean)
+    rotation = _rotation_of(channel, robot)
+    return np.asarray(-(rotation @ mean))
 
 
 def _rotation_of(channel: Channel, robot: Any) -> np.ndarray:
@@ -176,19 +179,20 @@ def check_robot(model: IdentifiedModel, robot: Any) -> None:
 
 def _check_columns(model: IdentifiedModel, parameters: Sequence[Parameter]) -> None:
     """Raise RobotModelError unless a model has all ``parameters`` of bodies, of laws some."""
-    identified = _identities(model.parameters)
-    same_bodies = _identities(_of_bodies(model.parameters)) == _identities(_of_bodies(parameters))
-    if not same_bodies or not set(identified) <= set(_identities(parameters)):
+    identified_bodies = _identities(_of_bodies(model.parameters))
+    bodies = _identities(_of_bodies(parameters))
+    strange = set(_identities(model.parameters)) - set(_identities(parameters))
+    if strange or identified_bodies != bodies:
         raise RobotModelError(
             'the parameters of the model are not those of its robot',
-            found=sorted({name for name, *_ in identified}),
+            found=sorted({p.name for p in model.parameters}),
             do='take the file as it was written',
         )
 
 
 def _identities(parameters: Sequence[Parameter]) -> list[tuple[str, str, str, str]]:
-    """Return what a parameter is, whatever its values: name, unit, owner and law."""
-    return [(p.name, p.unit, p.owner, p.law) for p in parameters]
+    """Return what parameters are, whatever their values: name, unit, owner and law."""
+    return list(map(IDENTITY, parameters))
 
 
 def _of_bodies(parameters: Sequence[Parameter]) -> list[Parameter]:
@@ -257,7 +261,8 @@ def structural_base(
         state = method.random_state(robot, samples, rng)
         for block in method.regress(state, robot, parameters):
             factors.accumulate(block, columns)
-    return find_base_parameters(factors.system()[0], parameters)
+    rows = factors.system()[0]
+    return find_base_parameters(rows, parameters)
 
 
 def rank_of_bodies(method: Method, robots: Sequence[Any], base: BaseParameters) -> dict[str, int]:
@@ -267,7 +272,7 @@ def rank_of_bodies(method: Method, robots: Sequence[Any], base: BaseParameters) 
     Two ways to one number (Gautier 1991): where they differ the structure is not certain.
     Nothing is returned where no loops are closed.
 
-    base : BaseParameters that it returned
+    base : BaseParameters of random motion of ``robots``, see ``structural_base``
     """
     if not isinstance(method, ClosedLoops):
         return {}
@@ -294,12 +299,14 @@ def unknown(known: BaseParameters, wanted: BaseParameters) -> np.ndarray:
     span = _unit_rows(known.matrix() / scales)
     targets = _unit_rows(wanted.matrix() / scales)
     basis, _ = np.linalg.qr(span.T)
-    outside = np.linalg.norm(targets - (targets @ basis) @ basis.T, axis=1)
+    inside = (targets @ basis) @ basis.T
+    outside = np.linalg.norm(targets - inside, axis=1)
     return np.flatnonzero(outside > OUTSIDE_SPAN)
 
 
 def _unit_rows(rows: np.ndarray) -> np.ndarray:
-    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.asarray(rows / lengths[:, None])
 
 
 def mounting_parameters(
@@ -311,7 +318,8 @@ def mounting_parameters(
     A missing one whose name stands for another sum in ``base`` comes with its own: the weight of a
     slide tells it from the rotor that drives it only where it hangs.
     """
-    general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
+    robots = any_mounting(method, urdf, options)
+    general = structural_base(method, robots, base.parameters)
     lacking = unknown(base, general).tolist()
     base_names = base.names()
     known, missing = [], []
