@@ -21,7 +21,6 @@ from ..options import (
     topic_option,
 )
 
-
 LAW_OPTIONS = {'springs', 'friction'}  # options whose laws the priors of a description are of
 
 

@@ -244,10 +244,10 @@ class Dataset:
         for robot, state in self.states(training):
             yield from self.method.regress(state, robot, parameters)
 
-    def report(self, stage: str, done: int, whole: int) -> None:
-        """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Tell whoever waits that ``done`` of ``total`` samples of a stage are through."""
         if self.progress is not None:
-            self.progress(stage, done, whole)
+            self.progress(stage, done, total)
 
 
 def read_dataset(
