@@ -248,9 +248,7 @@ class OnlineIdentification:
         if self._chosen is None or self._learnt > CHOICE * self._chosen[1]:
             self._chosen = choose(self._data, Systems(wide, gravity)), self._learnt
         choice, _ = self._chosen
-        systems = Systems(
-            wide, gravity, weights=(choice.systems.sd, choice.systems.correlation_rows)
-        )
+        systems = Systems(wide, gravity, weights=choice.systems.weights)
         return fit(
             self._data, replace(choice, systems=systems), lambda *_: self._recent_residuals()
         )

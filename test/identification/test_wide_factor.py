@@ -86,7 +86,7 @@ def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     errors, = systems.left_out([systems.plain])
     one = wide.left_out()[0]
     rest = np.setdiff1d(np.arange(systems.count), one)
-    A, b = [systems.prior[:, :-1]], [systems.prior[:, -1]]
+    A, b = [systems.prior.rows[:, :-1]], [systems.prior.rows[:, -1]]
     for j, name in enumerate(systems.names):
         for s in rest:
             group = wide.stretches[s].groups[name]

@@ -200,7 +200,7 @@ class Dataset:
 
     @property
     def first(self) -> Any:
-        """Return the first observation: they differ in nothing that is asked of the whole."""
+        """Return the first observation: they are filtered and read alike."""
         return self.observations[0]
 
     def each(self) -> 'Iterator[Dataset]':
