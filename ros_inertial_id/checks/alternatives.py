@@ -67,7 +67,7 @@ def _negated(test, name, joints, confirmed):
 def permuted(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts in another order: every column explains another joint best."""
     joints = range(test.count)
-    by_bodies = least_assignment(_unexplained(test))
+    by_bodies = least_assignment(_left_by_columns(test))
     by_description = least_assignment(_against_description(test))
     orders = {by_bodies, by_description}
     for order in (by_bodies, by_description):
@@ -93,7 +93,7 @@ def exchanged_pair(order: Sequence[int], first: int, second: int) -> tuple[int, 
     return tuple(out)
 
 
-def _unexplained(test):
+def _left_by_columns(test):
     """Return (n, n) logarithms of what the columns of a joint leave of the efforts of another."""
     elements = test.elements
     efforts = [elements.effort(j) for j in range(test.count)]

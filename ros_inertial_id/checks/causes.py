@@ -39,7 +39,15 @@ from .recording_under_test import (
     RecordingUnderTest,
     TINY,
 )
-from .thresholds import ALIKE, ASKED, GOOD_RESIDUAL, SURE, UNRELATED_RESIDUAL, UNUSABLE_RESIDUAL
+from .thresholds import (
+    ALIKE,
+    ASKED,
+    FLOOR,
+    GOOD_RESIDUAL,
+    SURE,
+    UNRELATED_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+)
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
 EXPLAINED_BY_DESCRIPTION = 0.1  # of what it left before: the change makes the description right
@@ -154,7 +162,7 @@ class Trial:
         test, joints = self.test, list(self.alternative.joints)
         free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
         still = self._rms(self.errors, FREE, joints)
-        unexplained = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
+        joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
         # Logarithms weigh a joint that is hardly explained like all.
         worse = free > ALIKE * self._rms(recorded, FREE)
         # Of another robot's description a change explains a part.
@@ -162,7 +170,7 @@ class Trial:
         foreign_before = self._rms(recorded, DESCRIBED) > UNUSABLE_RESIDUAL * torque
         still_foreign = np.sqrt(free * described) > GOOD_RESIDUAL * torque
         foreign = foreign_before and still_foreign
-        return unexplained or worse or foreign or self._description_loses(recorded, joints)
+        return joints_remain or worse or foreign or self._description_loses(recorded, joints)
 
     def _description_loses(self, recorded, joints):
         """
@@ -310,7 +318,18 @@ def _finding(test, alike, recorded):
             says[_sentence(test, trial)] = None
     if named.check.scales and not _efforts_alone_tell(named, recorded):
         says[MASSES] = None
-    return replace(finding, says=OR.join(says), tests=bodies)
+    alone = _others_predict_as_well(test, named, recorded)
+    return replace(finding, says=OR.join(says), tests=bodies, alone=alone)
+
+
+def _others_predict_as_well(test, trial, recorded):
+    """Return whether joints that a cause does not concern lose nothing beside it as recorded."""
+    others = test.moved.copy()
+    others[list(trial.alternative.joints)] = False
+    if not others.any():
+        return False
+    beside, without = (test.residual(e[FREE])[others] for e in (recorded, trial.errors))
+    return bool(np.all(beside <= np.maximum(ALIKE * without, FLOOR * test.torque[others])))
 
 
 def _sentence(test, trial):
