@@ -25,6 +25,7 @@ except ImportError:  # it has no rosdep key: without it BLAS takes the threads i
     ThreadpoolController = None
     logging.getLogger(__name__).debug('threadpoolctl is not installed: BLAS threads not limited')
 
+Y, Y_RAW = -2, -1  # columns of R, after those of W
 PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
 _THREADS = None
 if ThreadpoolController is not None:
@@ -74,9 +75,6 @@ def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:
         rest = np.asfortranarray(R[leading:, columns[leading:]])
         out[leading:, leading:] = triangle(rest)
     return out
-
-
-Y, Y_RAW = -2, -1  # columns of R after those of W
 
 
 @dataclass
