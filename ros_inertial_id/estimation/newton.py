@@ -8,7 +8,9 @@ from ..errors import EstimationError
 from ..lapack import lapack
 
 ARMIJO = 0.1
-SHORTEST_STEP = 1e-10  # of Newton's: below it a cost that does not fall is flat by rounding
+SHORTEST_MOVE = (
+    1e-10  # relative to Newton's: a cost that falls nowhere before it is flat by rounding
+)
 LEAST_DAMPING = 1e-12  # of the unit diagonal of a scaled Hessian: its rounding
 
 
@@ -58,7 +60,7 @@ def newton(
         if not unconstrained:
             move = free @ move
         length, new = _line_search(cost, x, move, value, ARMIJO * decrement)
-        if length < SHORTEST_STEP:
+        if length < SHORTEST_MOVE:
             return x, 0.0, step
         x, value = x + length * move, new
     return x, decrement, most
@@ -67,7 +69,7 @@ def newton(
 def _line_search(cost, x, move, value, decrease):
     """Return the first length 1, 1/2, ... that lowers ``cost`` by ``decrease`` times it, cost."""
     length = 1.0
-    while length >= SHORTEST_STEP:
+    while length >= SHORTEST_MOVE:
         new = cost(x + length * move)
         if new <= value - length * decrease:
             break
