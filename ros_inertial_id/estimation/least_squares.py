@@ -94,7 +94,7 @@ def decide_rank(singular: np.ndarray) -> tuple[int, float]:
 def left_out(
     parts: Sequence[np.ndarray] | np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the solutions of the sum of ``parts`` (count, ...), (m,), and without each part."""
+    """Return ``solve`` (m,) of the sum of ``parts`` (count, ...), and (count, m) without each."""
     total = sum(parts, np.zeros(()))
     return solve(total), np.array([solve(total - part) for part in parts])
 

@@ -81,8 +81,8 @@ class ArmFriction:
         ratios = speed_ratios(robot, parameters)
         for j in range(len(robot)):
             columns = [k for k in ratios if wanted[k] and ratios[k][j]]
-            of_columns = [(parameters[k], ratios[k]) for k in columns]
-            self._joints.append(_JointFriction(j, columns, of_columns))
+            terms = [(parameters[k], ratios[k]) for k in columns]
+            self._joints.append(_JointFriction(j, columns, terms))
         self.columns = [joint.columns for joint in self._joints]
 
     def __call__(self, state: JointSpaceState) -> list[np.ndarray]:
@@ -123,23 +123,23 @@ class _JointFriction:
     """
     The friction columns of the rows of one joint, the ``index``-th.
 
-    columns : (k,) their indices; with_corners : places among those that have corners
-    of_columns : (Parameter, speed ratios (n,)) of each
+    columns : (k,) their indices; with_corners : which of those have corners
+    terms : (Parameter, speed ratios (n,)) of each, see ``speed_ratios``
     """
 
     def __init__(
-        self, index: int, columns: list[int], of_columns: list[tuple[Parameter, np.ndarray]]
+        self, index: int, columns: list[int], terms: list[tuple[Parameter, np.ndarray]]
     ) -> None:
         self.index = index
         self.columns = np.array(columns, dtype=int)
-        self.loaded = any(LAWS[p.law].loaded for p, _ in of_columns)
-        self.with_corners = [k for k, (p, _) in enumerate(of_columns) if _has_corners(p)]
-        self._of_columns = of_columns
+        self.loaded = any(LAWS[p.law].loaded for p, _ in terms)
+        self.with_corners = [k for k, (p, _) in enumerate(terms) if _has_corners(p)]
+        self._terms = terms
         self._brakes = []  # columns with corners that brake one thing: slice, Parameters, ratios
         first = 0
-        cornered = [of_columns[k] for k in self.with_corners]
-        for _, terms in groupby(cornered, key=lambda term: term[0].owner):
-            parameters, ratios = zip(*terms)
+        cornered = [terms[k] for k in self.with_corners]
+        for _, same_owner in groupby(cornered, key=lambda term: term[0].owner):
+            parameters, ratios = zip(*same_owner)
             chosen = slice(first, first + len(parameters))
             self._brakes.append((chosen, parameters, ratios[0]))
             first = chosen.stop
@@ -148,7 +148,7 @@ class _JointFriction:
         """Return the columns (k, N) for the samples of a ``state``; none with corners is set."""
         motion = state.q, state.v, state.a
         out = np.empty((len(self.columns), len(state.t)))
-        for row, (parameter, ratios) in zip(out, self._of_columns):
+        for row, (parameter, ratios) in zip(out, self._terms):
             if not _has_corners(parameter):
                 row[:] = friction_column(parameter, *self._braked(motion, ratios))
                 row *= ratios[self.index]
