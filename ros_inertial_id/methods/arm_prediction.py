@@ -42,11 +42,12 @@ def _brakes_of(ratios, parameters, values):
     """Return the _Brakes of the friction columns, {column: (n,)}, that have a value."""
     columns_alike: dict[tuple[str, float | None], list[int]] = {}
     for k in ratios:
+        if not values[k]:
+            continue
         law, constant = parameters[k].law, parameters[k].nonlinear
         if LAWS[law].memory:
             constant = None
-        if values[k]:
-            columns_alike.setdefault((law, constant), []).append(k)
+        columns_alike.setdefault((law, constant), []).append(k)
     brakes = []
     for columns in columns_alike.values():
         constants = [parameters[k].nonlinear for k in columns]
