@@ -25,7 +25,7 @@ from ..reduce.systems import resting_columns, Systems
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.least_squares import deviations
-from ...estimation.residuals import FEWEST
+from ...estimation.residuals import FEWEST_BLOCKS
 from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
@@ -154,7 +154,7 @@ def choose(data: Dataset, systems: Systems) -> Choice:
     trials = _Trials(data, systems)
     first, tilt, asked = trials.first, trials.tilt, trials.tilt_asked
     free = tilt if asked else ()
-    if systems.count < FEWEST:
+    if systems.count < FEWEST_BLOCKS:
         (best,) = trials.candidates([(first, trials.extras)])
         return Choice(
             trials.columns(best),
