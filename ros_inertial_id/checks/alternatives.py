@@ -31,6 +31,7 @@ from ..identification.reduce.described import USUAL_LOAD
 USUAL_DELAY = 0.05  # [s], prior deviations of what is sought
 USUAL_ZERO = 0.1  # [rad]
 USUAL_GAIN = 100.0
+FARTHEST_GAIN = 4.0  # times the middle one of all joints: farther is how a description is wrong
 SMALLEST_GAIN = 1e-3
 MILLI = np.log(1e3)  # of N mm over N m
 SAME_UNIT = 0.7  # of a logarithm of a factor, within which it is that of a unit
@@ -142,7 +143,9 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     elif factor < 1.0:
         unit = ' (motor currents?)'
     change = test.scaled(np.full(test.count, factor))
-    words = {'factor': f'{factor:.3g}', 'unit': unit, 'factors': factors}
+    plausible = np.abs(np.log(np.maximum(factors / factor, 1e-9))) < np.log(FARTHEST_GAIN)
+    by_joint = np.where(shown & plausible, factors, factor)
+    words = {'factor': f'{factor:.3g}', 'unit': unit, 'factors': by_joint}
     yield Alternative('effort in another unit', range(test.count), change, words)
 
 

@@ -42,15 +42,16 @@ from .recording_under_test import (
 from .thresholds import (
     ALIKE,
     ASKED,
-    FLOOR,
     GOOD_RESIDUAL,
     SURE,
+    SYSTEMATIC_RESIDUAL,
     UNRELATED_RESIDUAL,
     UNUSABLE_RESIDUAL,
 )
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
 EXPLAINED_BY_DESCRIPTION = 0.1  # of what it left before: the change makes the description right
+OTHERS_LOSE = 1.5  # times the residual of other joints that a fault of one leaves them to be used
 MASSES = 'the described masses are wrong'
 OR = '; or, as likely, '
 Errors = dict[str, np.ndarray]  # {FREE, DESCRIBED: (sets, stretches, n) of stretches left out}
@@ -95,12 +96,13 @@ class Explanation:
     What explains the data.
 
     findings : the cause, if there is one; change : of the data that it is
-    residual : (n,) rms that any bodies leave beside it [N m, N]
+    residual, torque : (n,) rms that any bodies leave beside it, and of the efforts [N m, N]
     """
 
     findings: tuple[Finding, ...]
     change: Change
     residual: np.ndarray
+    torque: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -195,12 +197,13 @@ class Trial:
         return max(TINY, float(np.linalg.norm(self.test.residual(errors[bodies])[joints])))
 
     def _torque(self):
-        return float(np.linalg.norm(self.test.torque[self.test.moved]))
+        """Return the norm of the rms of the changed efforts of joints that moved."""
+        return float(np.linalg.norm(self.test.torque_of(self.change)[self.test.moved]))
 
 
 def causes(test: RecordingUnderTest, checks: Sequence[Check] | None = None) -> Explanation:
     """Return the Explanation by the strongest cause, or by none; checks : CHECKS by default."""
-    nothing = Explanation((), test.plain, test.free_residual)
+    nothing = Explanation((), test.plain, test.free_residual, test.torque)
     tried = _tried(test, CHECKS if checks is None else checks)
     candidates = _strongest(test, tried)
     if all(trial.alternative.below_report_size for trial in candidates):
@@ -213,8 +216,8 @@ def causes(test: RecordingUnderTest, checks: Sequence[Check] | None = None) -> E
     named = alike[0]
     if named.alternative.below_report_size:
         return nothing
-    residual = test.residual(named.errors[FREE])
-    return Explanation((_finding(test, alike, recorded),), named.change, residual)
+    finding, residual = _finding(test, alike, recorded), test.residual(named.errors[FREE])
+    return Explanation((finding,), named.change, residual, test.torque_of(named.change))
 
 
 def _tried(test, checks):
@@ -329,7 +332,8 @@ def _others_predict_as_well(test, trial, recorded):
     if not others.any():
         return False
     beside, without = (test.residual(e[FREE])[others] for e in (recorded, trial.errors))
-    return bool(np.all(beside <= np.maximum(ALIKE * without, FLOOR * test.torque[others])))
+    little = 0.5 * SYSTEMATIC_RESIDUAL * test.torque[others]
+    return bool(np.all(beside <= np.maximum(OTHERS_LOSE * without, little)))
 
 
 def _sentence(test, trial):

@@ -170,11 +170,13 @@ def _explained(test, choice, model, signals):
     if sliding:
         return [*findings, *sliding]
     if not findings:
-        findings += in_degrees(test)
+        degrees = in_degrees(test)
+        if degrees:
+            return degrees
     order = exchanged(test, explanation.residual)
     if order:
         return [*findings, *order]
-    return [*findings, *_large_residual(test, findings, explanation.residual)]
+    return [*findings, *_large_residual(test, explanation)]
 
 
 def _contacts_beside(test: RecordingUnderTest, explanation: Explanation) -> list[Finding]:
@@ -207,19 +209,14 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     return [found('efforts late', test.names, 1e3 * abs(delay), severity=severity, **words)]
 
 
-def _large_residual(test, causes_found, residual) -> list[Finding]:
-    """
-    Return a Finding where motion, or what is described, does not explain the efforts.
-
-    causes_found : Findings of causes; residual : (n,) rms left beside them [N m, N]
-    """
-    torque = max(float(np.linalg.norm(test.torque[test.moved])), 1e-300)
-    relative = float(np.linalg.norm(residual[test.moved])) / torque
+def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[Finding]:
+    """Return a Finding where motion, or what is described, does not explain the efforts."""
+    torque = max(float(np.linalg.norm(explanation.torque[test.moved])), 1e-300)
+    relative = float(np.linalg.norm(explanation.residual[test.moved])) / torque
+    causes_found = explanation.findings
     moving = _moving_share(test)
     if (relative > SYSTEMATIC_RESIDUAL and moving < MOVING_SHARE) or not test.moved.any():
         return [_at_rest(test, moving)]
-    if any(f.name == 'position in degrees' for f in causes_found):
-        return []
     if relative > UNRELATED_RESIDUAL and _is_unrelated(test, torque):
         name, amount = 'efforts do not follow the motion', 100.0 * relative
         return [found(name, test.names, amount, left=amount)]

@@ -281,6 +281,14 @@ class RecordingUnderTest:
         """Return the rms (n,) of the efforts as recorded."""
         return np.sqrt(self.effort_squares / self.row_counts)
 
+    def torque_of(self, change: Change) -> np.ndarray:
+        """Return the rms (n,) of the efforts after a ``change``, in units of its scale."""
+        squares = []
+        for rows, target in zip(self.model.groups, change.target):
+            changed = rows.R[:, :, len(rows.index) :] @ target
+            squares.append(float((changed**2).sum()))
+        return np.sqrt(np.array(squares) / self.row_counts) / change.scale
+
     @cached_property
     def free_residual(self) -> np.ndarray:
         """Return the rms (n,) that free bodies leave of stretches left out."""
