@@ -21,7 +21,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
 from ..estimation.estimators import Problem, ridge_and_weights
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
-from ..identification.fit.fitting import with_angles
+from ..identification.fit.gravity import with_angles
 from ..identification.prepare.mounting import across_gravity
 from ..identification.reduce.systems import Systems
 from ..lapack import solve_triangular
