@@ -24,7 +24,7 @@ from .thresholds import (
     ZERO,
 )
 from ..estimation.r_factors import triangle
-from ..identification.choose.choice import LARGEST
+from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
 
 
@@ -267,7 +267,7 @@ def mounting(arm: Arm) -> Iterator[Alternative]:
             continue
         judge = arm.free_bodies(gravity)
         tilt = judge.solve(judge.whole, judge.targets([arm.plain]))[-2:, 0] * judge.prior_sd[-2:]
-        if np.linalg.norm(tilt) < LARGEST:
+        if np.linalg.norm(tilt) < LARGEST_TILT:
             gravity = size * turned(gravity / size, across_gravity(gravity), tilt)
         angle = np.arccos(np.clip(gravity @ arm.gravity / size**2, -1.0, 1.0))
         if angle > TURNED:

@@ -24,7 +24,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
 from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
-from ..identification.choose.choice import choose, LARGEST
+from ..identification.choose.choice import choose, LARGEST_TILT
 from ..identification.fit.fitting import fit
 from ..identification.identify import aligned_systems, RowReader
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -136,7 +136,7 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
     )
     choice = choose(data, Systems(wide, gravity))
     tilted = choice.beside(tilted=True)
-    if tilted is None or tilted.tilt > LARGEST:
+    if tilted is None or tilted.tilt > LARGEST_TILT:
         return found
     tilt = fit(data, replace(choice, best=tilted), RowReader().residuals).tilt
     assert tilt is not None

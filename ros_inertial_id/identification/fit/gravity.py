@@ -43,7 +43,7 @@ class GivenGravity:
         return base
 
     def columns(self, base_columns: np.ndarray, gravity: np.ndarray) -> np.ndarray:
-        """Return the columns of the fit, (size, b) in those of the wide factor."""
+        """Return ``base_columns`` (size, b), under any ``gravity`` (3,)."""
         return base_columns
 
     def corrected(self, data: Dataset, base: BaseParameters, predicts: Predicting) -> Dataset:
@@ -51,7 +51,7 @@ class GivenGravity:
         return data
 
     def tilt(self, gravity: np.ndarray, estimate: Estimate) -> None:
-        """Return None: there is no Tilt."""
+        """Return no Tilt from ``gravity`` (3,) to itself."""
 
     def without_angles(
         self, problem: Problem, stretches: Sequence[RFactors], predicts: Predicting

@@ -48,7 +48,7 @@ class EstimatedParameters:
         return EstimatedParameters(_by_stretches(data, problem, self.free, stretches))
 
     def widened(self, covariance: np.ndarray) -> 'EstimatedParameters':
-        """Return the same: errors of the model are not those of an estimator by itself."""
+        """Return the same: a ``covariance`` of model errors is none of an estimator by itself."""
         return self
 
     def first(self, count: int) -> 'EstimatedParameters':
@@ -58,7 +58,11 @@ class EstimatedParameters:
     def parameters_of_rows(
         self, data: Dataset, problem: Problem, inherited: np.ndarray | None
     ) -> Callable[[RFactors], np.ndarray]:
-        """Return the function of R factors that gives their base parameters (b,)."""
+        """
+        Return the function of R factors that gives their base parameters (b,).
+
+        inherited : (b, k) errors of calibrated numbers, or None
+        """
         estimator = params_of(estimator_of(data))
         return lambda factors: estimator(replace(problem, factors=factors))
 
@@ -106,7 +110,11 @@ class ConsistentLinks:
     def parameters_of_rows(
         self, data: Dataset, problem: Problem, inherited: np.ndarray | None
     ) -> Callable[[RFactors], np.ndarray]:
-        """Return the function of R factors that gives their base parameters (b,)."""
+        """
+        Return the function of R factors that gives their base parameters (b,).
+
+        inherited : (b, k) errors of calibrated numbers, or None
+        """
         base = _with_all_links(data, problem.base)
         values = consistent_values(
             replace(problem, base=base),
