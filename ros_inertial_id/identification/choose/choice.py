@@ -29,6 +29,7 @@ from ...estimation.residuals import FEWEST
 from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
+GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
 LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
 SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
 OWN_WIDTH_ERRORS = 3.0  # by 2, one of fifteen widths wins by chance at every third joint
@@ -52,6 +53,16 @@ class Candidate:
     params: np.ndarray
 
     @property
+    def laws(self) -> tuple[str, ...]:
+        """Return the laws beyond those of every joint."""
+        return tuple(sorted(set(self.extras) - {GRAVITY}))
+
+    @property
+    def tilted(self) -> bool:
+        """Return whether gravity is taken as the torques show it."""
+        return GRAVITY in self.extras
+
+    @property
     def tilt(self) -> float:
         """Return by how much gravity is tilted [rad]."""
         return float(np.linalg.norm(self.params[-2:]))
@@ -63,13 +74,8 @@ class Candidate:
             for p in self.constants.values()
             if p.nonlinear
         }
-        laws = [law for law in self.extras if law != GRAVITY]
-        gravity = 'gravity as given'
-        if GRAVITY in self.extras:
-            gravity = 'gravity as the torques show it'
-        return ', '.join(
-            [*sorted(widths), ' and '.join(laws) or 'no further friction law', gravity]
-        )
+        laws = ' and '.join(self.laws) or 'no further friction law'
+        return ', '.join([*sorted(widths), laws, GRAVITY_WORDS[self.tilted]])
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Choice:
     @property
     def tilted(self) -> bool:
         """Return whether gravity is taken as the torques show it."""
-        return GRAVITY in self.best.extras
+        return self.best.tilted
 
     def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
@@ -124,11 +130,9 @@ class Choice:
 
     def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
-        extras = set(self.best.extras) - {GRAVITY}
-        if tilted:
-            extras.add(GRAVITY)
+        model = self.best.constants, self.best.laws, tilted
         for candidate in self.candidates:
-            if candidate.constants == self.best.constants and set(candidate.extras) == extras:
+            if (candidate.constants, candidate.laws, candidate.tilted) == model:
                 return candidate
         return None
 
@@ -164,7 +168,7 @@ def choose(data: Dataset, systems: Systems) -> Choice:
         systems,
         best,
         list(trials.tried.values()),
-        trials.tilt_asked,
+        bool(trials.asked_tilt),
     )
 
 
@@ -176,9 +180,8 @@ def _best(trials: '_Trials') -> Candidate:
     if own_widths != best.constants:
         width = trials.further_width(own_widths)
         best = trials.candidate(width, best.extras)
-    laws = tuple(law for law in best.extras if law != GRAVITY)
     # Also where gravity is given: what the torques say is shown.
-    untilted, _ = trials.candidates([(width, laws), (width, (*laws, *trials.tilt))])
+    untilted, _ = trials.candidates([(width, best.laws), (width, (*best.laws, *trials.tilt))])
     if best.tilt and not SMALLEST_TILT < best.tilt < LARGEST_TILT:
         return untilted
     return best
@@ -188,7 +191,7 @@ def _chosen_width(trials: '_Trials') -> int:
     """Return which width all joints have, the usual one unless another predicts better."""
     numbers = range(len(trials.widths))
     candidates = trials.candidates([(number, trials.asked_tilt) for number in numbers])
-    return _simplest(candidates, [number != trials.usual_width for number in numbers])
+    return _simplest(candidates, np.array(numbers) != trials.usual_width)
 
 
 def _chosen_laws(trials: '_Trials', width: int) -> Candidate:
@@ -200,7 +203,7 @@ def _chosen_laws(trials: '_Trials', width: int) -> Candidate:
             if trials.asked_tilt:
                 models.append((*laws, *trials.asked_tilt))
     candidates = trials.candidates([(width, extras) for extras in models])
-    return candidates[_simplest(candidates, [len(extras) for extras in models])]
+    return candidates[_simplest(candidates, np.array([*map(len, models)]))]
 
 
 class _Trials:
@@ -223,18 +226,14 @@ class _Trials:
             self.widths = [chosen_constants(structure, systems.wide.stretches)]
         else:
             self.widths = [*alike_constants(structure)]
-            laws = {p.law for p in self.parameters if p.law}
-            self.optional = {law for law in laws if LAWS[law].optional}
+            self.optional = {name for name, law in LAWS.items() if law.optional}
         moving = {p.law for p in self.parameters if p.name not in self.resting}
         self.laws = tuple(sorted(self.optional & moving))
         self.usual_width = usual_constants(self.widths)
-        self.tilt: tuple[str, ...] = ()
-        if _shows_tilt(data, systems):
-            self.tilt = (GRAVITY,)
-        self.tilt_asked = bool(self.tilt) and not data.options.mounting
-        self.asked_tilt: tuple[str, ...] = ()
-        if self.tilt_asked:
-            self.asked_tilt = self.tilt
+        self.tilt = _shown_tilt(data, systems)
+        self.asked_tilt = self.tilt
+        if data.options.mounting:
+            self.asked_tilt = ()
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
 
     def further_width(self, constants: Mapping[str, Parameter]) -> int:
@@ -252,14 +251,11 @@ class _Trials:
         self, constants: Mapping[str, Parameter], extras: Sequence[str]
     ) -> np.ndarray:
         """Return the indices of the columns of a model, tilts last."""
-        indices = []
-        for index, parameter in enumerate(self.parameters):
-            constant = constants.get(parameter.name, parameter)
-            if constant == parameter and self.takes_part(parameter, extras):
-                indices.append(index)
-        if GRAVITY in extras:
-            indices += [len(self.parameters), len(self.parameters) + 1]
-        return np.array(indices, dtype=int)
+        taken = [
+            self.takes_part(p, extras) and constants.get(p.name, p) == p for p in self.parameters
+        ]
+        tilted = GRAVITY in extras
+        return np.flatnonzero([*taken, tilted, tilted])
 
     def parameters_of(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
@@ -293,25 +289,28 @@ def _chooses_laws(data: Dataset) -> bool:
     return isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
 
 
-def _shows_tilt(data: Dataset, systems: Systems) -> bool:
-    """Return whether torques can show a tilt: consistent bodies, all under the same gravity."""
+def _shown_tilt(data: Dataset, systems: Systems) -> tuple[str, ...]:
+    """Return (GRAVITY,) where torques can show a tilt: of consistent bodies, under one gravity."""
     if not systems.wide.gravity_columns.size or not systems.given.any():
-        return False
-    if not predicts_consistently(data):
-        return False
-    return all(np.allclose(robot.gravity_base, systems.given) for robot in data.robots)
+        return ()
+    gravities = np.array([robot.gravity_base for robot in data.robots])
+    if not np.allclose(gravities, systems.given) or not predicts_consistently(data):
+        return ()
+    return (GRAVITY,)
 
 
-def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:
-    """Return which candidate is the simplest within a standard error of the best."""
+def _simplest(candidates: Sequence[Candidate], complexity: np.ndarray) -> int:
+    """
+    Return which candidate is the simplest within a standard error of the best.
+
+    complexity : (m,) of each; of the same the one that predicts best
+    """
     ratios = [log_ratio(c.errors, candidates[0].errors)[0] for c in candidates]
     best = candidates[int(np.argmin(ratios))]
-    simplest: list[tuple[float, float, int]] = []
-    for k, candidate in enumerate(candidates):
-        gap, error = log_ratio(candidate.errors, best.errors)
-        if gap <= error + ROUNDING_GAP:
-            simplest.append((complexity[k], gap, k))
-    return min(simplest)[2]
+    gaps, errors = np.transpose([log_ratio(c.errors, best.errors) for c in candidates])
+    alike = np.flatnonzero(gaps <= errors + ROUNDING_GAP)
+    order = np.lexsort((gaps[alike], complexity[alike]))
+    return int(alike[order[0]])
 
 
 def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
@@ -328,16 +327,15 @@ def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
             continue
         tried = [width[name] for width in trials.widths if name in width]
         widest = {p.law: p for p in tried}
-        bounded = [p for p in tried if p not in (common, widest[p.law])]
+        alternatives = [common]
+        alternatives += [p for p in tried if p not in (common, widest[p.law])]
         columns = trials.column_indices(constants, chosen.extras)
         columns = columns[columns != parameters.index(common)]
-        alternatives = np.array([parameters.index(p) for p in (common, *bounded)])
-        errors = systems.exchanged(columns, alternatives, joints.index(common.owner))
-        least_gap = 0.0
-        for parameter, own_errors in zip(bounded, errors[1:]):
-            gap, error = log_ratio(own_errors, errors[0])
-            if gap < -OWN_WIDTH_ERRORS * error and gap < least_gap:
-                constants[name], least_gap = parameter, gap
+        indices = np.array([parameters.index(p) for p in alternatives])
+        errors = systems.exchanged(columns, indices, joints.index(common.owner))
+        gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
+        better = gaps < -OWN_WIDTH_ERRORS * gap_errors
+        constants[name] = alternatives[int(np.argmin(np.where(better, gaps, 0.0)))]
     return constants
 
 
@@ -354,7 +352,8 @@ def predicts_consistently(data: Dataset) -> bool:
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
     """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
     best = choice.best
-    others = [candidate for candidate in choice.candidates if candidate is not best]
+    others = list(choice.candidates)
+    others.remove(best)
     others.sort(key=lambda candidate: log_ratio(candidate.errors, best.errors)[0])
     plain = [candidate for candidate in others if not candidate.extras]
     shown = dict.fromkeys([best, *others[:1], *plain[-1:]])

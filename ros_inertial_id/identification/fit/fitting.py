@@ -57,7 +57,9 @@ class Solution:
     @property
     def consistent(self) -> ConsistentLinks | None:
         """Return the links that predict, None where they are not asked for."""
-        return self.predicts if isinstance(self.predicts, ConsistentLinks) else None
+        if isinstance(self.predicts, ConsistentLinks):
+            return self.predicts
+        return None
 
     @property
     def ranges(self) -> dict[str, Any]:

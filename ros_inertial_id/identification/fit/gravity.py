@@ -146,8 +146,7 @@ def with_angles(base: BaseParameters) -> BaseParameters:
 
 def under_gravity(data: Dataset, gravity: np.ndarray) -> Dataset:
     """Return the Dataset with its robots mounted so that ``gravity`` (3,) is in the base frame."""
-    options = replace(
-        data.options, mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity)
-    )
+    mounting = ' '.join(['gravity', *map(repr, gravity.tolist())])
+    options = replace(data.options, mounting=mounting)
     robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
     return replace(data, options=options, robots=robots)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..choose.choice import Choice, log_ratio
 from ..prepare.dataset import Dataset
+from ..reduce.structure import alternatives
 from ...dynamics.friction import never_negative
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
@@ -38,13 +39,9 @@ class ConstantProfile:
     def limits(self) -> dict[str, float | None]:
         """Return the least and greatest constant that are possible, None beyond those tried."""
         possible = np.flatnonzero(self.weights > UNLIKELY * self.weights.max())
-        first, last = possible[0], possible[-1]
-        limits: dict[str, float | None] = {'least': None, 'greatest': None}
-        if first > 0:
-            limits['least'] = self.tried[first].nonlinear
-        if last < len(self.tried) - 1:
-            limits['greatest'] = self.tried[last].nonlinear
-        return limits
+        constants = [parameter.nonlinear for parameter in self.tried]
+        least, greatest = [None, *constants[1:]], [*constants[:-1], None]
+        return {'least': least[possible[0]], 'greatest': greatest[possible[-1]]}
 
     def errors(self, choice: Choice, base: BaseParameters) -> np.ndarray:
         """
@@ -128,12 +125,12 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
     """Return {coefficient: ConstantProfile} of those with several constants."""
     systems = choice.systems
     columns = np.flatnonzero(choice.best.params)
+    tried = alternatives(systems.parameters)
     profiles = {}
     for name, chosen in choice.best.constants.items():
-        tried = [k for k, parameter in enumerate(systems.parameters) if parameter.name == name]
-        if len(tried) > 1:
+        if name in tried:
             further = columns[columns != systems.parameters.index(chosen)]
-            profiles[name] = _profile(choice, chosen, tried, further)
+            profiles[name] = _profile(choice, chosen, tried[name], further)
     return profiles
 
 

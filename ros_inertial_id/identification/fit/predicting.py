@@ -45,7 +45,8 @@ class EstimatedParameters:
         """Return those of the ridge with errors by ``stretches``, of others as they are."""
         if data.options.estimator != 'ridge' or not isinstance(data.method, JointMotion):
             return self
-        return EstimatedParameters(_by_stretches(data, problem, self.free, stretches))
+        prior = problem.base.prior_covariance()
+        return EstimatedParameters(_by_stretches(data, problem, self.free, stretches, prior))
 
     def widened(self, covariance: np.ndarray) -> 'EstimatedParameters':
         """Return the same: a ``covariance`` of model errors is none of an estimator by itself."""
@@ -93,9 +94,10 @@ class ConsistentLinks:
         """Return the same links with errors by ``stretches``, of joints that move."""
         if not isinstance(data.method, JointMotion):
             return self
+        prior = problem.base.prior_covariance()
         return replace(
             self,
-            free=_by_stretches(data, problem, self.free, stretches),
+            free=_by_stretches(data, problem, self.free, stretches, prior),
             estimate=_by_stretches(data, problem, self.estimate, stretches, self.found.prior),
         )
 
@@ -146,7 +148,7 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
         found = consistent(
             replace(problem, base=base), rows.free, _known(data, base, rows.inherited)
         )
-    links = {link: found.values[k : k + 10] for link, k in bodies(base.parameters).items()}
+    first = bodies(base.parameters)
     estimate = replace(
         rows.free,
         params=found.params,
@@ -158,7 +160,7 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     entry = {
         'loss_percent': found.loss_percent,
         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
-        'links': {link: ten.tolist() for link, ten in links.items()},
+        'links': {link: found.values[k : k + 10].tolist() for link, k in first.items()},
     }
     missing = len(base.parameters) - len(problem.base.parameters)
     return ConsistentLinks(found.values[missing:], entry, found, estimate, rows.free)
@@ -169,15 +171,13 @@ def _by_stretches(
     problem: Problem,
     estimate: Estimate,
     stretches: Sequence[RFactors],
-    prior: np.ndarray | None = None,
+    prior: np.ndarray,
 ) -> Estimate:
     """
     Return an Estimate with errors by what differs between ``stretches``.
 
-    prior : (b, b) covariance of what is known without data, the description's by default
+    prior : (b, b) covariance of what is known without data
     """
-    if prior is None:
-        prior = problem.base.prior_covariance()
     least = 1.0
     if isinstance(data.method, JointTorques):
         # How long residuals last was taken with room to spare: of errors stretches decide.

@@ -68,10 +68,16 @@ class Structure:
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
     """Return {name: [column, ...]} of ``parameters`` that differ in their nonlinear one alone."""
-    columns: dict[str, list[int]] = {}
+    by_name = _columns_by_name(parameters)
+    return {name: columns for name, columns in by_name.items() if len(columns) > 1}
+
+
+def _columns_by_name(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
+    """Return {name: [column, ...]} in the order of the first of each."""
+    by_name: dict[str, list[int]] = {}
     for column, parameter in enumerate(parameters):
-        columns.setdefault(parameter.name, []).append(column)
-    return {name: same_name for name, same_name in columns.items() if len(same_name) > 1}
+        by_name.setdefault(parameter.name, []).append(column)
+    return by_name
 
 
 def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -81,28 +87,23 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
         last_law = parameters[columns[-1]].law
         of_last_law = [column for column in columns if parameters[column].law == last_law]
         middle = of_last_law[len(of_last_law) // 2]
-        dropped.update(column for column in columns if column != middle)
+        dropped |= set(columns) - {middle}
     return tuple(p for column, p in enumerate(parameters) if column not in dropped)
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
     """Return the Structure that random states of ``robots``, under every mounting, show."""
-    same_name = alternatives(columns)
-    primary = list(range(len(columns)))
-    for indices in same_name.values():
-        for index in indices[1:]:
-            primary.remove(index)
+    primary = [indices[0] for indices in _columns_by_name(columns).values()]
     base = structural_base(method, robots, [columns[index] for index in primary])
     keep = np.full(len(columns), -1)
     keep[np.array(primary)[base.independent]] = np.arange(len(base))
     choices, size = {}, len(base)
-    for name, indices in same_name.items():
+    for name, indices in alternatives(columns).items():
         first, *others = indices
-        if keep[first] < 0:
-            continue
-        keep[others] = np.arange(size, size + len(others))
-        size += len(others)
-        choices[name] = keep[indices].tolist()
+        if keep[first] >= 0:
+            keep[others] = np.arange(size, size + len(others))
+            size += len(others)
+            choices[name] = keep[indices].tolist()
     return Structure(base, tuple(columns), keep, choices)
 
 
@@ -120,13 +121,13 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
     """Return which constants ``tried`` all joints have unless others predict better: smooth."""
-    smooth = []
-    for k, constants in enumerate(tried):
-        if not any(LAWS[parameter.law].memory for parameter in constants.values()):
-            smooth.append(k)
-    if not smooth:
-        smooth = list(range(len(tried)))
-    return smooth[min(USUAL_WIDTH, len(smooth) - 1)]
+    memory = []
+    for constants in tried:
+        memory.append(any(LAWS[parameter.law].memory for parameter in constants.values()))
+    smooth = np.flatnonzero(np.logical_not(memory))
+    if not smooth.size:
+        smooth = np.arange(len(tried))
+    return int(smooth[min(USUAL_WIDTH, len(smooth) - 1)])
 
 
 def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:
@@ -140,11 +141,11 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
         return {}
     parameters = structure.parameters_of_places()
     factors = merge([f.select(np.arange(len(parameters))) for f in stretches])
-    places = {name: indices[0] for name, indices in choices.items()}
+    base_columns = [indices[0] for indices in choices.values()]
+    places = dict(zip(choices, base_columns))
     for _ in range(SWEEPS):
         columns = np.arange(len(base))
-        for name, place in places.items():
-            columns[choices[name][0]] = place
+        columns[base_columns] = list(places.values())
         beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
         best = {}
         for name, indices in choices.items():
@@ -175,30 +176,23 @@ def _residuals(
         groups = [factors.groups[joint]]
     W = np.vstack([group.equations(factors.size) for group in groups])
     target = np.concatenate([group.R[:, -2] for group in groups])
-    friction = []
-    for column, value in zip(columns, beta):
-        if column in tried:
-            continue
-        if parameters[column].law and parameters[column].owner == joint:
-            friction.append(column)
-        else:
-            target = target - W[:, column] * value
-    return [_residual(W, target, [*friction, column], parameters) for column in tried]
+    brakes = np.array([bool(p.law) and p.owner == joint for p in parameters])[columns]
+    known = ~np.isin(columns, tried)
+    for k in np.flatnonzero(known & ~brakes):
+        target = target - W[:, columns[k]] * beta[k]
+    friction = columns[known & brakes]
+    return [_residual(W, target, np.append(friction, column), parameters) for column in tried]
 
 
 def _residual(
-    W: np.ndarray, target: np.ndarray, friction: Sequence[int], parameters: Sequence[Parameter]
+    W: np.ndarray, target: np.ndarray, friction: np.ndarray, parameters: Sequence[Parameter]
 ) -> float:
-    """Return the norm of what columns ``friction`` of W leave of ``target`` (m,)."""
-    signed, passive = [], []
-    for column in friction:
-        if LAWS[parameters[column].law].signed:
-            signed.append(column)
-        else:
-            passive.append(column)
+    """Return the norm of what columns ``friction`` (k,) of W leave of ``target`` (m,)."""
+    signed = np.array([LAWS[parameters[column].law].signed for column in friction])
     # What may have either sign is taken off; the others are not negative.
-    basis = span(W[:, signed])
-    A = W[:, passive] - basis @ (basis.T @ W[:, passive])
+    basis = span(W[:, friction[signed]])
+    passive = W[:, friction[~signed]]
+    A = passive - basis @ (basis.T @ passive)
     b = target - basis @ (basis.T @ target)
     A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     try:
