@@ -94,9 +94,9 @@ class FreeGravity:
         base : with the angles, as ``predicts`` has them
         """
         assert isinstance(predicts, ConsistentLinks)  # no other model has a tilt
-        angles = predicts.found.params[-2:]
-        covariance = predicts.found.cov_params[-2:, -2:]
-        self._beta = self._wide.at_places(base.parameters, predicts.found.values)
+        angles = predicts.constrained.params[-2:]
+        covariance = predicts.constrained.cov_params[-2:, -2:]
+        self._beta = self._wide.at_places(base.parameters, predicts.constrained.values)
         self.settled = bool(angles @ np.linalg.solve(covariance, angles) < GRAVITY_SETTLED**2)
         gravity = data.robot.gravity_base
         magnitude = np.linalg.norm(gravity)

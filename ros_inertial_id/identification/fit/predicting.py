@@ -74,13 +74,13 @@ class ConsistentLinks:
     Physically consistent links, and how certain they are.
 
     values : (p,) standard parameters; entry : their entry in the statistics
-    found : ConsistentEstimate; estimate : of the base parameters
+    constrained : ConsistentEstimate; estimate : of the base parameters
     free : without consistent links
     """
 
     values: np.ndarray
     entry: dict[str, Any]
-    found: ConsistentEstimate
+    constrained: ConsistentEstimate
     estimate: Estimate
     free: Estimate
 
@@ -98,7 +98,9 @@ class ConsistentLinks:
         return replace(
             self,
             free=_by_stretches(data, problem, self.free, stretches, prior),
-            estimate=_by_stretches(data, problem, self.estimate, stretches, self.found.prior),
+            estimate=_by_stretches(
+                data, problem, self.estimate, stretches, self.constrained.prior
+            ),
         )
 
     def widened(self, covariance: np.ndarray) -> 'ConsistentLinks':
@@ -145,25 +147,25 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     """Return the ConsistentLinks of an unconstrained estimate by independent ``rows``."""
     base = _with_all_links(data, problem.base)
     with one_thread():
-        found = consistent(
+        constrained = consistent(
             replace(problem, base=base), rows.free, _known(data, base, rows.inherited)
         )
     first = bodies(base.parameters)
     estimate = replace(
         rows.free,
-        params=found.params,
-        cov_params=found.cov_params,
-        bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)),
+        params=constrained.params,
+        cov_params=constrained.cov_params,
+        bse=np.sqrt(np.maximum(np.diag(constrained.cov_params), 0.0)),
     )
     if rows.under_prior is not None:
-        estimate = rows.under_prior(problem, estimate, found.prior)
+        estimate = rows.under_prior(problem, estimate, constrained.prior)
     entry = {
-        'loss_percent': found.loss_percent,
-        'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
-        'links': {link: found.values[k : k + 10].tolist() for link, k in first.items()},
+        'loss_percent': constrained.loss_percent,
+        'smallest_pseudo_inertia_eigenvalue': constrained.smallest_eigenvalue,
+        'links': {link: constrained.values[k : k + 10].tolist() for link, k in first.items()},
     }
     missing = len(base.parameters) - len(problem.base.parameters)
-    return ConsistentLinks(found.values[missing:], entry, found, estimate, rows.free)
+    return ConsistentLinks(constrained.values[missing:], entry, constrained, estimate, rows.free)
 
 
 def _by_stretches(

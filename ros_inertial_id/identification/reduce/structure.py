@@ -48,9 +48,8 @@ class Structure:
         general : Structure of the same columns and more
         EstimationError where it does not hold a column.
         """
-        indices = {}
-        for index, parameter in enumerate(general.parameters_of_places()):
-            indices[parameter] = index
+        there = general.parameters_of_places()
+        indices = dict(zip(there, range(len(there))))
         wanted = self.parameters_of_places()
         if not indices.keys() >= set(wanted):
             raise EstimationError(
