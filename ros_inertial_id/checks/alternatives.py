@@ -24,7 +24,7 @@ from .thresholds import (
     ZERO,
 )
 from .thresholds import DESCRIBED as DESCRIBED_FACTOR
-from ..identification.choose.choice import LARGEST
+from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
 from ..identification.reduce.described import USUAL_LOAD
 
@@ -323,7 +323,7 @@ def _refined_gravity(test, gravity):
     judge = test.free_bodies(gravity)
     stacked = judge.stacked(range(judge.count), test.targets([test.plain], FREE))
     tilt = judge.solved_targets(stacked)[-2:, 0]
-    if np.linalg.norm(tilt) >= LARGEST:
+    if np.linalg.norm(tilt) >= LARGEST_TILT:
         return gravity
     size = np.linalg.norm(gravity)
     return size * turned(gravity / size, across_gravity(gravity), tilt)

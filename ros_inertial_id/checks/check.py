@@ -92,7 +92,12 @@ def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> 
     return [check([recording], options, **others) for recording in recordings]
 
 
-def _of_arm(recording, settings, progress, model) -> Checked:
+def _of_arm(
+    recording: Recording,
+    settings: tuple[Any, str, str],
+    progress: Progress | None,
+    model: IdentifiedModel | None,
+) -> Checked:
     """Return what is said of one recording of an arm; settings : options, method, description."""
     options, method, urdf = settings
     with one_thread():
@@ -113,7 +118,13 @@ def _of_arm(recording, settings, progress, model) -> Checked:
     return checkup, by_model.data, by_model.columns
 
 
-def _of_rig(recordings, options, method, urdf, progress) -> tuple[Checkup, Dataset | None]:
+def _of_rig(
+    recordings: Sequence[Recording],
+    options: Any,
+    method: str,
+    urdf: str,
+    progress: Progress | None,
+) -> tuple[Checkup, Dataset | None]:
     """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
     each = [channel_checks(recording) for recording in recordings]
     cleaned = [without_bad(r, findings)[0] for r, findings in zip(recordings, each)]
@@ -260,5 +271,5 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
     if not beyond_a_turn:
         return []
     radians = ' '.join(f'{np.radians(angle):.4f}' for angle in angles)
-    words = {'mounting': mounting, 'radians': f'{words[0]} {radians}'}
-    return [found('mounting in degrees', (), beyond_a_turn, **words)]
+    given = f'{words[0]} {radians}'
+    return [found('mounting in degrees', (), beyond_a_turn, mounting=mounting, radians=given)]

@@ -11,7 +11,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
 from ..estimation.estimators import Problem, ridge_and_weights
 from ..estimation.r_factors import GroupFactor, RFactors, triangle
-from ..identification.fit.fitting import with_angles
+from ..identification.fit.gravity import with_angles
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import ModelColumns
 
@@ -46,7 +46,9 @@ def consistent_errors(
     return out
 
 
-def _base_parameters(model, column_indices, judge) -> tuple[Any, np.ndarray]:
+def _base_parameters(
+    model: ModelColumns, column_indices: np.ndarray, judge: LeftOut
+) -> tuple[Any, np.ndarray]:
     """Return BaseParameters of the unknowns, and which unknown (b,) each of them is."""
     base = model.wide.structure.base
     unknown = {int(column): k for k, column in enumerate(column_indices)}

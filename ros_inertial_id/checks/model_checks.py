@@ -39,7 +39,8 @@ from .thresholds import (
 from .velocity_kind import by_best_velocity, differentiated
 from .verdicts import joint_verdicts, Judged, whole_verdict
 from ..errors import EstimationError, InertialIdError, RecordingError
-from ..identification.choose.nuisances import LOAD as LOAD_NUISANCE, nuisances
+from ..identification.choose.nuisances import LOAD as LOAD_NUISANCE
+from ..identification.choose.nuisances import nuisances
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -205,8 +206,15 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     severity = DOUBTFUL
     if abs(delay) > TOO_LATE:
         severity = WRONG
-    words = {'delay': delay_words(delay, 1), 'error': f'{1e3 * error:.1g}'}
-    return [found('efforts late', test.names, 1e3 * abs(delay), severity=severity, **words)]
+    late = found(
+        'efforts late',
+        test.names,
+        1e3 * abs(delay),
+        severity=severity,
+        delay=delay_words(delay, 1),
+        error=f'{1e3 * error:.1g}',
+    )
+    return [late]
 
 
 def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[Finding]:
@@ -223,8 +231,9 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     described = _described_share(test)
     foreign = described > UNUSABLE_RESIDUAL and relative > VISIBLE and not causes_found
     if relative > FOREIGN or foreign:
-        words = {'by_description': 100.0 * described, 'left': 100.0 * relative}
-        return [found('description of another robot', test.names, 100.0 * relative, **words)]
+        name, amount = 'description of another robot', 100.0 * relative
+        by_description = 100.0 * described
+        return [found(name, test.names, amount, by_description=by_description, left=amount)]
     if causes_found:
         return []
     return _other_bodies(test)
@@ -239,8 +248,14 @@ def _moving_share(test):
 
 def _at_rest(test, moving):
     severity = DOUBTFUL if test.moved.any() else WRONG
-    words = {'moving': 100 * moving, 'speed': RESTING_SPEED}
-    return found('arm at rest', test.names, 100.0 * (1.0 - moving), severity=severity, **words)
+    return found(
+        'arm at rest',
+        test.names,
+        100.0 * (1.0 - moving),
+        severity=severity,
+        moving=100 * moving,
+        speed=RESTING_SPEED,
+    )
 
 
 def _is_unrelated(test, torque):
@@ -256,9 +271,15 @@ def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
         return []
     own = np.diagonal(test.described_factors[0])
     severity = DOUBTFUL if share > UNUSABLE_RESIDUAL else NOTE
-    words = {'factor': float(np.median(own[test.moved])), 'by_description': 100.0 * share}
-    name = 'bodies other than described'
-    return [found(name, test.names, 100.0 * share, severity=severity, **words)]
+    other = found(
+        'bodies other than described',
+        test.names,
+        100.0 * share,
+        severity=severity,
+        factor=float(np.median(own[test.moved])),
+        by_description=100.0 * share,
+    )
+    return [other]
 
 
 def _gains_from_masses(test: RecordingUnderTest) -> list[Finding]:

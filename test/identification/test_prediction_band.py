@@ -7,7 +7,7 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.identification.judge.prediction import alarm_ratios, Band, Excess
 from ros_inertial_id.identification.judge.validation import (band_of, LEVEL, Outside,
                                                              quantile_of_stretches)
-from ros_inertial_id.identification.reduce.stretches import PIECE
+from ros_inertial_id.identification.reduce.stretches import SHORTEST_PIECE
 
 RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
           'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}
@@ -38,7 +38,7 @@ def test_the_largest_errors_of_stretches_exceed_the_limit_as_often_as_is_said(sh
     still = np.zeros(seen.size)
     band = band_of([{'j': np.stack([np.repeat(np.arange(400.0), 200), seen.ravel(), still,
                                     still])}], RANGES)
-    limit = alarm_ratios(band, ['j'], share * 3600.0 / PIECE) * Band(
+    limit = alarm_ratios(band, ['j'], share * 3600.0 / SHORTEST_PIECE) * Band(
         band, ['j'], RANGES).at({'j': {'v': np.zeros(1)}})[0]
     # Of the maxima of normal numbers Gumbel's distribution is the limit, not the truth.
     assert np.mean(np.abs(new).max(1) > limit) == pytest.approx(share, rel=0.4)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...estimation.r_factors import of_columns
+from .time_offset import DELAY_PRIOR, moving_columns
 from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
 from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
-from .time_offset import DELAY_PRIOR, moving_columns
+from ...estimation.r_factors import of_columns
 
 DELAY, JOINT_DELAY, GAIN, ZERO, LOAD = (
     'delay of the efforts',

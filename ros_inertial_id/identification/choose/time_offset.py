@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..prepare.dataset import Dataset
+from ..reduce.model_columns import ModelColumns, resting_columns
+from ..reduce.structure import Structure
+from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
 from ...estimation.r_factors import of_columns
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
-from ..prepare.dataset import Dataset
-from ..reduce.model_columns import ModelColumns, resting_columns
-from ..reduce.structure import Structure
-from ..reduce.wide_factor import WideFactor
 
 DELAY_PRIOR = 0.005  # [s], standard deviation: some cycles of a bus, a filter in a drive
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides

@@ -16,7 +16,7 @@ from .validation import MARGIN, TERMS
 from ..identified_model import IdentifiedModel
 from ..prepare.dataset import read_dataset
 from ..prepare.mounting import check_robot
-from ..reduce.stretches import PIECE
+from ..reduce.stretches import SHORTEST_PIECE
 from ..settings import prediction_options
 from ...errors import ConfigError
 from ...estimation.r_factors import one_thread
@@ -35,9 +35,9 @@ def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float)
     Return the ratios (g,) of residual to half width that the model alone exceeds so seldom.
 
     band : of ``band_of``; names : of g row groups; per_hour : how often all of them together do
-    A stretch lasts PIECE or longer.  NaN without a band.
+    A stretch lasts SHORTEST_PIECE or longer.  NaN without a band.
     """
-    chance = min(0.5, per_hour * PIECE / 3600.0 / len(names))
+    chance = min(0.5, per_hour * SHORTEST_PIECE / 3600.0 / len(names))
     joints = [band.get('joints', {}).get(name, {}) for name in names]
     peak, scale = (
         np.array([terms.get(key, np.nan) for terms in joints]) for key in ('peak', 'peak_scale')
