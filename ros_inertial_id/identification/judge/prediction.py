@@ -77,8 +77,7 @@ class Excess:
         self._columns = list(bounds)  # (joint or body, quantity)
         low, high = np.array(list(bounds.values()), float).reshape(-1, 2).T[:, :, None]
         self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
-        owners = np.array([owner for owner, _ in self._columns], str)
-        quantities = np.array([quantity for _, quantity in self._columns], str)
+        owners, quantities = np.array(self._columns, str).reshape(-1, 2).T
         is_rate = np.isin(quantities, RATES)
         self._positions = np.flatnonzero(~is_rate)
         self._angles = np.flatnonzero((quantities == 'q') & np.isin(owners, list(angles)))
