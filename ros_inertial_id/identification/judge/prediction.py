@@ -55,10 +55,10 @@ def _band_terms(band, names, terms):
 
 class Excess:
     """
-    How far motions are beyond ranges, in half ranges of the farthest.
+    Excess of motions over ranges, of the quantity farthest beyond its own, in half ranges.
 
     names : of g row groups; ranges : {joint or body: {quantity: [smallest, largest]}}
-    angles : joints whose position is one with that a turn further
+    angles : joints for which a turn further is the same position
     Positions of all joints count, as they turn the weight; of velocities and accelerations those
     of the joint itself.
     """
@@ -88,9 +88,9 @@ class Excess:
                 rates_of_group = is_rate & (owners == name)
             self._rates.append(np.flatnonzero(rates_of_group))
 
-    def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
-        """Return how far beyond the motion ``seen`` is, (N, g); 0: inside, or not seen."""
-        beyond = self._beyond(seen)
+    def __call__(self, motion: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
+        """Return the excess (N, g) of a ``motion``, see Band.at; 0 inside and where unknown."""
+        beyond = self._beyond(motion)
         position_excess = beyond[self._positions].max(axis=0, initial=0.0)
         excess = np.empty((len(self._rates), beyond.shape[1]))
         for group_excess, rates in zip(excess, self._rates):
@@ -98,11 +98,11 @@ class Excess:
             np.maximum(position_excess, rate_excess, out=group_excess)
         return excess.T
 
-    def _beyond(self, seen):
-        """Return how far each quantity is beyond its range, (columns, N) in half ranges."""
-        beyond = np.full((len(self._columns), _sample_count(seen)), np.nan)
+    def _beyond(self, motion):
+        """Return the excess (columns, N) of each quantity over its range, in half ranges."""
+        beyond = np.full((len(self._columns), _sample_count(motion)), np.nan)
         for values, (owner, quantity) in zip(beyond, self._columns):
-            values[:] = seen.get(owner, {}).get(quantity, np.nan)
+            values[:] = motion.get(owner, {}).get(quantity, np.nan)
         np.abs(beyond - self._middle, out=beyond)
         turned = beyond[self._angles] + np.pi
         beyond[self._angles] = np.abs(turned % (2.0 * np.pi) - np.pi)
@@ -112,9 +112,9 @@ class Excess:
         return beyond
 
 
-def _sample_count(seen):
+def _sample_count(motion):
     """Return the number of samples N of {joint or body: {quantity: (N,)}}."""
-    return max(map(len, by_quantity(seen).values()), default=0)
+    return max(map(len, by_quantity(motion).values()), default=0)
 
 
 class Band:
@@ -135,27 +135,27 @@ class Band:
         *self._terms, slow = _band_terms(entry, names, (*TERMS, 'slow'))
         self._slow = np.where(slow > 0.0, slow, 1e-200)  # it divides
 
-    def at(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, motion: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return half the widths (N, g), and how far out of range it is (N, g) [half ranges].
+        Return half the widths (N, g), and the excess over the ranges (N, g) [half ranges].
 
-        seen : {joint or body: {quantity: (N,)}} of the motion
+        motion : {joint or body: {quantity: (N,)}}, of ``Method.validity_range``
         Beyond a range by d half ranges the band is (1 + d) times as wide: what a model lacks there
         is not known, and grows at first with the distance.
         """
-        excess = self._excess(seen)
-        speed = np.abs(self._rate('v', seen, excess.shape))
-        acceleration = np.abs(self._rate('a', seen, excess.shape))
+        excess = self._excess(motion)
+        speed = np.abs(self._rate('v', motion, excess.shape))
+        acceleration = np.abs(self._rate('a', motion, excess.shape))
         constant, per_speed, per_acceleration, near_reversal = self._terms
         half = constant + per_speed * speed + per_acceleration * acceleration
         half += near_reversal * np.maximum(0.0, 1.0 - speed / self._slow)
         return half * (1.0 + excess), excess
 
-    def _rate(self, quantity, seen, shape):
-        """Return the velocity or acceleration (N, g) of the row groups, 0 where it is not seen."""
+    def _rate(self, quantity, motion, shape):
+        """Return the velocity or acceleration (N, g) of the row groups, 0 where it is unknown."""
         rates = np.zeros(shape)
         for column, name in zip(rates.T, self._names):
-            column[:] = seen.get(name, {}).get(quantity, 0.0)
+            column[:] = motion.get(name, {}).get(quantity, 0.0)
         return rates
 
 
@@ -174,7 +174,7 @@ class Prediction:
     Of a motion that is given nothing is filtered, and nothing measured: not a number.
     lower, upper : (N, g) of the band that holds 95 % of the samples of motion as in the training;
         not a number for models without one
-    outside : (N, g) how far the motion is beyond the validity range, in half ranges; there the
+    outside : (N, g) excess of the motion over the validity range, in half ranges; there the
         band is wider, by rule and not by data
     """
 
@@ -298,7 +298,7 @@ def of_joints(method: Method) -> Any:
 
 
 def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
-    """Return what turns states of a running ``robot``, one after the other, into LiveTorques."""
+    """Return the function of successive states of a running ``robot`` to LiveTorques."""
     method = METHODS[model.method]
     if isinstance(method, DirectTorques):
         return method.predictor(robot, model.parameters, model.values)

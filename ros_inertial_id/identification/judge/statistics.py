@@ -142,7 +142,7 @@ def _gravity_entry(candidate, chosen, evidence, angle, error):
 
 
 def _of_fit(solution: Solution) -> dict[str, Any]:
-    """Return what the estimate says of itself and of the training data."""
+    """Return the statistics of the estimate and of the training data."""
     problem, estimate = solution.problem, solution.free
     base = problem.base
     cov_type = 'segments'

@@ -110,10 +110,10 @@ class Outside:
         # {row group, '' for all of them: its sums}
         self._sums: defaultdict[str, _InsideAndOutside] = defaultdict(_InsideAndOutside)
 
-    def mask(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Return {joint or body, '' for any: which of ``seen`` is outside}, and count them."""
+    def mask(self, motion: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Return {joint or body, '' for any: samples (N,) outside} of a ``motion``; count them."""
         masks: dict[str, np.ndarray] = {}
-        for (owner, quantity), values in by_quantity(seen).items():
+        for (owner, quantity), values in by_quantity(motion).items():
             trained = self._ranges.get((owner, quantity))
             if trained is None:
                 continue
@@ -144,10 +144,10 @@ class Outside:
 
     def summary(self) -> dict[str, Any]:
         """
-        Return what left its range, the share of samples, relative residuals [%]; {} for nothing.
+        Return departures from the range, their share of samples, residuals; {} without any.
 
-        Of every joint and quantity: trained and seen [smallest, largest], samples_percent; of
-        every joint the rms of its residual while it was itself inside, and outside.
+        joints : of every joint and quantity trained and seen [smallest, largest], samples_percent
+        rms : of every joint's residual while it was itself inside, and outside
         """
         if not self._departures:
             return {}
@@ -185,7 +185,7 @@ class Outside:
 @dataclass(frozen=True)
 class Folds:
     """
-    What predicts stretches that are left out.
+    Parameters that predict stretches which their estimate left out.
 
     values : (F, p) standard parameters, each from the other stretches
     fold : (STRETCHES,) which of them predicts a stretch
@@ -200,7 +200,7 @@ class Folds:
 @dataclass(frozen=True)
 class ResidualPass:
     """
-    What a pass over rows says of parameters.
+    Residuals of parameters, and what else one pass over the rows gathers.
 
     residuals : Residuals; curves : blocks thinned out to their envelope
     ranges : {joint or body: {quantity: [smallest, largest]}}
@@ -223,7 +223,7 @@ def explained(
     folds: Folds | None = None,
 ) -> ResidualPass:
     """
-    Return the ResidualPass rows of a Dataset.
+    Return the ResidualPass of parameters over the rows of a Dataset.
 
     parameters, values : (p,) standard parameters that predict
     training : samples of all training recordings, of which these may be some; only as many of
@@ -287,21 +287,21 @@ class _RowPass:
         self.left_out.append({})
 
     def skim(self, robot: Any, state: Any) -> None:
-        """Add the range of a piece and what its curves show of it."""
-        seen = self._extended_range(robot, state)
+        """Add the range and the thinned out curves of a piece."""
+        motion = self._extended_range(robot, state)
         thin = slice((-self.samples) % self._stride, None, self._stride)
-        for block, _ in self._blocks(robot, state.rows(thin), part_of(seen, thin)):
-            # A copy: a view of what is seen would keep the whole piece alive.
+        for block, _ in self._blocks(robot, state.rows(thin), part_of(motion, thin)):
+            # A copy: a view of the motion would keep the whole piece alive.
             self.curves.append(block.rows(np.arange(len(block.t))))
         self.samples += len(state.t)
 
     def explain(self, robot: Any, state: Any) -> None:
         """Add the residuals of a piece, its range and its curves."""
-        seen = self._extended_range(robot, state)
+        motion = self._extended_range(robot, state)
         beyond = {}
         if self._outside:
-            beyond = self._outside.mask(seen)
-        for block, part in self._blocks(robot, state, seen):
+            beyond = self._outside.mask(motion)
+        for block, part in self._blocks(robot, state, motion):
             predicted = block.predicted(self._values)
             self.residuals.add(block, predicted)
             if self._outside:
@@ -314,17 +314,17 @@ class _RowPass:
         self.samples += len(state.t)
 
     def _extended_range(self, robot, state):
-        """Return what ``validity_range`` has of a piece; the ranges hold it from now on."""
-        seen = self._data.method.validity_range(state, robot)
-        extend(self.ranges, seen)
-        return seen
+        """Return {joint or body: {quantity: (N,)}} of a piece; extend the ranges by it."""
+        motion = self._data.method.validity_range(state, robot)
+        extend(self.ranges, motion)
+        return motion
 
-    def _blocks(self, robot, state, seen):
-        """Yield the RegressorBlocks of a state with what was ``seen``, and which samples each."""
+    def _blocks(self, robot, state, motion):
+        """Yield the RegressorBlocks of a state with their ``motion``, and the samples of each."""
         first = 0
         for block in self._data.method.regress(state, robot, self._parameters):
             part = slice(first, first + len(block.t))
-            yield replace(block, seen=part_of(seen, part)), part
+            yield replace(block, seen=part_of(motion, part)), part
             first = part.stop
 
     def _add_left_out(self, block: RegressorBlock, part: slice, folds: Folds) -> None:
@@ -336,8 +336,8 @@ class _RowPass:
             by_each_fold = group.W @ folds.values[:, group.columns].T
             error = group.y - by_each_fold[rows, fold]
             still = np.zeros_like(error)
-            motion = block.seen.get(group.name, {})
-            v, a = motion.get('v', still), motion.get('a', still)
+            rates = block.seen.get(group.name, {})
+            v, a = rates.get('v', still), rates.get('a', still)
             parts = self.left_out[-1].setdefault(group.name, [])
             parts.append(np.stack([stretch, error, v, a]))
 
@@ -356,16 +356,16 @@ def _envelope(
     Of every two strides the samples where the raw residual of any group, in its own RMS, is
     largest and smallest: a spike of one sample is never thinned out.
     """
-    size, span = len(block.t), 2 * stride
-    if stride == 1 or size < span:
-        return np.arange(0, size, stride)
+    count, span = len(block.t), 2 * stride
+    if stride == 1 or count < span:
+        return np.arange(0, count, stride)
     raw = np.stack([g.y_raw - predicted[g.name] for g in block.groups], axis=1)
     raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), SMALLEST)
-    spans = size // span
+    spans = count // span
     largest = raw.max(axis=1)[: spans * span].reshape(spans, span).argmax(axis=1)
     smallest = raw.min(axis=1)[: spans * span].reshape(spans, span).argmin(axis=1)
     first = span * np.arange(spans)
-    remainder = np.arange(spans * span, size, stride)
+    remainder = np.arange(spans * span, count, stride)
     return np.unique(np.concatenate([first + largest, first + smallest, remainder]))
 
 
@@ -429,7 +429,7 @@ def _rows_of_joint(recordings, joint):
 
 
 def _band_features(speed, acceleration, slow):
-    """Return what the TERMS are multiplied by, (N, 4)."""
+    """Return the factors (N, 4) of the TERMS."""
     near_reversal = np.zeros_like(speed)
     if slow:
         near_reversal = np.maximum(0.0, 1.0 - speed / slow)

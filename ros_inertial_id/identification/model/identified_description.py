@@ -170,13 +170,13 @@ def _not_held(model: IdentifiedModel, holds: Callable[[Parameter, float], bool])
     lines = []
     for p, value in zip(model.parameters, model.values):
         if p.law and value and not holds(p, value):
-            size = _size_in_words(p, value, model.validity_range.get(p.owner, {}))
-            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {size})')
+            torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
+            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {torque})')
     return lines
 
 
-def _size_in_words(parameter, value, joint_range):
-    """Return how large the torque of a joint's term is in the training data."""
+def _torque_in_words(parameter, value, joint_range):
+    """Return the largest torque of a joint's term in the training data, in words."""
     if LAWS[parameter.law].loaded:
         return 'times the torque that its gear passes on'
     q, v, a = (np.array(joint_range.get(name, [0.0, 0.0])) for name in 'qva')
@@ -237,7 +237,7 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
             quat=_numbers(quaternion),
         )
         _inertial(parents[i], model.values[first[link] : first[link] + 10])
-        # A spring that pushes away from its zero is what something else was taken for.
+        # A spring that pushes away from its zero is another effect, mistaken for one.
         terms[joint]['stiffness'] = max(0.0, terms[joint]['stiffness'])
         _joint(parents[i], robot, i, terms[joint], errors[joint])
     _add_servos(root, robot, servos(model, robot), delay_of(model))
@@ -297,7 +297,7 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
 
 
 def delay_of(model: IdentifiedModel) -> float:
-    """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
+    """Return the delay [s] of commands: efforts, which are made of them, are as much early."""
     if model.options.get('effort_kind') != 'command':
         return 0.0
     return max(0.0, -model.preprocessing[0].get('time_offset', 0.0))

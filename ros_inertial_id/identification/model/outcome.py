@@ -54,7 +54,7 @@ def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:
-    """Return what a model file says of a ``robot``: enough to build it again."""
+    """Return the entry of a ``robot`` in a model file: enough to build it again."""
     return {
         'name': robot.name,
         'joints': list(robot.joint_names),
@@ -66,7 +66,7 @@ def robot_entry(robot: Robot) -> dict[str, Any]:
 
 
 def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dict[str, Any]:
-    """Return what a model file says of mountings, ``texts`` as recorded, that show ``base``."""
+    """Return the entry of mountings, ``texts`` as recorded, under which ``base`` was estimated."""
     gravity: list[list[float]] = []
     for robot in data.robots:
         if not any(np.allclose(robot.gravity_base, g) for g in gravity):
@@ -119,7 +119,7 @@ def base_entries(
 
 
 def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
-    """Return what a model file says of its ``recordings`` and of the versions at work."""
+    """Return the provenance of ``recordings``, the time, and the versions of the software."""
     import pinocchio
     import scipy
 
