@@ -32,7 +32,7 @@ BAND_LEVEL = 0.95  # share of the samples of motion like the training that a ban
 REVERSAL_SPEED = 0.05  # of the largest speed, within which a reversal is near
 LEAST_BAND = 0.25  # of the mean absolute residual: no state is predicted better than so
 TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
-SMALLEST = float(np.finfo(float).tiny)  # it divides in place of zero
+SMALLEST_DIVISOR = float(np.finfo(float).tiny)  # in place of zero
 
 
 def by_quantity(table: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
@@ -360,7 +360,7 @@ def _envelope(
     if stride == 1 or count < span:
         return np.arange(0, count, stride)
     raw = np.stack([g.y_raw - predicted[g.name] for g in block.groups], axis=1)
-    raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), SMALLEST)
+    raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), SMALLEST_DIVISOR)
     spans = count // span
     largest = raw.max(axis=1)[: spans * span].reshape(spans, span).argmax(axis=1)
     smallest = raw.min(axis=1)[: spans * span].reshape(spans, span).argmin(axis=1)
@@ -404,7 +404,7 @@ def band_of(
         slow = REVERSAL_SPEED * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
         features = _band_features(speed, acceleration, slow)
         terms = _scatter_terms(features, error)
-        ratio = error / np.maximum(features @ terms, SMALLEST)
+        ratio = error / np.maximum(features @ terms, SMALLEST_DIVISOR)
         quantile = quantile_of_stretches(ratio, stretch)
         peak, peak_scale = peaks_of_stretches(ratio / max(quantile, 1e-300), stretch)
         joints[name] = {
@@ -438,7 +438,7 @@ def _band_features(speed, acceleration, slow):
 
 def _scatter_terms(features, error):
     """Return the TERMS (4,) of the expected absolute residual, from ``error`` (N,)."""
-    scale = np.maximum(features.max(axis=0), SMALLEST)
+    scale = np.maximum(features.max(axis=0), SMALLEST_DIVISOR)
     terms = nonnegative_solution(features / scale, error) / scale
     terms[0] = max(terms[0], LEAST_BAND * error.mean())
     return terms

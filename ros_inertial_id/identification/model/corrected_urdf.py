@@ -41,7 +41,7 @@ from ...estimation.least_squares import nonnegative_solution
 ELEMENTS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # rows and columns of the attributes INERTIA
 UNCHANGED = 1e-12  # relative: numbers that did not change are not written anew
 UNLIMITED_SPEED = 1.0  # [rad/s, m/s] up to which friction counts where no limit is described
-ANY = '*'  # tag of a path
+ANY_TAG = '*'  # in a path of tags
 
 Span = tuple[int, int]  # byte range of a start tag
 
@@ -125,8 +125,8 @@ class _Tags:
             ('robot',): self._read_robot,
             ('robot', 'link'): self._read_link,
             ('robot', 'link', 'inertial'): self._read_inertial,
-            ('robot', 'link', 'inertial', ANY): self._read_inertial_part,
-            ('robot', 'joint', ANY): self._read_joint_part,
+            ('robot', 'link', 'inertial', ANY_TAG): self._read_inertial_part,
+            ('robot', 'joint', ANY_TAG): self._read_joint_part,
         }
         self._parser = expat.ParserCreate('utf-8')
         self._parser.StartElementHandler = self._start
@@ -139,7 +139,7 @@ class _Tags:
     def _start(self, tag, attributes):
         self._path.append(tag)
         self._names.append(attributes.get('name'))
-        exact, any_tag = tuple(self._path), (*self._path[:-1], ANY)
+        exact, any_tag = tuple(self._path), (*self._path[:-1], ANY_TAG)
         read = self._readers.get(exact, self._readers.get(any_tag))
         if read:
             start = self._parser.CurrentByteIndex
@@ -216,7 +216,7 @@ def _body_edits(data, robot, links, body, P):
         massive = [robot.link_names[body]]
     shares = {massive[0]: P}
     if len(massive) > 1:
-        shares = _shares({name: placements[name] for name in massive}, nominal, P)
+        shares = _shares(massive, placements, nominal, P)
     edits, remainder = [], P
     # The heaviest comes last and takes the rounding of the others.
     *lighter, heaviest = sorted(massive, key=lambda name: nominal[name][0])
@@ -227,10 +227,11 @@ def _body_edits(data, robot, links, body, P):
     return edits + _link_edits(data, links[heaviest], placements[heaviest], remainder)[0]
 
 
-def _shares(placements, nominal, P):
+def _shares(names, placements, nominal, P):
     """Return {link: its share (4, 4) of P in the joint frame}; see the module for how."""
     shares = {}
-    for name, G in placements.items():
+    for name in names:
+        G = placements[name]
         shares[name] = G @ solid(nominal[name][None])[0] @ G.T
     T = _congruence(sum(shares.values()), P)
     return {name: T @ share @ T for name, share in shares.items()}
