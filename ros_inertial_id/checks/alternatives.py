@@ -231,16 +231,17 @@ def _late(test, name, joints, delay, least):
         name,
         joints,
         test.with_target(test.measured + delay * rate),
-        {'delay': delay_words(delay)},
+        {'delay': f'{1e3 * abs(delay):.0f} ms {way_of(delay)}'},
         severity,
         below_report_size=_is_no_delay(test, joints, delay, least),
     )
 
 
-def delay_words(delay: float, digits: int = 0) -> str:
-    """Return a ``delay`` [s] in words: how much behind or ahead."""
-    way = 'behind' if delay > 0 else 'ahead of'
-    return f'{1e3 * abs(delay):.{digits}f} ms {way}'
+def way_of(delay: float) -> str:
+    """Return whether what has a ``delay`` [s] is behind something or ahead of it."""
+    if delay > 0:
+        return 'behind'
+    return 'ahead of'
 
 
 def _is_no_delay(test, joints, delay, least):

@@ -76,7 +76,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'look at its filter and its stamps',
     ),
     'efforts late': FindingKind(
-        'the efforts are {delay} the motion (+- {error} ms)',
+        'the efforts are {delay} the motion',
         STAMP_BOTH,
         'rate of the efforts, under a prior of 5 ms',
         'ms',

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .alternatives import delay_words
+from .alternatives import way_of
 from .causes import causes, CHECKS, Explanation, LOADED
 from .checked import masks, without_bad
 from .contacts import contacts
@@ -211,8 +211,7 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
         test.names,
         1e3 * abs(delay),
         severity=severity,
-        delay=delay_words(delay, 1),
-        error=f'{1e3 * error:.1g}',
+        delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
     )
     return [late]
 
