@@ -215,7 +215,7 @@ def _late(
     # in the speed (Bittencourt and Gunnarsson 2012).  What is commanded acts late, always.
     small = (
         abs(delay) < least
-        or arm.data.observations[0].control is not None
+        or not arm.data.observations[0].effort_source.may_be_late
         or (abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
     )
     return Alternative(

@@ -33,7 +33,6 @@ from .arm import Alternative, Arm, DESCRIPTION, LEFT_OUT
 from .finding import Finding, NOTE, REMOVED, WRONG
 from .judges import Change, ONCE
 from .thresholds import ALIKE, ASKED, FIFTH, HALF, NOTHING, SURE, TENTH
-from ..measurement.joints.drives import COMMAND
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
 OTHERS = '; or, as likely, '
@@ -255,7 +254,7 @@ def _what_to_do(arm: Arm, do: str, gains: np.ndarray) -> str:
     """Return what to ``do``, of efforts that are no torques with ``gains`` (n,) to begin with."""
     if do is not TORQUES:
         return do
-    if arm.data.options.effort_kind == COMMAND:
+    if arm.data.observations[0].effort_source.is_commanded:
         stiffness = gains * np.array(arm.data.options.stiffness)
         return f'give stiffness: [{", ".join(f"{x:.3g}" for x in stiffness)}]{WEIGHED}'
     if arm.data.options.drive_gain:

@@ -412,7 +412,7 @@ def _resting(arm: Arm, severity: str) -> list[Finding]:
 
 def _late(arm: Arm) -> list[Finding]:
     """Return a Finding where the identification reads the efforts at other times than stamped."""
-    if arm.data.observations[0].control:  # commands act late
+    if not arm.data.observations[0].effort_source.may_be_late:
         return []
     data, _ = aligned(arm.data, arm.plainest, wide_factor)
     summary = data.observations[0].summary

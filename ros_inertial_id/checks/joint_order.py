@@ -93,7 +93,7 @@ def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
     data, structure = arm.data, arm.wide.structure
     places = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
     places[arm.places] = np.arange(len(arm.places))
-    places, turn = places[structure.keep], data.observations[0].effort_map
+    places, turn = places[structure.keep], data.observations[0].effort_source.to_joint
     every = -(-data.samples(training=True) * arm.count // FEW)
     whole: Any = data.states(training=True)
     states = [

@@ -6,7 +6,7 @@ Sources: Troebinger et al. (generalized base inertial parameter set), Khalil and
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -32,7 +32,8 @@ from ..dynamics.regressor import (
 )
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
-from ..measurement.joints.drives import effort_map, motor_speeds
+from ..measurement.joints.drives import motor_speeds
+from ..measurement.joints.effort_source import EffortSource
 from ..measurement.joints.kinematic_state import (
     FilterContext,
     History,
@@ -44,6 +45,7 @@ from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..measurement.live_commands import CommandedMotion, live_commands
 from ..measurement.recording import Recording
+from ..measurement.summary import Summary
 from ..options import option
 
 UNIT = 'N m'
@@ -237,12 +239,12 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         )
 
     def source(
-        self, robot: RobotModel, options: SerialArmOptions, lag: float, metadata: Mapping[str, Any]
+        self, robot: RobotModel, options: SerialArmOptions, lag: float, summary: Summary
     ) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see Live."""
-        commands = live_commands(robot, options, metadata)
+        commands = live_commands(robot, options, summary)
         signals = options.cutoff, options.velocity == 'measured', lag
-        shift = metadata.get('time_offset', 0.0)
+        shift = summary.time_offset
         motion = options.joint_states_topic or 'joint_states'
         if ' ' in motion:
             raise ConfigError(
@@ -252,7 +254,8 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
                 do='merge them: joint_state_publisher with source_list',
             )
         if commands is None:
-            out: LiveMotion = LiveMotion(*signals, effort_map(options, len(robot)), shift)
+            effort_source = EffortSource.of(options, len(robot), robot.effort)
+            out: LiveMotion = LiveMotion(*signals, effort_source.to_joint, shift)
             listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
         else:
             out = CommandedMotion(*signals, shift, commands)

@@ -31,7 +31,7 @@ from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.structure import one_alternative
 from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure
-from ..measurement.joints.drives import COMMAND
+from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
@@ -326,13 +326,15 @@ def identify_drive_gains(
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     RobotModelError where ``link`` does not move.
     """
-    commanded = options.effort_kind == COMMAND
+    effort_kind, commanded = 'link', is_commanded(options.effort_kind)
+    if commanded:
+        effort_kind = options.effort_kind
     options = replace(
         options,
         drive_gain=(),
         stiffness=(1.0,),
         damping=(),
-        effort_kind=COMMAND if commanded else 'link',
+        effort_kind=effort_kind,
     )
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
@@ -409,7 +411,7 @@ def _offset(data, found):
     with one_thread():
         wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
         data, _ = aligned(data, Systems(wide, data.robot.gravity_base), wide_factor)
-    return data.observations[0].summary.get('time_offset', 0.0) - options.time_offset
+    return data.observations[0].summary.time_offset - options.time_offset
 
 
 def _blocks(data, loads, base):

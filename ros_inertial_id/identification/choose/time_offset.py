@@ -71,10 +71,11 @@ def aligned(
     ):
         return data, systems
     asked = data
-    if data.observations[0].control and data.observations[0].summary['motion_ends_at']:
+    first_observation = data.observations[0]
+    if first_observation.effort_source.is_commanded and first_observation.summary.motion_ends_at:
         # Friction explains all of a delay but its jerk, which noise of the positions hides.
         data = asked.observed(
-            [with_cutoff(o, SLOW * o.summary['motion_ends_at']) for o in asked.observations]
+            [with_cutoff(o, SLOW * o.summary.motion_ends_at) for o in asked.observations]
         )
         systems = Systems(reduced(data, systems.wide.structure), systems.given)
     first, total = find_time_offset(data, systems), 0.0
@@ -94,12 +95,14 @@ def aligned(
         'time_offset_error': found.standard_error,
         'time_offset_residual_ratio': first.ratio,
     }
-    if asked.observations[0].control:
+    if asked.observations[0].effort_source.is_commanded:
         data = asked.observed([with_time_offset(o, total) for o in asked.observations])
         systems = Systems(reduced(data, systems.wide.structure), systems.given)
     return replace(
         data,
-        observations=tuple(replace(o, summary={**o.summary, **notes}) for o in data.observations),
+        observations=tuple(
+            replace(o, summary=replace(o.summary, **notes)) for o in data.observations
+        ),
     ), systems
 
 
@@ -110,11 +113,10 @@ def find_time_offset(data: Dataset, systems: Systems) -> TimeOffset:
     places = np.array(
         [k for k, p in enumerate(systems.parameters) if p.name not in resting] + tilts
     )
-    control = data.observations[0].control  # unknown damping passes for friction, and is large
+    brakes_only = data.observations[0].effort_source.brakes_only
     brakes = np.array(
         [
-            control is not None
-            and not control.damping.any()
+            brakes_only
             and place < count
             and bool(systems.parameters[place].law)
             and never_negative(systems.parameters[place])

@@ -220,7 +220,8 @@ def _solution(data, choice, system, estimates, given):
 def _delay_errors(data, choice, base):
     """Return [H (b, 1)] of what is not known of the delay of commands, [] of measured efforts."""
     one: Any = next(iter(data.observations), None)  # none of what is learnt online
-    error = one.summary.get('time_offset_error') if getattr(one, 'control', None) else None
+    source = getattr(one, 'effort_source', None)  # of arms
+    error = one.summary.time_offset_error if source and source.is_commanded else None
     return [offset_errors(choice, base, error)] if error else []
 
 

@@ -21,6 +21,8 @@ from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, EstimationError
+from ...measurement.joints.drives import is_commanded
+from ...measurement.summary import Summary
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
@@ -49,7 +51,8 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     links, method = consistent_parameters(model), METHODS[model.method]
     if isinstance(method, DescribesRobots):
-        return method.description_with(links, robot, model.options, model.preprocessing[0]), []
+        summary = Summary.of(model.preprocessing[0])
+        return method.description_with(links, robot, model.options, summary), []
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
@@ -252,7 +255,7 @@ def _terms(model, values, joint):
 
 def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, float]]:
     """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
-    if model.options.get('effort_kind') != 'command':
+    if not is_commanded(model.options.get('effort_kind', '')):
         return {}
     gains = [
         np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
@@ -266,8 +269,9 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
 
 def delay_of(model: IdentifiedModel) -> float:
     """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
-    late = -model.preprocessing[0].get('time_offset', 0.0)
-    return max(0.0, late) if model.options.get('effort_kind') == 'command' else 0.0
+    if not is_commanded(model.options.get('effort_kind', '')):
+        return 0.0
+    return max(0.0, -Summary.of(model.preprocessing[0]).time_offset)
 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:

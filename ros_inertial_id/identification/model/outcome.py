@@ -44,7 +44,7 @@ def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
         solution.estimate.cov_params,
         statistics,
         solution.ranges,
-        [o.summary for o in data.observations],
+        [o.summary.entry() for o in data.observations],
         provenance(recordings),
     )
 
