@@ -1,7 +1,7 @@
 """Effort source: what recorded efforts are, and how they become joint torques."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +9,11 @@ from .commands import position_control, PositionControl
 from .drives import COMMAND, DriveOptions, motor_turns, per_joint
 from ...errors import ConfigError
 
-if TYPE_CHECKING:
-    from .kinematic_state import JointSpaceState
-
 RATE_SPAN = 5  # training samples to both sides, of ten to a period of the cutoff
 # Of efforts that are torques of the joints already: of a sensor, and of what a drive makes of its
 # commands.
 LINK_SIGN = {'link': 1.0, 'link_negated': -1.0, COMMAND: 1.0}
-# Relative standard error of the scale that a user should assume where nothing else is told.
+# Relative standard error of the scale that a user should assume where nothing else is known.
 SCALE_ERRORS = {
     'link': 0.01,  # calibration of a joint torque sensor
     'link_negated': 0.01,  # the same sensor
@@ -91,14 +88,16 @@ class EffortSource:
         return self.control.torques(recorded, q, v)
 
     @staticmethod
-    def rate(state: 'JointSpaceState') -> np.ndarray:
+    def rate(state: Any) -> np.ndarray:
         """
-        Return the derivative (N, n) of the torques of a ``state`` with respect to their delay.
+        Return the derivative (N, n) of torques with respect to their delay [N m/s, N/s].
 
-        Of measured efforts the rate over about a period of the cutoff: motion ends at a third of
-        the cutoff, so that little of its rate is lost and most of the noise, which would make an
-        estimated delay too small.  Of commanded drives that of the commanded part, which has no
-        noise: measured positions and velocities are not late.
+        state : JointSpaceState
+
+        Of measured efforts it is the rate over about a period of the cutoff: motion ends at a
+        third of the cutoff, so that little of its rate is lost and most of the noise, which would
+        make an estimated delay too small.  Of commanded drives it is that of the commanded part,
+        which has no noise: measured positions and velocities are not late.
         """
         t = state.t
         if state.late is not None:
