@@ -88,7 +88,9 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
 def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
     """Return {motor: (n,)} of motors that several joints turn: their speed per joint speed."""
     turns = motor_turns(options, count)
-    rows = turns / np.diag(turns)[:, None] if np.all(np.diag(turns)) else turns
+    rows = turns
+    if np.all(np.diag(turns)):
+        rows = turns / np.diag(turns)[:, None]
     return {k: row for k, row in enumerate(rows) if np.count_nonzero(row) > 1}
 
 
@@ -107,14 +109,15 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
     if options.position_kind == 'motor':
         inverse = np.linalg.inv(motor_turns(options, count))
         inverse[abs(inverse) < 1e-12 * abs(inverse).max()] = 0.0
-    columns, fields = [channel.names.index(joint) for joint in joints], dict(channel.fields)
-    for name, zero in (('position', offset), ('velocity', np.zeros(count))):
-        if name in fields:
-            motor, out = fields[name][:, columns], fields[name].copy()
-            for j, row in enumerate(inverse):  # a motor that is missing spoils only its joints
-                own = np.flatnonzero(row)
-                out[:, columns[j]] = motor[:, own] @ row[own] + zero[j]
-            fields[name] = out
+    columns = [channel.names.index(joint) for joint in joints]
+    zero_of = {'position': offset, 'velocity': np.zeros(count)}
+    fields = dict(channel.fields)
+    for name in zero_of.keys() & fields.keys():
+        motor, link = fields[name][:, columns], fields[name].copy()
+        for j, row in enumerate(inverse):
+            motors = np.flatnonzero(row)  # a motor that is missing spoils only its joints
+            link[:, columns[j]] = motor[:, motors] @ row[motors] + zero_of[name][j]
+        fields[name] = link
     return replace(channel, fields=fields)
 
 
@@ -126,4 +129,6 @@ def per_joint(values: Sequence[float], name: str, count: int) -> np.ndarray:
             expected=f'{count} values, one per joint',
             found=f'{len(values)} values',
         )
-    return np.broadcast_to(np.asarray(values, dtype=float) if len(values) else 1.0, count)
+    if not len(values):
+        return np.ones(count)
+    return np.broadcast_to(np.asarray(values, dtype=float), count)
