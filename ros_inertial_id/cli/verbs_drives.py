@@ -34,14 +34,14 @@ def drive_gains(options: Any) -> None:
              ] if result.described else []
     listed = ', '.join(f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
                        for joint in result.standard_deviation)
-    settings_found = f'effort_kind: current, drive_gain: [{listed}]'
+    options_to_give = f'effort_kind: current, drive_gain: [{listed}]'
     if commanded:
-        settings_found = f'effort_kind: {settings.effort_kind}, stiffness: [{listed}]'
+        options_to_give = f'effort_kind: {settings.effort_kind}, stiffness: [{listed}]'
     show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
                    'relative_percent': result.relative_percent}, '\n'.join([
                        *aligned(rows),
                        f'{result.relative_percent:.2f} % relative residual of the effort',
-                       *leans, settings_found]))
+                       *leans, options_to_give]))
 
 
 def loaded_recordings(options: Any, mass_alone: bool = False, urdf: str = ''

@@ -326,16 +326,10 @@ def identify_drive_gains(
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     RobotModelError where ``link`` does not move.
     """
-    effort_kind, commanded = 'link', is_commanded(options.effort_kind)
-    if commanded:
-        effort_kind = options.effort_kind
-    options = replace(
-        options,
-        drive_gain=(),
-        stiffness=(1.0,),
-        damping=(),
-        effort_kind=effort_kind,
-    )
+    commanded = is_commanded(options.effort_kind)
+    if not commanded:
+        options = replace(options, effort_kind='link')
+    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=())
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
     recordings = [recording for recording, _ in loaded]
