@@ -199,8 +199,7 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     if not data.first.effort_source.may_be_late:
         return []
     summary = data.first.summary
-    delay = summary.get('time_offset_found', 0.0)
-    error = summary.get('time_offset_error', 0.0)
+    delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
     if abs(delay) < max(LATE, 2.0 * error):
         return []
     severity = DOUBTFUL

@@ -12,12 +12,10 @@ import numpy as np
 
 from .finding import Finding, MASKED, WRONG
 from ..dynamics.robot_model import RobotModel
-from ..errors import InertialIdError
 from ..measurement.joints.channels import BROKEN, carries, groups, whole
-from ..measurement.joints.commands import efforts_at, position_control
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
-from ..measurement.joints.observation import sources
+from ..measurement.joints.observation import motion_and_efforts
 from ..measurement.recording import Channel, page_out, Recording
 
 PIECE = 100_000  # messages of one stretch
@@ -100,14 +98,7 @@ def raw_signals(
     RecordingError where no topic carries the positions.
     """
     joints, origin = robot.joint_names, recording.origin_ns()
-    control = position_control(options, robot.effort)
-    force: Channel | None
-    try:
-        motion, force = sources(recording, joints, options, joints, control)
-    except InertialIdError:
-        motion, force = sources(recording, joints, options, (), None)[0], None
-    if control and force is not None:
-        force = efforts_at(joint_side(motion, joints, options), force, control)
+    motion, force = motion_and_efforts(recording, joints, options, robot.effort)
     place = {joint: k for k, joint in enumerate(joints)}
     for own in groups(motion, joints):
         at = [place[joint] for joint in own]

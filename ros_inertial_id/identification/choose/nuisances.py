@@ -20,6 +20,7 @@ from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
 from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
 from ...estimation.r_factors import of_columns
+from ...measurement.joints.effort_source import SCALE_ERRORS
 
 DELAY, JOINT_DELAY, GAIN, ZERO, LOAD = (
     'delay of the efforts',
@@ -72,9 +73,9 @@ def nuisances(data: Dataset, model: ModelColumns) -> tuple[Nuisance, ...]:
 def _of_all(data):
     """Return the Nuisance that is the delay of all efforts, if it was looked for."""
     summary = data.first.summary
-    if 'time_offset_error' not in summary:
+    value, error = summary.time_offset_found, summary.time_offset_error
+    if value is None or error is None:
         return []
-    value, error = summary['time_offset_found'], summary['time_offset_error']
     return [Nuisance(DELAY, '', 's', value, error, DELAY_PRIOR, applied=True)]
 
 
@@ -84,7 +85,7 @@ def _of_joints(data, model):
     column_indices = moving_columns(data, model)
     params = model.solution(model.whole, column_indices)
     fitted = model.with_fitted_torque(params)
-    scale_error = data.first.effort_source.scale_error
+    scale_error = SCALE_ERRORS[data.first.summary.effort_kind]
     kinds = (
         (JOINT_DELAY, 's', JOINT_DELAY_PRIOR),
         (GAIN, '1', scale_error),
