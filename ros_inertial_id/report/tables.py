@@ -21,6 +21,7 @@ COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
                 'segments).',
     'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
+SHOWN_UNITS = {'s': (1e3, 'ms'), '1': (100.0, '%'), 'rad': (1e3, 'mrad')}  # {unit: factor, shown}
 
 
 def uses_table(uses: Uses) -> Table:
@@ -164,6 +165,27 @@ def decisions(model: IdentifiedModel) -> Table:
         rows += [(f'{what}{where}', taken, why)
                  for what, taken, why in _of_signals(Summary.of(entry))]
     return Table(('decision', 'taken', 'why'), rows, (1, 2))
+
+
+def nuisance_table(model: IdentifiedModel) -> Table | None:
+    """Return what sensors of a ``model`` do, as the recording shows it, None where unknown."""
+    entries = model.statistics.get('nuisances')
+    if not entries:
+        return None
+    rows = []
+    for entry in entries:
+        factor, unit = SHOWN_UNITS.get(entry['unit'], (1.0, entry['unit']))
+        numbers = (factor * entry[key] for key in ('value', 'standard_error', 'prior'))
+        value, error, prior = (f'{number:.2g}' for number in numbers)
+        size = abs(entry['value']) / max(entry['standard_error'], 1e-300)
+        applied = 'yes' if entry.get('applied') else 'no'
+        shown = Cell(f'{value} ± {error} {unit}', size)
+        rows.append((entry['what'], entry['joint'] or 'all', shown, f'{prior} {unit}', applied))
+    return Table(
+        ('what', 'joint', 'estimate', 'prior', 'taken off'), rows, (0, 1), note=(
+            'Each under its prior, by which a sensor is off that nobody calibrated: where the '
+            'error is that of the prior, the recording does not show it. A load is as accurate '
+            'as the described masses.'))
 
 
 def _evidence(entry: Mapping[str, Any]) -> str:
