@@ -29,7 +29,7 @@ from .finding import (
 )
 from .joint_kind import DEGREES, in_degrees, SLIDES, turning
 from .joint_order import exchanged
-from .signal_samples import BY_SHARE, MOST
+from .signal_samples import BY_SHARE, TOO_MUCH_LOST
 from .signals import raw_signals
 from .thresholds import FIFTH, FOREIGN, HALF, LATE, NOTHING, RESTS, SLOW, TENTH, TOO_LATE, VISIBLE
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
@@ -255,7 +255,7 @@ def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list
         replace(f, severity=MASKED)
         if f.severity == WRONG
         and f.name.endswith(BY_SHARE)
-        and sum(end - start for start, end in f.windows) < MOST * sum(spans)
+        and sum(end - start for start, end in f.windows) < TOO_MUCH_LOST * sum(spans)
         else f
         for f in merged(found)
     ]  # what one stretch loses may be little of all

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 from .finding import Finding
 
-# {cause: beginnings of the names of its effects}; '' is the beginning of every name
+EVERYTHING = ('',)  # the beginning of every name
+
+# {cause: beginnings of the names of its effects}
 EXPLAINS: dict[str, tuple[str, ...]] = {
-    'two robots on one topic': ('',),
-    'stamps run backwards': ('',),
-    'stamps jump': ('',),
+    'two robots on one topic': EVERYTHING,
+    'stamps run backwards': EVERYTHING,
+    'stamps jump': EVERYTHING,
     'position not unwrapped': ('velocity', 'position spikes', 'wrong rate'),
     'stamps jitter': ('wrong rate',),
     'position in degrees': ('velocity in another unit', 'wrong rate'),
@@ -20,11 +22,19 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
 
 
 def without_effects(findings: Sequence[Finding]) -> list[Finding]:
-    """Return ``findings`` without those that another one explains."""
-    names = {f.name for f in findings}
-    causes = [cause for cause in EXPLAINS if cause in names]
-    return [f for f in findings if not any(_explains(cause, f.name) for cause in causes)]
+    """Return ``findings`` without those that another one explains, and not in turn."""
+    causes = {f.name for f in findings if f.name in EXPLAINS}
+    return [f for f in findings if not _is_effect(f.name, causes)]
 
 
-def _explains(cause: str, name: str) -> bool:
-    return name != cause and name.startswith(EXPLAINS[cause])
+def explains_everything(finding: Finding) -> bool:
+    """Return whether nothing else counts beside ``finding``."""
+    return EXPLAINS.get(finding.name) == EVERYTHING
+
+
+def _is_effect(name: str, causes: set[str]) -> bool:
+    return any(_explains(cause, name) and not _explains(name, cause) for cause in causes)
+
+
+def _explains(cause: str, effect: str) -> bool:
+    return cause != effect and effect.startswith(EXPLAINS.get(cause, ()))

@@ -221,7 +221,7 @@ def test_pieces_of_a_long_recording_are_one_finding(monkeypatch):
     t, q, v, tau = _motion()
     v[500, 1] += 3.0
     v[3500, 1] += 3.0
-    monkeypatch.setattr(module, 'PIECE', 1000)
+    monkeypatch.setattr(module, 'CHANNEL_PIECE', 1000)
     (finding,) = channel_checks(_joints(t, q, v, tau))
     assert finding.evidence == 2.0 and [w[0] for w in finding.windows] == [t[500], t[3500]]
 
@@ -268,5 +268,5 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
         mujoco_arm.recording(mujoco_arm.joints_of(urdf), t[keep], q[keep], v[keep], q[keep]),
         robot_description=urdf)
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
-    monkeypatch.setattr(signal_values, 'GAP', np.inf)  # a line across it would
+    monkeypatch.setattr(signal_values, 'GAP_PERIODS', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]
