@@ -15,7 +15,7 @@ from . import signal_samples, signal_values
 from .explains import explains_everything, without_effects
 from .finding import DOUBTFUL, Finding, MASKED, Window
 from .finding_kinds import found
-from .signals import columns_alike, not_finite, Quantity, RawSignals, runs, steps_of
+from .signals import across, columns_alike, intervals_of, not_finite, Quantity, RawSignals
 from ..dynamics.robot_model import load_robot_model
 from ..errors import InertialIdError
 from ..measurement.bags.messages import COMMANDS
@@ -181,10 +181,10 @@ def _sensor_frozen(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[F
     if still.all():  # what never changes is a constant, not a sensor that froze
         return
     least = signal_samples.fewest_equal(x)
-    intervals = [(first, last + 1) for first, last in runs(still, least)]
-    if not intervals:
+    intervals = across(intervals_of(still, least))
+    if not len(intervals):
         return
-    lost = steps_of(intervals)
+    lost = np.diff(intervals).sum()
     severity = ''
     if lost > SENSOR_FROZEN * len(x.t):
         severity = DOUBTFUL
@@ -194,14 +194,16 @@ def _sensor_frozen(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[F
 
 
 def _sensor_clipped(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
-    clipped = np.apply_along_axis(signal_samples.clipped_at, 0, x.values).any(axis=1)
+    each = np.apply_along_axis(signal_samples.clipped_at, 0, x.values)
+    clipped = np.asarray(each.any(axis=1))
     if clipped.any():
-        windows = x.windows(runs(clipped, 2))
+        windows = x.windows(intervals_of(clipped, 2))
         percent = 100 * clipped.mean()
         yield found('clipped', (topic,), clipped.sum(), windows, percent=percent, **words)
 
 
 def _sensor_spikes(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
-    bad = np.apply_along_axis(signal_samples.isolated, 0, x.values).any(axis=1)
+    each = np.apply_along_axis(signal_samples.isolated, 0, x.values)
+    bad = np.asarray(each.any(axis=1))
     if bad.any() and bad.mean() < SENSOR_SPIKES:
-        yield found('spikes', (topic,), bad.sum(), x.windows(runs(bad)), **words)
+        yield found('spikes', (topic,), bad.sum(), x.windows(intervals_of(bad)), **words)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
 from .finding_kinds import found
-from .signals import columns_alike, Quantity, RawSignals, Runs, runs, steps_of
+from .signals import across, columns_alike, intervals_of, Quantity, RawSignals
 from .thresholds import CERTAIN
 
 # Samples that repeat
@@ -57,14 +57,11 @@ NORMAL_MEDIAN, NORMAL_90 = 1.4826, 1.645  # |x| / sigma: 1 / median, 90 % quanti
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
     moving = _moves_at(signals, signals.position.t)
-    intervals = [
-        (first, last + 1)
-        for first, last in runs(_long(signals, signals.repeats))
-        if moving[[first, last + 1]].any()
-    ]
-    if not intervals:
+    intervals = across(intervals_of(_long(signals, signals.repeats)))
+    intervals = intervals[moving[intervals].any(axis=1)]
+    if not len(intervals):
         return
-    lost, count = steps_of(intervals), len(signals.position.t)
+    lost, count = np.diff(intervals).sum(), len(signals.position.t)
     severity = MASKED
     if lost >= FROZEN_WRONG * count:
         severity = WRONG
@@ -75,11 +72,11 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
 def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
     """Return (N - 1,) the equal steps in ``rows`` (N - 1,) of a source that is frozen or rests."""
     least = fewest_equal(signals.position)
-    lengths = [last - first + 1 for first, last in runs(rows)]
+    lengths = np.diff(intervals_of(rows)) + 1
     if len(lengths) > MANY_RUNS:  # of a slow source
         least = max(least, int(3 * np.quantile(lengths, 0.9)))
     out = np.zeros_like(rows)
-    for first, last in runs(rows, least):
+    for first, last in intervals_of(rows, least):
         out[first : last + 1] = True
     return out
 
@@ -151,9 +148,9 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
     for name, x in signals.quantities().items():
         for j, joint in enumerate(signals.joints):
             intervals = _stuck_intervals(signals, name, x, j)
-            if not intervals:
+            if not len(intervals):
                 continue
-            lost = steps_of(intervals)
+            lost = np.diff(intervals).sum()
             severity = MASKED
             if lost > TOO_MUCH_LOST * len(signals.position.t):
                 severity = WRONG
@@ -162,25 +159,27 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
             yield found(f'{name} stuck', (joint,), lost, windows, severity, seconds=seconds)
 
 
-def _stuck_intervals(signals: RawSignals, name: str, x: Quantity, j: int) -> Runs:
-    """Return (first, last) of the samples in which ``x`` of joint j keeps a value, in motion."""
+def _stuck_intervals(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
+    """Return (R, 2) first and last samples in which ``x`` of joint j keeps a value in motion."""
     column = x.values[:, j]
     long = _long_runs(column, x.period, signals.repeats)
-    if not long:
-        return []
+    if not len(long):
+        return long
     moving = _moving(signals, x.t, j, name)
-    return [
-        (first, last + 1)
-        for first, last in long
-        if moving[first : last + 1].mean() > 0.5
-        and not _extreme(column, first)
-        and not _one_step(column, last + 1)
-    ]
+    in_motion = [_is_stuck(column, moving, *interval) for interval in long]
+    return across(long[in_motion])
 
 
-def _long_runs(column: np.ndarray, period: float, repeats: np.ndarray) -> Runs:
+def _is_stuck(column: np.ndarray, moving: np.ndarray, first: int, last: int) -> bool:
+    """Return whether equal steps of a ``column`` (N,) are a fault; moving : (N,) of its joint."""
+    if moving[first : last + 1].mean() <= 0.5:
+        return False
+    return not _extreme(column, first) and not _one_step(column, last + 1)
+
+
+def _long_runs(column: np.ndarray, period: float, repeats: np.ndarray) -> np.ndarray:
     """
-    Return (first, last) of the steps in which a ``column`` (N,) keeps a value unusually long.
+    Return (R, 2) first and last steps in which a ``column`` (N,) keeps a value unusually long.
 
     period : of its samples [s]
     repeats : (M,) messages like the one before: they may stand between, but say nothing of it
@@ -191,11 +190,10 @@ def _long_runs(column: np.ndarray, period: float, repeats: np.ndarray) -> Runs:
         informative = ~repeats
     usual = len(same) / (1 + np.count_nonzero(~same))
     least = max(FEWEST_EQUAL, int(STUCK_SECONDS / period), int(BEYOND_USUAL * usual))
-    return [
-        (first, last)
-        for first, last in runs(same, least)
-        if informative[first : last + 1].sum() >= max(least, 0.3 * (last - first))
-    ]
+    long = intervals_of(same, least)
+    counted = np.append(0, np.cumsum(informative))
+    first, last = long.T
+    return long[counted[last + 1] - counted[first] >= np.maximum(least, 0.3 * (last - first))]
 
 
 def _one_step(column: np.ndarray, last: int) -> bool:
@@ -233,7 +231,7 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
                 f'{name} clipped',
                 (signals.joints[j],),
                 at.sum(),
-                x.windows(runs(at, 2)),
+                x.windows(intervals_of(at, 2)),
                 _clipped_severity(name, x.t, at),
                 largest=np.abs(column[at]).max(),
                 percent=100 * at.mean(),
@@ -241,8 +239,7 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
 
 
 def _clipped_severity(name: str, t: np.ndarray, at: np.ndarray) -> str:
-    first, last = np.transpose(runs(~at))
-    unclipped = t[last] - t[first]
+    unclipped = np.diff(t[intervals_of(~at)])
     if unclipped[unclipped > UNCLIPPED_SECONDS].sum() > 0.5 * (t[-1] - t[0]):
         return MASKED
     if name == 'effort' and at.mean() > TOO_MUCH_LOST:
@@ -269,7 +266,7 @@ def _stops_at(column: np.ndarray, extreme: float) -> bool:
     exact = column == extreme
     near = np.abs(column - extreme) < NEAR_EXTREME * np.ptp(column)
     most = bool(exact.sum() > CLIPPED * near.sum())
-    return most and exact.sum() >= CLIPPED_SAMPLES and bool(runs(exact, CLIPPED_RUN))
+    return most and exact.sum() >= CLIPPED_SAMPLES and len(intervals_of(exact, CLIPPED_RUN)) > 0
 
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
@@ -315,7 +312,7 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
             if not bad[ENDS:-ENDS].any():
                 kind = f'{name} jumps at an end'
             joints = [signals.joints[j] for j in columns]
-            yield found(kind, joints, bad.sum(), x.windows(runs(bad)))
+            yield found(kind, joints, bad.sum(), x.windows(intervals_of(bad)))
 
 
 def _spikes_of(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
@@ -341,7 +338,7 @@ def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.nd
     """
     t, q = signals.position.t, signals.position.values[:, j]
     out = np.zeros_like(bad)
-    for first, last in runs(bad):
+    for first, last in intervals_of(bad):
         before, after = max(0, first - 1), min(len(v) - 1, last + 1)
         part = slice(before, after + 1)
         neighbours = np.array([before, after])

@@ -48,9 +48,9 @@ class Quantity:
             return self
         return Quantity(self.t[chosen], self.values[chosen])
 
-    def windows(self, chosen: Runs) -> tuple[Window, ...]:
-        """Return (start, end) [s] of runs of samples."""
-        return windows_of(self.t, chosen)
+    def windows(self, intervals: np.ndarray) -> tuple[Window, ...]:
+        """Return (start, end) [s] of ``intervals`` (R, 2) of samples, first and last."""
+        return windows_of(self.t, intervals)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
                     kind,
                     [channel.names[column] for column in alike],
                     broken.sum(),
-                    windows_of((channel.stamp_ns - origin) * 1e-9, runs(broken)),
+                    windows_of((channel.stamp_ns - origin) * 1e-9, intervals_of(broken)),
                     broken=broken.sum(),
                     messages=len(broken),
                 )
@@ -238,24 +238,28 @@ def columns_alike(masks: np.ndarray, columns: Iterable[int]) -> list[tuple[np.nd
     return [(masks[:, same[0]], same) for same in alike.values()]
 
 
-def runs(chosen: np.ndarray, least: int = 1) -> Runs:
-    """Return (first, last) of the runs of ``least`` True and more in ``chosen`` (N,)."""
+def intervals_of(chosen: np.ndarray, least: int = 1) -> np.ndarray:
+    """Return (R, 2) the first and last of ``least`` True in a row and more in ``chosen`` (N,)."""
     edges = np.flatnonzero(np.diff(np.pad(chosen.astype(np.int8), 1)))
-    first, after = edges[::2], edges[1::2]
-    long = after - first >= least
-    return list(zip(first[long].tolist(), (after[long] - 1).tolist()))
+    intervals = edges.reshape(-1, 2) - [0, 1]
+    return np.asarray(intervals[np.diff(intervals)[:, 0] + 1 >= least])
 
 
-def steps_at(chosen: np.ndarray) -> Runs:
-    """Return (first, last) of the samples around each of the ``chosen`` steps (N - 1,)."""
-    return [(k, k + 1) for k in np.flatnonzero(chosen).tolist()]
+def across(steps: np.ndarray) -> np.ndarray:
+    """Return (R, 2) the samples that intervals (R, 2) of ``steps`` between samples begin and end."""
+    return np.asarray(steps + [0, 1])
 
 
-def steps_of(intervals: Runs) -> int:
-    """Return the number of steps between samples in all ``intervals``."""
-    return sum(last - first for first, last in intervals)
+def steps_at(chosen: np.ndarray) -> np.ndarray:
+    """Return (R, 2) the samples before and after each of the ``chosen`` steps (N - 1,)."""
+    return np.flatnonzero(chosen)[:, None] + [0, 1]
 
 
-def windows_of(t: np.ndarray, chosen: Runs) -> tuple[Window, ...]:
-    """Return (start, end) [s] of ``chosen`` runs of samples with stamps ``t`` (N,)."""
-    return tuple((float(t[first]), float(t[last])) for first, last in chosen)
+def runs(chosen: np.ndarray) -> Runs:
+    """Return (first, last) of the runs of True in ``chosen`` (N,), both inclusive."""
+    return [(first, last) for first, last in intervals_of(chosen).tolist()]
+
+
+def windows_of(t: np.ndarray, intervals: np.ndarray) -> tuple[Window, ...]:
+    """Return (start, end) [s] of ``intervals`` (R, 2) of samples with stamps ``t`` (N,)."""
+    return tuple((start, end) for start, end in t[intervals].tolist())
