@@ -43,8 +43,8 @@ FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'lapack', 'options', 'plug
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 WING = 'rigs'
 SUBROOMS = {
-    'methods': [('contract',), ('capabilities',), ('arm_prediction',), ('serial_arm',),
-                ('__init__',)],
+    'methods': [('contract',), ('capabilities',), ('arm_friction', 'arm_prediction'),
+                ('serial_arm',), ('__init__',)],
     'identification': [('__init__', 'files'), ('identified_model',),
                        ('settings',), ('prepare',), ('reduce',), ('choose',), ('fit',),
                        ('judge',), ('model',), ('identify',)],

@@ -17,7 +17,7 @@ from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
 from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
-from ..identification.reduce.systems import Systems
+from ..identification.reduce.model_columns import ModelColumns
 from ..identification.settings import load_options
 from ..measurement.recording import Recording
 from ..methods import METHODS
@@ -25,7 +25,7 @@ from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
 from ..report.uses import Uses
 
-_Read = tuple[Dataset | None, Systems | None]  # what checks read and wrote already
+_Read = tuple[Dataset | None, ModelColumns | None]  # what checks read and wrote already
 _logger = logging.getLogger(__name__)
 
 
@@ -110,10 +110,10 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     others = several(validate, task.urdf)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
-    training, left_out, found, data, systems = _checked(training, task)
+    training, left_out, found, data, columns = _checked(training, task)
     for name, why in left_out.items():
         _logger.warning('%s is left out: %s', name, why)
-    result = _identified(training, found, (data, systems), task, others)
+    result = _identified(training, found, (data, columns), task, others)
     if left_out:
         result.model.provenance['left_out'] = left_out
     if repeated:
@@ -150,11 +150,11 @@ def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
 def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task: _Task,
                 others: Sequence[Recording] = ()) -> spine.Identification:
     """Return the Identification of recordings, with the verdict on it."""
-    data, systems = read
+    data, columns = read
     try:
         if data and not (task.keep_all and any(found.masked)):
             result = spine.identify_data(replace(data, progress=task.progress), others,
-                                         systems=systems)
+                                         columns=columns)
         else:
             used = list(training) if task.keep_all else cleaned(training, found)
             result = spine.identify(used, followed(task.options, found.checks), validate=others,
@@ -170,9 +170,9 @@ def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task
 
 
 def _checked(recordings: list[Recording], task: _Task) -> tuple[
-        list[Recording], dict[str, str], Checkup, Dataset | None, Systems | None]:
+        list[Recording], dict[str, str], Checkup, Dataset | None, ModelColumns | None]:
     """
-    Return (those that take part, {name: why another does not}, Checkup, Dataset, Systems).
+    Return (those that take part, {name: why another does not}, Checkup, Dataset, ModelColumns).
 
     Where none can be used all take part: the verdict says so.
     """

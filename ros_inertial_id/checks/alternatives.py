@@ -6,103 +6,117 @@ from itertools import combinations
 
 import numpy as np
 
-from .arm import Alternative, Arm, DESCRIPTION, USUAL_LOAD
+from .assignment import least_assignment
 from .finding import DOUBTFUL, WRONG
-from .judges import Change, Judge
+from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTest, Sizes
 from .thresholds import (
     ASKED,
-    DESCRIBED,
+    DELAY_BY_LOAD,
     GAIN,
-    HALF,
     LATE,
     LATE_ALONE,
     LOAD,
+    LOAD_OF_LINK,
     SURE,
     TOO_LATE,
     TURNED,
     UNIT,
     ZERO,
 )
-from ..estimation.r_factors import triangle
-from ..identification.choose.choice import LARGEST
+from .thresholds import DESCRIBED as DESCRIBED_FACTOR
+from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
+from ..identification.reduce.described import USUAL_LOAD
+
+USUAL_DELAY = 0.05  # [s], prior deviations of what is sought
+USUAL_ZERO = 0.1  # [rad]
+USUAL_GAIN = 100.0
+FARTHEST_GAIN = 4.0  # times the middle one of all joints: farther is how a description is wrong
+SMALLEST_GAIN = 1e-3
+MILLI = np.log(1e3)  # of N mm over N m
+SAME_UNIT = 0.7  # of a logarithm of a factor, within which it is that of a unit
+ALONE_LATE = 3.0  # times the delay of any other joint
+LARGEST_MOUNTING_ERROR = 0.5  # of gravity: less is shown by the described bodies at all
 
 
-def negated(arm: Arm) -> Iterator[Alternative]:
+def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of one joint, or of several, negated."""
-    ratio, error = (np.diagonal(x) for x in arm.factors)
-    driven, against = arm.driving > SURE, ratio < -ASKED * error
-    sets = {(j,) for j in np.flatnonzero(arm.moved).tolist()} | {
-        tuple(np.flatnonzero(x).tolist()) for x in (driven, against, driven | against)
-    }
-    for joints in sorted(x for x in sets if 0 < len(x) < arm.count):
-        names = ', '.join(arm.names[j] for j in joints)
-        yield _negated(arm, names, joints, bool(driven[list(joints)].all()))
+    ratio, error = (np.diagonal(x) for x in test.described_factors)
+    driven, against = test.driving > SURE, ratio < -ASKED * error
+    candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
+    for chosen in (driven, against, driven | against):
+        candidates.append(tuple(np.flatnonzero(chosen).tolist()))
+    for joints in sorted(set(candidates)):
+        if 0 < len(joints) < test.count:
+            confirmed = bool(driven[list(joints)].all())
+            yield _negated(test, 'effort of a joint negated', joints, confirmed)
 
 
-def all_negated(arm: Arm) -> Iterator[Alternative]:
+def all_negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints negated."""
-    yield _negated(arm, 'all joints', range(arm.count), bool(np.median(arm.driving) > SURE))
+    confirmed = bool(np.median(test.driving) > SURE)
+    yield _negated(test, 'effort negated', range(test.count), confirmed)
 
 
-def _negated(arm: Arm, names: str, joints: Sequence[int], seen: bool) -> Alternative:
-    sign = np.where(np.isin(np.arange(arm.count), joints), -1.0, 1.0)
-    return Alternative(
-        f'the efforts of {names} are negated',
-        joints,
-        replace(arm.plain, target=sign[:, None] * arm.measured),
-        seen=seen,
-    )
+def _negated(test, name, joints, confirmed):
+    negative = np.isin(np.arange(test.count), joints)
+    sign = np.where(negative, -1.0, 1.0)
+    change = test.with_target(sign[:, None] * test.measured)
+    return Alternative(name, joints, change, confirmed_by_friction=confirmed)
 
 
-def permuted(arm: Arm) -> Iterator[Alternative]:
+def permuted(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts in another order: every column explains another joint best."""
-    n, free = arm.count, arm.free_bodies(arm.gravity)
-    own = np.zeros((n, n))
-    for j in range(n):
-        k = len(free.parts[0][j][0])
-        R = triangle(np.asfortranarray(np.vstack([part[j][1] for part in free.parts])))
-        y = R[:, k + 1 : k + 1 + n]
-        own[j] = np.log(
-            np.maximum(np.linalg.norm(y[k:], axis=0), 1e-9)
-            / np.maximum(np.linalg.norm(y, axis=0), 1e-300)
-        )
-    ratio, error = arm.factors
-    described = -np.log1p((ratio / np.maximum(error, 1e-300)) ** 2) * np.where(ratio > 0, 1.0, 0.2)
-    orders = {_order_of_least(c) for c in (own, described)}
-    orders |= {
-        tuple(order[j] if j in cycle else j for j in range(n))
-        for order in orders
-        for cycle in _cycles(order)
-    }
-    orders |= {
-        tuple(pair[1 - pair.index(j)] if j in pair else j for j in range(n))
-        for pair in combinations(range(n), 2)
-    }
-    for order in sorted(orders - {tuple(range(n))}):
-        moved = [j for j in range(n) if order[j] != j]
-        if not arm.moved[moved].all():
+    joints = range(test.count)
+    by_bodies = least_assignment(_left_by_columns(test))
+    by_description = least_assignment(_against_description(test))
+    orders = {by_bodies, by_description}
+    for order in (by_bodies, by_description):
+        for cycle in _cycles(order):
+            orders.add(tuple(order[j] if j in cycle else j for j in joints))
+    for first, second in combinations(joints, 2):
+        orders.add(exchanged_pair(joints, first, second))
+    for order in sorted(orders - {tuple(joints)}):
+        moved = [j for j in joints if order[j] != j]
+        if not test.moved[moved].all():
             continue
-        target = np.sum([arm.column(1 + k, [j]) for j, k in enumerate(order)], axis=0)
-        words = ', '.join(f'{arm.names[order[j]]} holds {arm.names[j]}' for j in moved)
-        yield Alternative(
-            f'the efforts are permuted: the column of {words}',
-            moved,
-            replace(arm.plain, target=target),
-        )
+        target = np.zeros_like(test.measured)
+        for joint, column in enumerate(order):
+            target[joint, test.elements.effort(column)] = 1.0
+        words = ', '.join(f'{test.names[order[j]]} holds {test.names[j]}' for j in moved)
+        yield Alternative('efforts permuted', moved, test.with_target(target), {'columns': words})
 
 
-def _order_of_least(cost: np.ndarray) -> tuple[int, ...]:
-    """Return the column (n,) of each row of ``cost`` (n, n), all different, of the least sum."""
-    order = cost.argmin(axis=1)
-    if len(np.unique(order)) < len(order):
-        from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
-
-        order = linear_sum_assignment(cost)[1]
-    return tuple(order.tolist())
+def exchanged_pair(order: Sequence[int], first: int, second: int) -> tuple[int, ...]:
+    """Return an ``order`` with two of its places exchanged."""
+    out = list(order)
+    out[first], out[second] = out[second], out[first]
+    return tuple(out)
 
 
-def _cycles(order: Sequence[int]) -> list[list[int]]:
+def _left_by_columns(test):
+    """Return (n, n) logarithms of what the columns of a joint leave of the efforts of another."""
+    elements = test.elements
+    efforts = [elements.effort(j) for j in range(test.count)]
+    out = np.zeros((test.count, test.count))
+    free = test.free_bodies(test.gravity)
+    for j, rows in enumerate(free.merged_rows(elements.count)):
+        k = len(rows.index)
+        recorded = rows.R[:, k:][:, efforts]
+        left = np.linalg.norm(recorded[k:], axis=0)
+        whole = np.linalg.norm(recorded, axis=0)
+        out[j] = np.log(np.maximum(left, 1e-9) / np.maximum(whole, 1e-300))
+    return out
+
+
+def _against_description(test):
+    """Return (n, n) how little the efforts of one joint are those described of another."""
+    ratio, error = test.described_factors
+    evidence = np.log1p((ratio / np.maximum(error, 1e-300)) ** 2)
+    return -evidence * np.where(ratio > 0, 1.0, 0.2)
+
+
+def _cycles(order):
     """Return the cycles of a permutation that are longer than one."""
     out: list[list[int]] = []
     for start in range(len(order)):
@@ -114,198 +128,229 @@ def _cycles(order: Sequence[int]) -> list[list[int]]:
     return out
 
 
-def _scaled(arm: Arm, factors: np.ndarray) -> Change:
-    """Return the Change of efforts that are ``factors`` (n,) times torques."""
-    scale = 1.0 / factors
-    return replace(arm.plain, target=scale[:, None] * arm.measured, scale=scale)
-
-
-def units(arm: Arm) -> Iterator[Alternative]:
+def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints times one factor."""
-    factors, sure = _factors(arm)
-    if sure.any():
-        factor = float(np.exp(np.median(np.log(np.abs(factors[sure])))))
-        unit = (
-            ' (N mm, or mN m)'
-            if abs(np.log(factor / 1e3)) < 0.7
-            else ' (motor currents?)'
-            if factor < 1.0
-            else ''
-        )
-        if abs(np.log(factor)) * np.sqrt(sure.sum()) > np.log(DESCRIBED):
-            yield Alternative(
-                f'the efforts of all joints are about {factor:.3g} times torques{unit}',
-                range(arm.count),
-                _scaled(arm, np.full(arm.count, factor)),
-            )
-
-
-def _factors(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) efforts over described torques, and where this is known."""
-    ratio, error = (np.diagonal(x) for x in arm.factors)
-    sure = error < 0.3 * np.abs(ratio)
-    return np.where(sure, ratio, np.median(ratio[sure]) if sure.any() else 1.0), sure
-
-
-def percent(arm: Arm) -> Iterator[Alternative]:
-    """Yield efforts in percent of the limits."""
-    limits = arm.data.robot.effort
-    if arm.described and np.all(limits > 0):
-        if np.abs(np.log(100.0 / limits)).max() > np.log(UNIT):
-            yield Alternative(
-                'the efforts are percent of the limits',
-                range(arm.count),
-                _scaled(arm, 100.0 / limits),
-            )
-
-
-def currents(arm: Arm) -> Iterator[Alternative]:
-    """Yield efforts that are no torques: a factor of either sign for each joint."""
-    factors, sure = _factors(arm)
-    size = np.log(np.abs(factors[sure]))
-    if sure.sum() > 1 and np.median(np.abs(size - np.median(size))) > np.log(UNIT):
-        yield Alternative(
-            'the efforts are no torques: every joint has a gain of its own, as '
-            'motor currents have',
-            range(arm.count),
-            _scaled(arm, factors),
-        )
-
-
-def gains(arm: Arm) -> Iterator[Alternative]:
-    """Yield the efforts of one joint times a factor."""
-    judge, own = arm.free_bodies(arm.gravity), np.diagonal(arm.factors[0])
-    for j in np.flatnonzero(arm.moved).tolist():
-        rest = arm.measured * (np.arange(arm.count) != j)[:, None]
-        size = float(judge.sizes(replace(arm.plain, target=rest), [arm.column(0, [j])], 100.0)[0])
-        factors = [1.0 / max(size, 1e-3), own[j]]
-        for factor in (*factors, np.sqrt(max(factors[0] * factors[1], 0.0))):
-            if factor > 0.0:
-                yield Alternative(
-                    f'the effort of {arm.names[j]} is {factor:.3g} times what the other joints '
-                    'say of the same bodies',
-                    [j],
-                    _scaled(arm, np.where(np.arange(arm.count) == j, factor, 1.0)),
-                    DOUBTFUL if abs(np.log(factor)) < 2.0 * np.log(GAIN) else WRONG,
-                    small=abs(np.log(factor)) < np.log(GAIN),
-                )
-
-
-def late(arm: Arm) -> Iterator[Alternative]:
-    """Yield the efforts of all joints late or early."""
-    every = range(arm.count)
-    yield _late(arm, every, _delay(arm, every), ('the efforts are about', 'the motion'), LATE)
-
-
-def one_late(arm: Arm) -> Iterator[Alternative]:
-    """Yield the efforts of a joint late or early, by far more than those of any other."""
-    delays = np.array([_delay(arm, [j]) for j in range(arm.count)])
-    for j in np.flatnonzero(arm.moved).tolist():
-        if abs(delays[j]) > 3.0 * np.abs(np.delete(delays, j)).max(initial=0.0):
-            words = f'the efforts of {arm.names[j]} are', 'its motion and the other joints'
-            yield _late(arm, [j], delays[j], words, LATE_ALONE)
-
-
-def _late(
-    arm: Arm, joints: Sequence[int], delay: float, words: tuple[str, str], least: float
-) -> Alternative:
-    """Return a ``delay`` [s] of the efforts of ``joints``, small below ``least`` [s]."""
-    way = 'behind' if delay > 0 else 'ahead of'
-    # Friction that grows with the load may take most of it: both change efforts by what is odd
-    # in the speed (Bittencourt and Gunnarsson 2012).  What is commanded acts late, always.
-    small = (
-        abs(delay) < least
-        or arm.data.observations[0].control is not None
-        or (abs(_delay(arm, joints, arm.loaded_friction)) < HALF * abs(delay))
-    )
-    return Alternative(
-        f'{words[0]} {1e3 * abs(delay):.0f} ms {way} {words[1]}',
-        joints,
-        replace(arm.plain, target=arm.measured + delay * arm.column(arm.rate, joints)),
-        WRONG if abs(delay) > TOO_LATE else DOUBTFUL,
-        small=small,
-    )
-
-
-def _delay(arm: Arm, joints: Sequence[int], judge: Judge | None = None) -> float:
-    """Return the delay [s] of the efforts of ``joints``, to a ``judge`` or free bodies."""
-    judge = judge or arm.free_bodies(arm.gravity)
-    return float(judge.sizes(arm.plain, [arm.column(arm.rate, joints)], 0.05)[0])
-
-
-def encoders(arm: Arm) -> Iterator[Alternative]:
-    """Yield the zero of one encoder off."""
-    judge = arm.free_bodies(arm.gravity)
-    for j in np.flatnonzero(arm.moved).tolist():
-        slope = arm.column(arm.rate + 1 + j)
-        zero = float(judge.sizes(arm.plain, [slope], 0.1)[0])
-        yield Alternative(
-            f'the zero of the position of {arm.names[j]} is about {zero:+.2g} rad off',
-            [j],
-            replace(arm.plain, target=arm.measured + zero * slope),
-            small=abs(zero) < ZERO,
-        )
-
-
-def mounting(arm: Arm) -> Iterator[Alternative]:
-    """Yield gravity from where the described bodies say it comes, and its opposite."""
-    size = float(np.linalg.norm(arm.gravity))
-    if not (size and arm.described):
+    factors, shown = test.own_factors()
+    if not shown.any():
         return
-    directions = [-arm.gravity]
-    shown = arm.gravity + arm.described_bodies.sizes(
-        arm.plain, [-arm.column(arm.pull + k) for k in range(3)], 10.0
+    size = float(np.median(np.log(np.abs(factors[shown]))))
+    if abs(size) * np.sqrt(shown.sum()) <= np.log(DESCRIBED_FACTOR):
+        return
+    factor = float(np.exp(size))
+    unit = ''
+    if abs(size - MILLI) < SAME_UNIT:
+        unit = ' (N mm, or mN m)'
+    elif factor < 1.0:
+        unit = ' (motor currents?)'
+    change = test.scaled(np.full(test.count, factor))
+    plausible = np.abs(np.log(np.maximum(factors / factor, 1e-9))) < np.log(FARTHEST_GAIN)
+    by_joint = np.where(shown & plausible, factors, factor)
+    words = {'factor': f'{factor:.3g}', 'unit': unit, 'factors': by_joint}
+    yield Alternative('effort in another unit', range(test.count), change, words)
+
+
+def percent(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield efforts in percent of the limits."""
+    limits = test.data.robot.effort
+    if not test.described or np.any(limits <= 0):
+        return
+    factors = 100.0 / limits
+    if np.abs(np.log(factors)).max() > np.log(UNIT):
+        words = {'factors': factors}
+        yield Alternative('effort in percent', range(test.count), test.scaled(factors), words)
+
+
+def currents(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield efforts that are no torques: a factor of either sign for each joint."""
+    factors, shown = test.own_factors()
+    size = np.log(np.abs(factors[shown]))
+    if shown.sum() < 2 or np.median(np.abs(size - np.median(size))) <= np.log(UNIT):
+        return
+    words = {'factors': factors}
+    yield Alternative('effort is a current', range(test.count), test.scaled(factors), words)
+
+
+def gains(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the efforts of one joint times a factor."""
+    described = np.diagonal(test.described_factors[0])
+    for j in np.flatnonzero(test.moved).tolist():
+        by_others = _gain_by_others(test, j)
+        between = np.sqrt(max(by_others * described[j], 0.0))
+        for factor in (by_others, described[j], between):
+            if factor > 0.0:
+                yield _gain(test, j, float(factor))
+
+
+def _gain_by_others(test, joint):
+    """Return the factor of a joint's efforts that bodies by the other joints show."""
+    sizes = test.sizes
+    own = sizes.picked('measured', [joint])
+    size = sizes.of(own, USUAL_GAIN, base=sizes.measured - own)
+    return 1.0 / max(size, SMALLEST_GAIN)
+
+
+def _gain(test, joint, factor):
+    factors = np.ones(test.count)
+    factors[joint] = factor
+    size = abs(np.log(factor))
+    severity = WRONG
+    if size < 2.0 * np.log(GAIN):
+        severity = DOUBTFUL
+    return Alternative(
+        'gain of a joint',
+        [joint],
+        test.scaled(factors),
+        {'factor': f'{factor:.3g}'},
+        severity,
+        below_report_size=size < np.log(GAIN),
     )
-    if np.linalg.norm(shown) > 0.5 * size:
+
+
+def late(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the efforts of all joints late or early."""
+    every = range(test.count)
+    yield _late(test, 'effort delayed', every, _delay(test.sizes, every), LATE)
+
+
+def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the efforts of a joint late or early, by far more than those of any other."""
+    delays = np.array([_delay(test.sizes, [j]) for j in range(test.count)])
+    for j in np.flatnonzero(test.moved).tolist():
+        others = np.abs(np.delete(delays, j)).max(initial=0.0)
+        if abs(delays[j]) > ALONE_LATE * others:
+            yield _late(test, 'effort of a joint delayed', [j], delays[j], LATE_ALONE)
+
+
+def _late(test, name, joints, delay, least):
+    """Return a ``delay`` [s] of the efforts of ``joints``, below report size under ``least``."""
+    rate = test.element(test.elements.rate, joints)
+    severity = DOUBTFUL
+    if abs(delay) > TOO_LATE:
+        severity = WRONG
+    return Alternative(
+        name,
+        joints,
+        test.with_target(test.measured + delay * rate),
+        {'delay': f'{1e3 * abs(delay):.0f} ms {way_of(delay)}'},
+        severity,
+        below_report_size=_is_no_delay(test, joints, delay, least),
+    )
+
+
+def way_of(delay: float) -> str:
+    """Return whether what has a ``delay`` [s] is behind something or ahead of it."""
+    if delay > 0:
+        return 'behind'
+    return 'ahead of'
+
+
+def _is_no_delay(test, joints, delay, least):
+    """
+    Return whether what looks like a ``delay`` [s] may be something else.
+
+    Friction that grows with the load may take most of it: both change efforts by what is odd in
+    the speed (Bittencourt and Gunnarsson 2012).
+    """
+    if abs(delay) < least or not test.data.first.effort_source.may_be_late:
+        return True
+    beside_load = _delay(Sizes(test, test.loaded_friction), joints)
+    return abs(beside_load) < DELAY_BY_LOAD * abs(delay)
+
+
+def _delay(sizes, joints):
+    """Return the delay [s] of the efforts of ``joints``."""
+    return sizes.of(sizes.picked('rate', list(joints)), USUAL_DELAY)
+
+
+def encoders(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the zero of one encoder off."""
+    sizes = test.sizes
+    for j in np.flatnonzero(test.moved).tolist():
+        zero = sizes.of(sizes.picked('slope', [j]), USUAL_ZERO)
+        slope = test.element(test.elements.slope(j))
+        yield Alternative(
+            'encoder zero off',
+            [j],
+            test.with_target(test.measured + zero * slope),
+            {'zero': f'{zero:+.2g}'},
+            below_report_size=abs(zero) < ZERO,
+        )
+
+
+def mounting(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield gravity from where the described bodies say it comes, and its opposite."""
+    size = float(np.linalg.norm(test.gravity))
+    if not size or not test.described:
+        return
+    directions = [-test.gravity]
+    shown = _described_gravity(test)
+    if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * size:
         directions.append(shown * size / np.linalg.norm(shown))
     for gravity in directions:
-        better = arm.left_out([replace(arm.plain, gravity=gravity)], DESCRIPTION)[0]
-        if (
-            gravity @ arm.gravity > np.cos(TURNED) * size**2
-            or arm.gap(better, arm.as_recorded[DESCRIPTION])[0] > 0.0
-        ):
+        if gravity @ test.gravity > np.cos(TURNED) * size**2:
             continue
-        judge = arm.free_bodies(gravity)
-        tilt = judge.solve(judge.whole, judge.targets([arm.plain]))[-2:, 0] * judge.prior_sd[-2:]
-        if np.linalg.norm(tilt) < LARGEST:
-            gravity = size * turned(gravity / size, across_gravity(gravity), tilt)
-        angle = np.arccos(np.clip(gravity @ arm.gravity / size**2, -1.0, 1.0))
+        better = test.left_out([replace(test.plain, gravity=gravity)], DESCRIBED)[0]
+        if test.gap(better, test.as_recorded[DESCRIBED])[0] > 0.0:
+            continue
+        gravity = _refined_gravity(test, gravity)
+        angle = np.arccos(np.clip(gravity @ test.gravity / size**2, -1.0, 1.0))
         if angle > TURNED:
-            words = ' '.join(f'{x:.2f}' for x in gravity + 0.0)
-            yield Alternative(
-                f'the mounting is wrong: gravity is {np.degrees(angle):.0f} degrees '
-                f'off the direction given, along {words}',
-                range(arm.count),
-                replace(arm.plain, gravity=gravity),
-            )
+            words = {
+                'angle': f'{np.degrees(angle):.0f}',
+                'gravity': ' '.join(f'{x:.2f}' for x in gravity + 0.0),
+            }
+            change = replace(test.plain, gravity=gravity)
+            yield Alternative('wrong mounting', range(test.count), change, words)
 
 
-def compensated(arm: Arm) -> Iterator[Alternative]:
+def _described_gravity(test):
+    """Return gravity (3,) [m/s^2] with which described bodies explain the efforts best."""
+    judge, elements = test.bodies_as_described, test.elements
+    columns = [test.element(k) for k in range(elements.gravity.start, elements.gravity.stop)]
+    targets = np.concatenate(
+        [np.stack(columns, axis=2), test.targets([test.plain], DESCRIBED)], axis=2
+    )
+    unknowns = len(judge.prior.unit)
+    stacked = judge.stacked(range(judge.count), targets)
+    rest = stacked[unknowns:, unknowns:]
+    usual = 10.0  # [m/s^2]
+    rows = np.vstack([usual * rest[:, :3], np.eye(3)])
+    left = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))
+    return test.gravity + usual * np.linalg.lstsq(rows, left, rcond=None)[0]
+
+
+def _refined_gravity(test, gravity):
+    """Return ``gravity`` (3,) turned by the tilt that free bodies show there, if it is small."""
+    judge = test.free_bodies(gravity)
+    stacked = judge.stacked(range(judge.count), test.targets([test.plain], FREE))
+    tilt = judge.solved_targets(stacked)[-2:, 0]
+    if np.linalg.norm(tilt) >= LARGEST_TILT:
+        return gravity
+    size = np.linalg.norm(gravity)
+    return size * turned(gravity / size, across_gravity(gravity), tilt)
+
+
+def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield gravity taken off the efforts: all of it, or that of the description."""
-    if not (arm.gravity.any() and arm.described):
+    if not test.gravity.any() or not test.described:
         return
-    yield Alternative(
-        'gravity has been taken off the efforts already',
-        range(arm.count),
-        replace(arm.plain, gravity=np.zeros(3)),
-    )
-    added = arm.measured + sum(g * arm.column(arm.pull + k) for k, g in enumerate(arm.gravity))
-    yield Alternative(
-        'gravity, as the description has it, has been taken off the efforts already',
-        range(arm.count),
-        replace(arm.plain, target=added),
-    )
+    every = range(test.count)
+    weightless = replace(test.plain, gravity=np.zeros(3))
+    yield Alternative('gravity compensated', every, weightless, {'whose': ''})
+    target = test.measured.copy()
+    target[:, test.elements.gravity] = test.gravity
+    words = {'whose': ', as the description has it,'}
+    yield Alternative('gravity compensated', every, test.with_target(target), words)
 
 
-def payload(arm: Arm) -> Iterator[Alternative]:
+def payload(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield a load at the last link; a negative mass is none."""
-    if arm.described:
-        judge = arm.loaded
-        x = judge.solve(judge.whole, judge.targets([arm.plain]))[:, 0]
-        mass = float(x[-10] * USUAL_LOAD[0])
-        if mass > max(LOAD, 0.3 * arm.nominal[-10]):
-            yield Alternative(
-                f'the last link carries about {mass:+.2g} kg that the description does not have',
-                [arm.count - 1],
-                replace(arm.plain, load=True),
-            )
+    if not test.described:
+        return
+    judge = test.loaded_bodies
+    stacked = judge.stacked(range(judge.count), test.targets([test.plain], DESCRIBED))
+    mass = float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
+    if mass > max(LOAD, LOAD_OF_LINK * test.nominal[-10]):
+        change = replace(test.plain, load=True)
+        words = {'mass': f'{mass:+.2g}'}
+        yield Alternative('payload not declared', [test.count - 1], change, words)

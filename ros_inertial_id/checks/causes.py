@@ -1,11 +1,10 @@
 """
 Causes: what could be wrong with the recording of an arm, one row of a table each.
 
-A check yields changes of the data (see judges.py).  One of them becomes a finding where a judge is
-sure that it predicts left-out stretches better than the data as recorded, by physically consistent
-solutions, and the other judge does not contradict.  The strongest is named; one that explains
-alike is named with it.  Sizes that friction, elasticity and descriptions have, too, compete and
-are not said.  A check more changes no other verdict.
+A row yields alternatives: changes of the data.  One of them becomes a finding where it predicts
+stretches left out better than the data as recorded, surely by one kind of bodies, while the other
+kind does not contradict: see ``Trial``.  The strongest is named; what explains alike is named with
+it.  Sizes that friction, elasticity and descriptions have, too, compete and are not said.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,14 +28,33 @@ from .alternatives import (
     permuted,
     units,
 )
-from .arm import Alternative, Arm, DESCRIPTION, LEFT_OUT
-from .finding import Finding, NOTE, REMOVED, WRONG
-from .judges import Change, ONCE
-from .thresholds import ALIKE, ASKED, FIFTH, HALF, NOTHING, SURE, TENTH
-from ..measurement.joints.drives import COMMAND
+from .finding import Finding
+from .finding_kinds import found, KINDS
+from .recording_under_test import (
+    Alternative,
+    Change,
+    DESCRIBED,
+    EACH_STRETCH_ONCE,
+    FREE,
+    RecordingUnderTest,
+    TINY,
+)
+from .thresholds import (
+    ALIKE,
+    ASKED,
+    GOOD_RESIDUAL,
+    SURE,
+    SYSTEMATIC_RESIDUAL,
+    UNRELATED_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+)
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
-OTHERS = '; or, as likely, '
+EXPLAINED_BY_DESCRIPTION = 0.1  # of what it left before: the change makes the description right
+OTHERS_LOSE = 1.5  # times the residual of other joints that a fault of one leaves them to be used
+MASSES = 'the described masses are wrong'
+OR = '; or, as likely, '
+Errors = dict[str, np.ndarray]  # {FREE, DESCRIBED: (sets, stretches, n) of stretches left out}
 
 
 @dataclass(frozen=True)
@@ -44,225 +62,321 @@ class Check:
     """
     One row of the table.
 
-    name, do, severity : as of a Finding; alternatives : what is asked
+    alternatives : what is asked; bodies : which kind judges it
     cost : how many numbers are free: of what explains alike the cheaper is named first
-    tests : by which judge
+    scales : whether described masses that are wrong do the same to efforts that predict as well
     """
 
-    name: str
-    alternatives: Callable[['Arm'], Iterator[Alternative]]
+    alternatives: Callable[[RecordingUnderTest], Iterator[Alternative]]
     cost: int
-    do: str
-    tests: str = LEFT_OUT
-    severity: str = WRONG
+    bodies: str = FREE
+    scales: bool = False
 
 
-SIGN = (
-    'negate them in the driver, or change the sign by effort_kind: (link, link_negated) or '
-    'drive_gain:'
-)
-TORQUES = 'publish torques, or give effort_kind: and drive_gain:'
-WEIGHED = '; inertial-id drive-gains finds it from a weighed load'
 CHECKS = (
-    Check('effort negated', all_negated, 0, SIGN, DESCRIPTION),
-    Check('effort of a joint negated', negated, 0, SIGN),
-    Check('efforts permuted', permuted, 0, 'name the joints in the order of the efforts'),
-    Check('effort in another unit', units, 1, TORQUES, DESCRIPTION),
-    Check('effort in percent', percent, 0, TORQUES, DESCRIPTION),
-    Check('effort is a current', currents, 7, TORQUES, DESCRIPTION),
-    Check('gain of a joint', gains, 1, 'check its torque constant and gear ratio'),
-    Check('effort delayed', late, 1, 'stamp both when they are measured'),
-    Check('effort of a joint delayed', one_late, 1, 'look at its filter and its stamps'),
-    Check(
-        'wrong mounting',
-        mounting,
-        2,
-        'give this gravity as mounting:, if the robot stands so',
-        DESCRIPTION,
-    ),
-    Check(
-        'gravity compensated',
-        compensated,
-        0,
-        'record the whole motor torque, or give '
-        'mounting: gravity 0 0 0, or add the same gravity again',
-        DESCRIPTION,
-    ),
-    Check('encoder zero off', encoders, 1, 'give position_offset: or zero the encoder'),
-    Check(
-        'payload not declared',
-        payload,
-        10,
-        'add the tool or payload to the description',
-        DESCRIPTION,
-        NOTE,
-    ),
+    Check(all_negated, 0, DESCRIBED),
+    Check(negated, 0),
+    Check(permuted, 0),
+    Check(units, 1, DESCRIBED, scales=True),
+    Check(percent, 0, DESCRIBED, scales=True),
+    Check(currents, 7, DESCRIBED, scales=True),
+    Check(gains, 1),
+    Check(late, 1),
+    Check(one_late, 1),
+    Check(mounting, 2, DESCRIBED),
+    Check(compensated, 0, DESCRIBED),
+    Check(encoders, 1),
 )
+LOADED = Check(payload, 10, DESCRIBED)  # which leaves a model as good, and is asked always
 
 
 @dataclass(frozen=True)
-class Tried:
-    """An alternative of a check that was tried, and its errors by each judge."""
+class Explanation:
+    """
+    What explains the data.
 
+    findings : the cause, if there is one; change : of the data that it is
+    residual, torque : (n,) rms that any bodies leave beside it, and of the efforts [N m, N]
+    """
+
+    findings: tuple[Finding, ...]
+    change: Change
+    residual: np.ndarray
+    torque: np.ndarray
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An alternative of a check that was tried, and its errors by both kinds of bodies."""
+
+    test: RecordingUnderTest
     check: Check
     alternative: Alternative
-    errors: dict[str, np.ndarray]
+    errors: Errors
+
+    @property
+    def change(self) -> Change:
+        """Return what it changes."""
+        return self.alternative.change
+
+    def gap(self, others: Errors) -> tuple[float, float]:
+        """Return the mean log ratio to ``others``, by both kinds of bodies, and its error."""
+        return self.test.gap(
+            self.errors[FREE], others[FREE], self.errors[DESCRIBED], others[DESCRIBED]
+        )
+
+    def gap_by(self, bodies: str, others: Errors) -> tuple[float, float]:
+        """Return the mean log ratio to ``others`` by one kind of ``bodies``, and its error."""
+        return self.test.gap(self.errors[bodies], others[bodies])
+
+    def surely_better_by(self, recorded: Errors) -> str:
+        """
+        Return by which kind of bodies it surely predicts better than as ``recorded``, '' if none.
+
+        The other kind must not contradict, nor what the rms of both says.
+        """
+        if self._contradicted(recorded):
+            return ''
+        if self._makes_description_right(recorded) and self._surely_better(DESCRIBED, recorded):
+            return DESCRIBED
+        if self._surely_better(FREE, recorded):
+            return FREE
+        return ''
+
+    def _surely_better(self, bodies, recorded):
+        """Return whether ``bodies`` are sure, while the other kind loses no more than chance."""
+        other_kind = FREE if bodies == DESCRIBED else DESCRIBED
+        gap, error = self.gap_by(bodies, recorded)
+        loss, slack = self.gap_by(other_kind, recorded)
+        return gap < -SURE * error and loss < max(2.0 * slack, 2.0 * np.log(ALIKE))
+
+    def _makes_description_right(self, recorded):
+        """Return whether described bodies are to be asked, and explain the efforts with it."""
+        if self.check.bodies != DESCRIBED:
+            return False
+        with_it, before = self._rms(self.errors, DESCRIBED), self._rms(recorded, DESCRIBED)
+        torque = self._torque()
+        explained = min(UNRELATED_RESIDUAL * torque, EXPLAINED_BY_DESCRIPTION * before)
+        return with_it < max(UNUSABLE_RESIDUAL * torque, explained)
+
+    def _contradicted(self, recorded):
+        """Return whether rms of residuals speak against it, whatever their logarithms say."""
+        test, joints = self.test, list(self.alternative.joints)
+        free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
+        still = self._rms(self.errors, FREE, joints)
+        joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
+        # Logarithms weigh a joint that is hardly explained like all.
+        worse = free > ALIKE * self._rms(recorded, FREE)
+        # Of another robot's description a change explains a part.
+        torque = self._torque()
+        foreign_before = self._rms(recorded, DESCRIBED) > UNUSABLE_RESIDUAL * torque
+        still_foreign = np.sqrt(free * described) > GOOD_RESIDUAL * torque
+        foreign = foreign_before and still_foreign
+        return joints_remain or worse or foreign or self._description_loses(recorded, joints)
+
+    def _description_loses(self, recorded, joints):
+        """
+        Return whether described bodies lose more of the joints concerned than chance.
+
+        Where more than efforts is changed they may lose what any bodies gain.
+        """
+        if not self.test.described or self.change.load:
+            return False
+        most = ALIKE
+        first_slope = self.test.elements.slope(0)
+        if self.change.target[:, first_slope:].any():
+            before, after = (self._rms(e, FREE, joints) for e in (recorded, self.errors))
+            most = max(ALIKE, before / after)
+        before = self._rms(recorded, DESCRIBED, joints)
+        return self._rms(self.errors, DESCRIBED, joints) > most * before
+
+    def _rms(self, errors: Errors, bodies: str, joints: Any = None) -> float:
+        """Return the norm of the rms of ``joints``, those that moved by default."""
+        if joints is None:
+            joints = self.test.moved
+        return max(TINY, float(np.linalg.norm(self.test.residual(errors[bodies])[joints])))
+
+    def _torque(self):
+        """Return the norm of the rms of the changed efforts of joints that moved."""
+        return float(np.linalg.norm(self.test.torque_of(self.change)[self.test.moved]))
 
 
-def _both(
-    arm: Arm, errors: dict[str, np.ndarray], others: dict[str, np.ndarray]
-) -> tuple[float, float]:
-    return arm.gap(*(x[tests] for tests in (LEFT_OUT, DESCRIPTION) for x in (errors, others)))
+def causes(test: RecordingUnderTest, checks: Sequence[Check] | None = None) -> Explanation:
+    """Return the Explanation by the strongest cause, or by none; checks : CHECKS by default."""
+    nothing = Explanation((), test.plain, test.free_residual, test.torque)
+    tried = _tried(test, CHECKS if checks is None else checks)
+    candidates = _strongest(test, tried)
+    if all(trial.alternative.below_report_size for trial in candidates):
+        return nothing
+    recorded = _confirmed_errors(test, test.plain, test.as_recorded)
+    sure = _sure(candidates, recorded)
+    if not sure:
+        return nothing
+    alike = _alike(sure, recorded)
+    named = alike[0]
+    if named.alternative.below_report_size:
+        return nothing
+    finding, residual = _finding(test, alike, recorded), test.residual(named.errors[FREE])
+    return Explanation((finding,), named.change, residual, test.torque_of(named.change))
 
 
-def causes(arm: Arm) -> tuple[list[Finding], np.ndarray, Change]:
-    """Return the Finding of the strongest cause or none, errors beside it, and its Change."""
-    plain, tried = arm.as_recorded, _tried(arm)
-    best = [
-        _fewest(arm, [x for x in tried if x.check is check])
-        for check in dict.fromkeys(x.check for x in tried)
-    ]
-    best.sort(key=lambda x: _both(arm, x.errors, plain)[0])
-    best = best[:CONFIRMED]
-    best += [x for x in tried if x.alternative.seen and x not in best]
-    if all(x.alternative.small for x in best):
-        return [], plain[LEFT_OUT], arm.plain
-    without, sure = _confirmed(arm, arm.plain, plain), list[Tried]()
-    for one in sorted(best, key=lambda x: x.alternative.small):  # these compete with the others
-        if sure or not one.alternative.small:
-            one = replace(one, errors=_confirmed(arm, one.alternative.change, one.errors))
-            sure += [one] * bool(_judge_of(arm, one, without))
-    alike = _alike(arm, sure, without) if sure else []
-    if not alike or alike[0].alternative.small:
-        return [], plain[LEFT_OUT], arm.plain
-    return (
-        [_finding(arm, alike, without)],
-        alike[0].errors[LEFT_OUT],
-        alike[0].alternative.change,
-    )
-
-
-def _tried(arm: Arm) -> list[Tried]:
-    """Return what is tried and that linear solutions make worth a closer look."""
-    every = [(check, a) for check in CHECKS for a in check.alternatives(arm)]
-    tried = []
-    for tests, other in ((LEFT_OUT, DESCRIPTION), (DESCRIPTION, LEFT_OUT)):
-        own = [(check, a) for check, a in every if check.tests == tests]
-        errors = arm.left_out([a.change for _, a in own], tests)
-        gaps = [arm.gap(e, arm.as_recorded[tests]) for e in errors]
-        asked = [
-            (*one, e)
-            for one, e, (gap, error) in zip(own, errors, gaps)
-            if one[1].seen or gap < -ASKED * error
+def _tried(test, checks):
+    """Return the Trials of alternatives that lower the left-out error of linear solutions."""
+    out = []
+    for bodies, other_kind in ((FREE, DESCRIBED), (DESCRIBED, FREE)):
+        rows, alternatives = [], []
+        for check in checks:
+            if check.bodies == bodies:
+                for alternative in check.alternatives(test):
+                    rows.append(check)
+                    alternatives.append(alternative)
+        errors = test.left_out([a.change for a in alternatives], bodies)
+        promising = [
+            k
+            for k, alternative in enumerate(alternatives)
+            if _is_promising(test, alternative, errors[k], bodies)
         ]
-        others = arm.left_out([a.change for _, a, _ in asked], other)
-        tried += [Tried(check, a, {tests: e, other: o}) for (check, a, e), o in zip(asked, others)]
-    return tried
+        others = test.left_out([alternatives[k].change for k in promising], other_kind)
+        for k, other in zip(promising, others):
+            by_kind = {bodies: errors[k], other_kind: other}
+            out.append(Trial(test, rows[k], alternatives[k], by_kind))
+    return out
 
 
-def _confirmed(arm: Arm, change: Change, errors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the ``errors`` of a change with those of consistent bodies, every stretch once."""
-    return {
-        LEFT_OUT: arm.free_bodies(change.gravity).consistent(change),
-        DESCRIPTION: errors[DESCRIPTION][ONCE],
-    }
+def _is_promising(test, alternative, errors, bodies):
+    gap, error = test.gap(errors, test.as_recorded[bodies])
+    return alternative.confirmed_by_friction or gap < -ASKED * error
 
 
-def _fewest(arm: Arm, tried: Sequence[Tried]) -> Tried:
-    """Return the best alternative of one check, of no more joints than are surely needed."""
-    best = min(tried, key=lambda x: _both(arm, x.errors, arm.as_recorded)[0])
-    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in tried]
-    return min(
-        ((x, gap) for x, gap, error in gaps if gap <= SURE * error + 1e-12),
-        key=lambda one: (len(one[0].alternative.joints), one[1]),
-    )[0]
+def _strongest(test, tried):
+    """Return the Trials to confirm: the best of the best checks, and what friction confirms."""
+    best = []
+    for check in dict.fromkeys(trial.check for trial in tried):
+        best.append(_fewest_joints(test, [trial for trial in tried if trial.check is check]))
+    best.sort(key=lambda trial: trial.gap(test.as_recorded)[0])
+    out = best[:CONFIRMED]
+    for trial in tried:
+        if trial.alternative.confirmed_by_friction and trial not in out:
+            out.append(trial)
+    return out
 
 
-def _alike(arm: Arm, sure: Sequence[Tried], plain: dict[str, np.ndarray]) -> list[Tried]:
+def _fewest_joints(test, tried):
+    """Return the best Trial of one check, of no more joints than are surely needed."""
+    best = min(tried, key=lambda trial: trial.gap(test.as_recorded)[0])
+    ranked = []
+    for number, trial in enumerate(tried):
+        gap, error = trial.gap(best.errors)
+        if gap <= SURE * error + 1e-12:
+            ranked.append((len(trial.alternative.joints), gap, number))
+    return tried[min(ranked)[-1]]
+
+
+def _confirmed_errors(test, change, errors):
+    """Return the ``errors`` of a change with those of consistent bodies, each stretch once."""
+    return {FREE: test.consistent(change), DESCRIBED: errors[DESCRIBED][EACH_STRETCH_ONCE]}
+
+
+def _sure(candidates, recorded):
+    """Return the Trials that are surely right; small ones only compete with others."""
+    out: list[Trial] = []
+    for trial in sorted(candidates, key=lambda trial: trial.alternative.below_report_size):
+        if trial.alternative.below_report_size and not out:
+            break
+        errors = _confirmed_errors(trial.test, trial.change, trial.errors)
+        trial = replace(trial, errors=errors)
+        if trial.surely_better_by(recorded):
+            out.append(trial)
+    return out
+
+
+def _alike(sure, recorded):
     """Return what is as good as the best of ``sure`` causes, the cheapest first."""
-    best = min(sure, key=lambda x: _both(arm, x.errors, plain)[0])
-    gaps = [(x, *_both(arm, x.errors, best.errors)) for x in sure]
-    # What the description is wrong by is alike in all stretches.
-    alike = [(x, gap) for x, gap, error in gaps if gap <= np.hypot(error, 2.0 * np.log(ALIKE))]
-    return [x for x, _ in sorted(alike, key=lambda one: (one[0].check.cost, one[1]))]
+    best = min(sure, key=lambda trial: trial.gap(recorded)[0])
+    ranked = []
+    for number, trial in enumerate(sure):
+        gap, error = trial.gap(best.errors)
+        # What the description is wrong by is alike in all stretches.
+        if gap <= np.hypot(error, 2.0 * np.log(ALIKE)):
+            ranked.append((trial.check.cost, gap, number))
+    return [sure[number] for *_, number in sorted(ranked)]
 
 
-def _judge_of(arm: Arm, one: Tried, plain: dict[str, np.ndarray]) -> str:
-    """Return which judge is sure of a cause, while the other does not contradict, '' if none."""
-    torque, own, errors = arm.rms()[0], list(one.alternative.joints), one.errors
-
-    def left(errors: dict[str, np.ndarray], tests: str, joints: Any = arm.moved) -> float:
-        return max(1e-300, float(np.linalg.norm(arm.left(errors[tests])[joints])))
-
-    if left(errors, LEFT_OUT, own) > NOTHING * np.linalg.norm(torque[own]):
-        return ''
-    alone, before = left(errors, DESCRIPTION), left(plain, DESCRIPTION)
-    free, whole = left(errors, LEFT_OUT), np.linalg.norm(torque[arm.moved])
-    # Logarithms weigh a joint that is hardly explained like all: RMS must not say the opposite.
-    if free > ALIKE * left(plain, LEFT_OUT):
-        return ''
-    # Beside a right cause bodies explain the efforts, any or those described: else it is another
-    # robot's description, of which a change explains a part.
-    if before > HALF * whole and free * alone > (FIFTH * whole) ** 2:
-        return ''
-    # Of the joints concerned described bodies leave as much at most, or, where more than efforts
-    # is changed, what they lose is less than what any bodies gain.
-    change = one.alternative.change
-    gained = left(plain, LEFT_OUT, own) / left(errors, LEFT_OUT, own)
-    most = max(ALIKE, gained) if change.target[:, arm.rate + 1 :].any() else ALIKE
-    if (
-        arm.described
-        and not change.load
-        and left(errors, DESCRIPTION, own) > most * left(plain, DESCRIPTION, own)
-    ):
-        return ''
-    gaps = {tests: arm.gap(one.errors[tests], plain[tests]) for tests in (LEFT_OUT, DESCRIPTION)}
-    asked = [DESCRIPTION] * bool(
-        one.check.tests == DESCRIPTION
-        and alone < max(HALF * whole, min(NOTHING * whole, TENTH * before))
-    )
-    for tests in (*asked, LEFT_OUT):
-        gap, error = gaps[tests]
-        worse, slack = gaps[LEFT_OUT if tests == DESCRIPTION else DESCRIPTION]
-        if gap < -SURE * error and worse < max(2.0 * slack, 2.0 * np.log(ALIKE)):
-            return tests
-    return ''
-
-
-def _finding(arm: Arm, alike: Sequence[Tried], plain: dict[str, np.ndarray]) -> Finding:
+def _finding(test, alike, recorded):
     """Return the Finding of the first of causes that explain ``alike``, with the others named."""
-    check, alternative = alike[0].check, alike[0].alternative
-    says = dict.fromkeys(
-        x.alternative.says
-        for x in alike
-        if x is alike[0] or not (x.check is check or x.alternative.small)
+    named = alike[0]
+    name, words = named.alternative.name, _words(test, named)
+    bodies = named.surely_better_by(recorded)
+    gap, _ = named.gap_by(bodies, recorded)
+    finding = found(
+        name,
+        [test.names[j] for j in named.alternative.joints],
+        removed_percent(gap),
+        severity=named.alternative.severity,
+        **words,
     )
-    tests = _judge_of(arm, alike[0], plain)
-    gap = arm.gap(alike[0].errors[tests], plain[tests])[0]
-    return Finding(
-        check.name,
-        OTHERS.join(says),
-        tests,
-        float(100.0 * (1.0 - np.exp(0.5 * gap))),
-        REMOVED,
-        tuple(arm.names[j] for j in alternative.joints),
-        alternative.severity or check.severity,
-        _what_to_do(arm, check.do, alternative.change.scale),
-    )
+    says = {finding.says: None}
+    for trial in alike[1:]:
+        if trial.check is not named.check and not trial.alternative.below_report_size:
+            says[_sentence(test, trial)] = None
+    if named.check.scales and not _efforts_alone_tell(named, recorded):
+        says[MASSES] = None
+    alone = _others_predict_as_well(test, named, recorded)
+    return replace(finding, says=OR.join(says), tests=bodies, alone=alone)
 
 
-def _what_to_do(arm: Arm, do: str, gains: np.ndarray) -> str:
-    """Return what to ``do``, of efforts that are no torques with ``gains`` (n,) to begin with."""
-    if do is not TORQUES:
-        return do
-    if arm.data.options.effort_kind == COMMAND:
-        stiffness = gains * np.array(arm.data.options.stiffness)
-        return f'give stiffness: [{", ".join(f"{x:.3g}" for x in stiffness)}]{WEIGHED}'
-    if arm.data.options.drive_gain:
-        return f'the drive_gain: that is given is another: correct it{WEIGHED}'
-    known = any(recording.effort_kind for recording in arm.data.recordings)
+def _others_predict_as_well(test, trial, recorded):
+    """Return whether joints that a cause does not concern lose nothing beside it as recorded."""
+    others = test.moved.copy()
+    others[list(trial.alternative.joints)] = False
+    if not others.any():
+        return False
+    beside, without = (test.residual(e[FREE])[others] for e in (recorded, trial.errors))
+    little = 0.5 * SYSTEMATIC_RESIDUAL * test.torque[others]
+    return bool(np.all(beside <= np.maximum(OTHERS_LOSE * without, little)))
+
+
+def _sentence(test, trial):
+    """Return what the finding of a trial would say."""
+    joints = ', '.join(test.names[j] for j in trial.alternative.joints)
+    return KINDS[trial.alternative.name].says.format(joints=joints, **_words(test, trial))
+
+
+def removed_percent(gap: float) -> float:
+    """Return what a ``gap`` of logarithms of squared errors takes of the residual [%]."""
+    return float(100.0 * (1.0 - np.exp(0.5 * gap)))
+
+
+def _efforts_alone_tell(trial, recorded):
+    """Return whether free bodies, whatever is described, predict surely better with a change."""
+    gap, error = trial.gap_by(FREE, recorded)
+    return gap < -SURE * error
+
+
+def _words(test, trial):
+    """Return what the sentences of a trial have in braces, but for its joints."""
+    words = dict(trial.alternative.words)
+    if 'factors' in words:
+        words['gains'] = _gains_advice(test, words['factors'])
+    return words
+
+
+def _gains_advice(test, factors):
+    """Return what to do about efforts that are ``factors`` (n,) times torques."""
+    options = test.data.options
+    weigh = 'inertial-id drive-gains finds it from a weighed load'
+    gains = ', '.join(f'{1.0 / factor:.3g}' for factor in factors)
+    if test.data.first.effort_source.is_commanded:
+        stiffness = np.array(options.stiffness) / factors
+        values = ', '.join(f'{x:.3g}' for x in stiffness)
+        return f'give stiffness: [{values}]; {weigh}'
+    if options.drive_gain:
+        return f'the drive_gain: that is given is another: correct it; {weigh}'
+    give = 'publish torques, or give effort_kind: current and'
+    if any(recording.effort_kind for recording in test.data.recordings):
+        give = 'give'
     return (
-        f'{"give" if known else "publish torques, or give effort_kind: current and"} '
-        f'drive_gain: [{", ".join(f"{x:.3g}" for x in gains)}], as right as the described '
-        f'masses; torque over gain predicts the current in any case{WEIGHED}'
+        f'{give} drive_gain: [{gains}], as accurate as the masses in the description, which a '
+        'model with these gains cannot check; torque over gain predicts the current in any '
+        f'case; {weigh}'
     )

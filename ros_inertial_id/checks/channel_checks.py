@@ -101,13 +101,14 @@ def joint_signals(channel: Channel, limits: Limits, origin: int) -> Iterator[Raw
 
 
 def _limits(urdf: str) -> Limits:
-    """Return {joint: (lower, upper)} of a description, nothing where it has none to give."""
+    """Return {joint: (lower, upper)} of a description, nan where it has none to give."""
     try:
         robot = load_robot_model(urdf)
     except InertialIdError:
         return {}
-    turning = np.flatnonzero(~np.asarray(robot.prismatic))
-    return {robot.joint_names[j]: (float(robot.lower[j]), float(robot.upper[j])) for j in turning}
+    lower = np.where(robot.prismatic, np.nan, robot.lower)
+    upper = np.where(robot.prismatic, np.nan, robot.upper)
+    return dict(zip(robot.joint_names, zip(lower.tolist(), upper.tolist())))
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -141,7 +142,7 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
         findings += check(signals)
     if not any(explains_everything(f) for f in findings):  # positions that can be differentiated
         findings += signal_values.velocities(signals, _bad_samples(findings))
-    return [*signals.broken, *without_effects(findings)]
+    return without_effects([*signals.broken, *findings])
 
 
 def _bad_samples(findings: Iterable[Finding]) -> list[Window]:
@@ -160,7 +161,8 @@ def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
     A message whose values all lack is a sensor that says so.  origin : zero of time [ns]
     """
     t = (channel.stamp_ns - origin) * 1e-9
-    yield from signal_values.stamp_findings(t, (channel.topic,))
+    unknown = np.zeros(len(t) - 1, dtype=bool)
+    yield from signal_values.stamp_findings(t, (channel.topic,), unknown)
     for name, values in channel.fields.items():
         if values.dtype.kind != 'f':
             continue

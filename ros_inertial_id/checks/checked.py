@@ -18,19 +18,17 @@ from .finding import (
     CROSS,
     DO_NOT_USE,
     Finding,
-    joint_verdicts,
-    Judged,
     MASKED,
     USABLE,
     VALIDATION,
     Verdict,
     verdict_entry,
     verdict_of,
-    whole_verdict,
     WORDS,
     WRONG,
 )
-from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC
+from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL
+from .verdicts import joint_verdicts, Judged, no_better_than, whole_verdict
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
@@ -56,39 +54,41 @@ def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Reco
     if not masked:
         return recording, 0.0
     origin, channels, share = recording.origin_ns(), {}, 0.0
+    named = {name for finding in masked for name in finding.joints}
     for topic, channel in recording.channels.items():
-        joints = {name for f in masked for name in f.joints} & set(channel.names)
-        if channel.type != JOINT_STATE or not joints:
-            channels[topic] = channel
-            continue
-        channels[topic], lost = _without(channel, masked, origin)
-        share = max(share, lost)
+        channels[topic] = channel
+        if channel.type == JOINT_STATE and named & set(channel.names):
+            channels[topic], lost = _without(channel, masked, origin)
+            share = max(share, lost)
     return replace(recording, channels=channels), share
 
 
 def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[Channel, float]:
+    """Return a ``channel`` with NaN where ``masked``, and the share of its samples."""
     t = (channel.stamp_ns - origin) * 1e-9
     bad = np.zeros((len(t), len(channel.names)), dtype=bool)
     ordered = bool(np.all(t[1:] >= t[:-1]))
     for finding in masked:
         columns = [channel.names.index(j) for j in finding.joints if j in channel.names]
+        margin = CONTACT_MARGIN if finding.name == 'contact' else 1e-6
         for start, end in finding.windows:
-            margin = CONTACT_MARGIN if finding.name == 'contact' else 1e-6
-            if ordered:  # thousands of windows of hours
-                inside = np.arange(
-                    np.searchsorted(t, start - margin), np.searchsorted(t, end + margin, 'right')
-                )
-            else:
-                inside = np.flatnonzero((t >= start - margin) & (t <= end + margin))
+            inside = _inside(t, start - margin, end + margin, ordered)
             if end - start > BRIDGED:
                 bad[inside] = True
             else:
                 bad[inside[:, None], columns] = True
-    fields = {
-        name: _masked(values, bad) if values.ndim == 2 else values
-        for name, values in channel.fields.items()
-    }
+    fields = dict(channel.fields)
+    for name, values in channel.fields.items():
+        if values.ndim == 2:
+            fields[name] = _masked(values, bad)
     return replace(channel, fields=fields), float(bad.mean())
+
+
+def _inside(t: np.ndarray, start: float, end: float, ordered: bool) -> np.ndarray:
+    """Return the numbers of the samples t (N,) [s] from ``start`` to ``end``."""
+    if ordered:  # thousands of windows of hours
+        return np.arange(np.searchsorted(t, start), np.searchsorted(t, end, 'right'))
+    return np.flatnonzero((t >= start) & (t <= end))
 
 
 def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
@@ -117,29 +117,28 @@ def unusable(found: Checkup) -> str:
     return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
 
 
-def judged(found: Checkup, statistics: Mapping[str, Any]) -> Checkup:
-    """Return a Checkup with verdict and residuals of the model with these ``statistics``."""
-    entry, fit = statistics['verdict'], _unseen(statistics)[0]
-    return replace(
-        found,
-        verdict=verdict_of(entry),
-        residual=_residual(fit, found),
-        joints={joint: verdict_of(own) for joint, own in entry['joints'].items()},
-    )
+def judged(checkup: Checkup, statistics: Mapping[str, Any]) -> Checkup:
+    """Return a ``checkup`` with verdict and residuals of the model with these ``statistics``."""
+    entry, unseen = statistics['verdict'], _unseen(statistics)[0]
+    joints = {joint: verdict_of(verdict) for joint, verdict in entry['joints'].items()}
+    residual = _residual(unseen, checkup)
+    return replace(checkup, verdict=verdict_of(entry), residual=residual, joints=joints)
 
 
 def _unseen(statistics: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Return the residuals that the verdict of an identification is on, and of what they are."""
-    crossed = statistics.get('cross_validation')
-    return (crossed, CROSS) if crossed else (statistics['training']['filtered'], 'in training')
+    if statistics.get('cross_validation'):
+        return statistics['cross_validation'], CROSS
+    return statistics['training']['filtered'], 'in training'
 
 
-def _residual(fit: Mapping[str, Any], found: Checkup) -> dict[str, float]:
+def _residual(fit: Mapping[str, Any], checkup: Checkup) -> dict[str, float]:
     """Return {joint: RMS} for the torques of a Checkup, as shares of them in a ``fit``."""
-    return {
-        joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
-        for joint, torque in found.torque.items()
-    }
+    out = {}
+    for joint, torque in checkup.torque.items():
+        share = fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300)
+        out[joint] = share * torque
+    return out
 
 
 def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:
@@ -153,67 +152,61 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     verdict = residual_verdict(*_unseen(statistics), checkup)
     if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
-        verdict = _with_ratio(
-            verdict,
-            *(
-                statistics[kind]['filtered'].get('relative_percent')
-                for kind in ('training', 'validation')
-            ),
+        training, validation = (
+            statistics[kind]['filtered'].get('relative_percent')
+            for kind in ('training', 'validation')
         )
+        verdict = _with_ratio(verdict, training, validation)
     return {**checkup.to_dict(), 'verdict': verdict}
 
 
 def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ``verdict`` that is no better than the residuals of joints in a ``validation``."""
-    fit, seen = validation['filtered'], validation.get('range', {})
-    torque = {
-        joint: rms
-        for joint, rms in fit['measured_rms'].items()
-        if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST
-    }
-    residual = {joint: fit['rms'][joint] for joint in torque}
+    fit, ranges = validation['filtered'], validation.get('range', {})
+    moved = [joint for joint in fit['measured_rms'] if _moved(joint, ranges)]
+    torque = {joint: fit['measured_rms'][joint] for joint in moved}
+    residual = {joint: fit['rms'][joint] for joint in moved}
     fitted = Judged(residual, torque, VALIDATION)
     joints = joint_verdicts(fitted, {}, ())
     whole = whole_verdict(fitted, joints, ())
-
-    def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
-        return {
-            'word': max(old['word'], new.word, key=WORDS.index),
-            'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons])),
-        }
-
-    if any(r.startswith(UNCHECKED) for r in verdict['reasons']) and any(
-        own.word == DO_NOT_USE for own in joints.values()
-    ):
+    unchecked = any(reason.startswith(UNCHECKED) for reason in verdict['reasons'])
+    if unchecked and any(v.word == DO_NOT_USE for v in joints.values()):
         whole = replace(whole, word=DO_NOT_USE)
-    return {
-        **worse(verdict, whole),
-        'joints': {
-            joint: worse(old, joints[joint]) if joint in joints else old
-            for joint, old in verdict['joints'].items()
-        },
-    }
+    out = _worse(verdict, whole)
+    out['joints'] = dict(verdict['joints'])
+    for joint in moved:
+        if joint in out['joints']:
+            out['joints'][joint] = _worse(out['joints'][joint], joints[joint])
+    return out
+
+
+def _moved(joint: str, ranges: Mapping[str, Any]) -> bool:
+    """Return whether a ``joint`` moved in the ``ranges`` of a validation, if that is known."""
+    positions = ranges.get(joint, {}).get('q', (0.0, np.inf))
+    return bool(np.ptp(positions) > AT_REST)
+
+
+def _worse(entry: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """Return the ``entry`` of a verdict that is no better than another ``verdict``."""
+    word = max(entry['word'], verdict.word, key=WORDS.index)
+    reasons = list(dict.fromkeys([*entry['reasons'], *verdict.reasons]))
+    return {**entry, 'word': word, 'reasons': reasons}
 
 
 def _with_ratio(
     verdict: dict[str, Any], training: float | None, validation: float | None
 ) -> dict[str, Any]:
     """Return a ``verdict`` that names a residual [%] far above the one in ``training``."""
-    if (
-        not training
-        or not validation
-        or validation < max(FAR_ABOVE * training, 400.0 * SYSTEMATIC)
-    ):
+    if not training or not validation:
+        return verdict
+    if validation < max(FAR_ABOVE * training, 400.0 * SYSTEMATIC_OF_ALL):
         return verdict
     reason = (
         f'{validation:.3g} % relative residual {VALIDATION}, {validation / training:.1f} '
         f'times that in training ({training:.3g} %): the model lacks what that motion shows'
     )
-    return {
-        **verdict,
-        'word': max(verdict['word'], USABLE, key=WORDS.index),
-        'reasons': [*verdict['reasons'], reason],
-    }
+    word = max(verdict['word'], USABLE, key=WORDS.index)
+    return {**verdict, 'word': word, 'reasons': [*verdict['reasons'], reason]}
 
 
 def residual_verdict(
@@ -229,27 +222,26 @@ def residual_verdict(
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
-    torque, residual, noise = checkup.torque, _residual(fit, checkup), checkup.noise
-    if not torque:  # of methods without model checks the numbers of the model are all there is
-        rounding = ROUNDED * max(fit['measured_rms'].values(), default=0.0)
-        torque = {row: rms for row, rms in fit['measured_rms'].items() if rms > rounding}
-        residual, noise = fit['rms'], {}
-    if not any(torque.values()):  # rows that say zero have no torque to compare with
+    fitted = Judged(_residual(fit, checkup), checkup.torque, where, checkup.noise)
+    if not checkup.torque:  # of methods without model checks the model's numbers are all there is
+        fitted = _of_rows(fit, where)
+    if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with
         return verdict_entry(checkup.verdict, checkup.joints)
-    fitted = Judged(residual, torque, where, noise)
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
-    unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
+    unchecked = [r for r in checkup.verdict.reasons if r.startswith(UNCHECKED)]
     if not unchecked:
         return verdict_entry(whole, joints)
     # No check has looked for what is wrong with a joint: it may be wrong with all of them.
-    least = DO_NOT_USE if any(v.word == DO_NOT_USE for v in joints.values()) else USABLE
-    return verdict_entry(
-        _at_best(least, whole, unchecked),
-        {joint: _at_best(USABLE, own, unchecked) for joint, own in joints.items()},
-    )
+    least = USABLE
+    if any(v.word == DO_NOT_USE for v in joints.values()):
+        least = DO_NOT_USE
+    joints = {joint: no_better_than(USABLE, v, unchecked) for joint, v in joints.items()}
+    return verdict_entry(no_better_than(least, whole, unchecked), joints)
 
 
-def _at_best(word: str, verdict: Verdict, reasons: tuple[str, ...]) -> Verdict:
-    """Return a ``verdict`` that is no better than a ``word``, for further ``reasons``."""
-    return Verdict(max(word, verdict.word, key=WORDS.index), (*verdict.reasons, *reasons))
+def _of_rows(fit: Mapping[str, Any], where: str) -> Judged:
+    """Return what is judged of rows that measure more than rounding."""
+    rounding = ROUNDED * max(fit['measured_rms'].values(), default=0.0)
+    torque = {row: rms for row, rms in fit['measured_rms'].items() if rms > rounding}
+    return Judged(fit['rms'], torque, where)

@@ -12,55 +12,56 @@ from typing import Any
 
 import numpy as np
 
-from .finding import Finding, MASKED
+from .finding import Finding
+from .finding_kinds import found
 from .signals import Runs, runs
 from .thresholds import (
     CONTACT_CERTAIN,
     CONTACT_FAR,
     CONTACT_LOAD,
+    CONTACT_RESIDUAL,
     CONTACT_SHARE,
     CONTACT_SLOW,
     CONTACT_WINDOW,
-    FIFTH,
     MOTION_BEGINS,
-    SLOW,
+    RESTING_SPEED,
 )
 from ..estimation.distributions import normal_quantile
 from ..estimation.r_factors import triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.mounting import across_gravity
-from ..identification.reduce.systems import Systems
+from ..identification.reduce.model_columns import ModelColumns
 from ..lapack import solve_triangular
 from ..measurement.sampling import moving_mean
 
 USUAL = 0.8  # of samples and windows have no contact: their scatter says what is far beyond
 SPACING = 0.05  # [s] between samples at most, so that no contact is missed
-ENOUGH, MOST = 1000, 4000  # samples
-STEPS = 3  # of the fit without the worst, which shows these better
+FEWEST_SAMPLES, MOST_SAMPLES = 1000, 4000
+CONCENTRATION_STEPS = 3  # of the fit without the worst, which shows these better
 GROUP = 5  # samples: what comes alone is noise
 TINY = 1e-300
-LEAST = 0.25  # least scatter of a logarithm: a window has few independent samples
-NOISE = 0.003  # of the torque: no residual of a robot is smaller
+LEAST_SCATTER = 0.25  # of a logarithm: a window has few independent samples
+LEAST_RESIDUAL = 0.003  # of the torque: no residual of a robot is smaller
 SUSPICIOUS = 2.0  # standard deviations of a window that belongs to a contact beside it
 
 
 def contacts(
-    data: Dataset, systems: Systems, places: np.ndarray, efforts: np.ndarray | None = None
+    data: Dataset,
+    model: ModelColumns,
+    column_indices: np.ndarray,
+    efforts: np.ndarray | None = None,
 ) -> list[Finding]:
     """
     Return the Findings of contacts in a Dataset of one recording.
 
-    places : (k,) columns of the model of ``systems``
+    column_indices : (k,) of ``model``, that are fitted
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    samples = thin_samples(data, systems, places, efforts)
+    samples = thin_samples(data, model, column_indices, efforts)
+    torque = np.sqrt(np.mean(samples.torque**2, axis=0))
+    smear = 1.0 / data.first.summary['cutoff']
     return contact_findings(
-        samples.t,
-        samples.residual,
-        np.sqrt(np.mean(samples.torque**2, axis=0)),
-        samples.velocity,
-        data.robot.joint_names,
-        1.0 / data.observations[0].summary['cutoff'],
+        samples.t, samples.residual, torque, samples.velocity, data.robot.joint_names, smear
     )
 
 
@@ -83,9 +84,10 @@ def contact_findings(
     size = max(1, round(CONTACT_WINDOW / step))
     moving = moving_mean(slow(velocity), max(size, round(smear / step))) < 1e-9
     far, beyond = _windows(residual, torque, moving, size)
-    nats = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
+    evidence = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
     rms = np.sqrt(np.maximum(moving_mean(residual**2, size, 'constant'), 0.0))
-    hit = (nats > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR) & (rms > FIFTH * torque)
+    hit = (evidence > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR)
+    hit &= rms > CONTACT_RESIDUAL * torque
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
     hit &= (np.linalg.norm(rms * hit, axis=1) > CONTACT_LOAD * np.linalg.norm(torque))[:, None]
     for a, b in runs((beyond > SUSPICIOUS) | hit.any(axis=1)):
@@ -95,30 +97,20 @@ def contact_findings(
         for a, b in _joined(t, runs(hit.any(axis=1)))
         if min(t[a] - t[0], t[-1] - t[b]) > MOTION_BEGINS
     ]
-    chosen = np.concatenate([np.arange(a, b + 1) for a, b in windows] or [np.zeros(0, int)])
-    if not 0 < len(chosen) <= CONTACT_SHARE * len(t):
+    chosen = np.zeros(len(t), dtype=bool)
+    for a, b in windows:
+        chosen[a : b + 1] = True
+    if not 0 < chosen.sum() <= CONTACT_SHARE * len(t):
         return []
-    touched = tuple(n for n, own in zip(joints, hit[chosen].any(axis=0)) if own)
-    return [
-        Finding(
-            'contact',
-            f'the efforts of {", ".join(touched)} are far from what the motion '
-            'explains: contact, a push or a collision',
-            'residuals of a joint in a window against those in all others',
-            float(nats[chosen].max()),
-            'nats',
-            touched,
-            MASKED,
-            'move without touching anything',
-            tuple((float(t[a]), float(t[b])) for a, b in windows),
-        )
-    ]
+    touched = [name for name, hits in zip(joints, hit[chosen].any(axis=0)) if hits]
+    seconds = tuple((float(t[a]), float(t[b])) for a, b in windows)
+    return [found('contact', touched, evidence[chosen].max(), seconds)]
 
 
 def slow(velocity: np.ndarray) -> np.ndarray:
     """Return (N, n) 1 where joints rest, or are slow beside their usual ``velocity`` (N, n)."""
     usual = np.sqrt(np.mean(velocity**2, axis=0))
-    return (np.abs(velocity) <= np.maximum(CONTACT_SLOW * usual, SLOW)).astype(float)
+    return (np.abs(velocity) <= np.maximum(CONTACT_SLOW * usual, RESTING_SPEED)).astype(float)
 
 
 def _windows(
@@ -131,23 +123,33 @@ def _windows(
     the logarithm of their mean square, which is theirs: heavy tails of friction are no event.
     Where a joint is not ``moving`` (N, n) its samples count for nothing.
     """
-    usual = np.sqrt(
-        [np.quantile(own[k] if k.any() else own, USUAL) for own, k in zip(residual.T**2, moving.T)]
-    )
-    r = moving * residual / np.maximum(usual, NOISE * torque)
+    usual = np.array([_usual_size(r, m) for r, m in zip(residual.T, moving.T)])
+    r = moving * residual / np.maximum(usual, LEAST_RESIDUAL * torque)
     square = np.maximum(moving_mean(r**2, size, 'constant'), 1e-12)
     counted = moving.any(axis=1)
     level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
-    middle, high = np.quantile(level[counted], (0.5, USUAL)) if counted.any() else (0.0, 0.0)
-    return np.sqrt(square), (level - middle) / max((high - middle) / normal_quantile(USUAL), LEAST)
+    middle = high = 0.0
+    if counted.any():
+        middle, high = np.quantile(level[counted], (0.5, USUAL))
+    scatter = max((high - middle) / normal_quantile(USUAL), LEAST_SCATTER)
+    return np.sqrt(square), (level - middle) / scatter
 
 
-def _joined(t: np.ndarray, found: Runs) -> Runs:
-    """Return the ``found`` runs, one where they are nearer than the averaging."""
+def _usual_size(residual: np.ndarray, moving: np.ndarray) -> float:
+    """Return the size of a joint's ``residual`` (N,) that most samples in motion stay below."""
+    squares = residual**2
+    if moving.any():
+        squares = squares[moving]
+    return float(np.sqrt(np.quantile(squares, USUAL)))
+
+
+def _joined(t: np.ndarray, windows: Runs) -> Runs:
+    """Return the ``windows``, one where they are nearer than the averaging."""
     out: Runs = []
-    for a, b in found:
-        near = bool(out) and t[a] - t[out[-1][1]] < 2 * CONTACT_WINDOW
-        out.append((out.pop()[0] if near else a, b))
+    for a, b in windows:
+        if out and t[a] - t[out[-1][1]] < 2 * CONTACT_WINDOW:
+            a, _ = out.pop()
+        out.append((a, b))
     return out
 
 
@@ -178,68 +180,101 @@ class ThinSamples:
         """Return (k + 1, k + 1) all samples of a ``weight`` (N, n) and the prior, triangular."""
         blocks = [self.prior]
         for A, y, w in zip(self.rows, self.torque.T, weight.T):
-            there, used = w > 0.0, np.append(A.any(axis=0), True)
-            if there.any():
-                rows = np.vstack([A.T[np.ix_(used[:-1], there)], y[there]])
-                rows *= w[there]
-                blocks.append(np.zeros((int(used.sum()), len(used))))
-                blocks[-1][:, used] = triangle(rows.T)
+            there = w > 0.0
+            if not there.any():
+                continue
+            used = np.append(A.any(axis=0), True)
+            rows = np.vstack([A.T[np.ix_(used[:-1], there)], y[there]])
+            rows *= w[there]
+            block = np.zeros((int(used.sum()), len(used)))
+            block[:, used] = triangle(rows.T)
+            blocks.append(block)
         return triangle(np.asfortranarray(np.vstack(blocks)))
 
 
 def thin_samples(
-    data: Dataset, systems: Systems, places: np.ndarray, efforts: np.ndarray | None = None
+    data: Dataset,
+    model: ModelColumns,
+    column_indices: np.ndarray,
+    efforts: np.ndarray | None = None,
 ) -> ThinSamples:
     """
     Return the ThinSamples of a Dataset of one recording.
 
-    places : (k,) columns of the model of ``systems``
+    column_indices : (k,) of ``model``, that are fitted
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
+    params = _first_params(model, column_indices, efforts)
     if efforts is None:
-        efforts, params = np.eye(len(data.robot)), systems.solution(systems.whole, places)
-    else:
-        targets = [np.append([0.0, 0.0], column)[:, None] for column in efforts.T]
-        params = systems.solve(systems.stacked(range(systems.count), targets), places).sum(1)
-    keep, unit, gravity = systems.wide.structure.keep, systems.prior_sd, systems.gravity
-    if params[-2:].any():
-        gravity = gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
-    places = np.sort(places[places < systems.size])
-    wanted, rank = np.isin(keep, places), np.searchsorted(places, keep)
-    whole = data.samples(training=True)
-    stride = max(
-        1, -(-whole // MOST), min(round(SPACING * whole / data.seconds()), whole // ENOUGH)
+        efforts = np.eye(len(data.robot))
+    columns = np.sort(column_indices[column_indices < model.size])
+    stride = _stride(data)
+    rows, samples = _thin_rows(data, model, columns, _gravity(model, params), stride)
+    t, tau, velocity = map(np.concatenate, zip(*samples))
+    correlation = np.array([model.correlation_rows[name] for name in model.names])
+    prior = model.prior.of(columns)
+    found_before = params[columns] / prior.unit
+    return _concentrated(
+        ThinSamples(
+            t,
+            tau @ efforts,
+            velocity,
+            rows[:, : len(t)],
+            prior.rows,
+            np.sqrt(correlation / stride),
+            found_before,
+        )
     )
-    parts, count = list[tuple[np.ndarray, ...]](), 0
+
+
+def _first_params(model, column_indices, efforts):
+    """Return the solution (P,) by all samples, contacts among them."""
+    if efforts is None:
+        return model.solution(model.whole, column_indices)
+    targets = np.zeros((len(efforts), 2 + len(efforts), 1))
+    targets[:, 2:, 0] = efforts.T
+    stacked = model.stacked(range(model.count), targets)
+    return model.solve(stacked, column_indices).sum(1)
+
+
+def _gravity(model, params):
+    """Return gravity (3,) [m/s^2] as the torques show it."""
+    gravity = model.gravity
+    if not params[-2:].any():
+        return gravity
+    return gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
+
+
+def _stride(data):
+    """Return of how many training samples one is taken."""
+    samples = data.samples(training=True)
+    not_missed = min(round(SPACING * samples / data.seconds()), samples // FEWEST_SAMPLES)
+    return max(1, -(-samples // MOST_SAMPLES), not_missed)
+
+
+def _thin_rows(data, model, columns, gravity, stride):
+    """Return rows (n, N or more, k) in units of the prior, and [(t, tau, v)] of their samples."""
+    structure, unit = model.wide.structure, model.prior.unit
+    keep = structure.keep
+    wanted, rank = np.isin(keep, columns), np.searchsorted(columns, keep)
     # Of a piece at most every second sample more: what is not used takes no memory.
-    out = np.zeros((len(data.robot), 2 * (whole // stride + 1), len(places)))
+    most = 2 * (data.samples(training=True) // stride + 1)
+    out, samples = np.zeros((len(data.robot), most, len(columns))), []
+    low = 0
     robot: Any
     state: Any  # of joints
     for robot, state in data.states(training=True):
         state = state.rows(slice(stride // 2, None, stride))
-        rows, low = out[:, count : count + len(state.t)], 0
-        count += len(state.t)
-        for block in data.method.regress(
-            state, replace(robot, gravity_base=gravity), systems.wide.structure.columns, wanted
-        ):
-            part, low = slice(low, low + len(block.t)), low + len(block.t)
-            for own, g in zip(rows, block.groups):
-                k = wanted[g.columns]
-                own[part, rank[g.columns[k]]] = g.W[:, k] * unit[keep[g.columns[k]]]
-        parts.append((state.t, state.tau @ efforts, state.v))
-    t, torque, velocity = map(np.concatenate, zip(*parts))
-    lasting = np.array([systems.correlation_rows[name] for name in systems.names])
-    return _concentrated(
-        ThinSamples(
-            t,
-            torque,
-            velocity,
-            out[:, :count],
-            systems.prior[:, [*places, -1]],
-            np.sqrt(lasting / stride),
-            params[places] / unit[places],
-        )
-    )
+        mounted = replace(robot, gravity_base=gravity)
+        samples.append((state.t, state.tau, state.v))
+        for block in data.method.regress(state, mounted, structure.columns, wanted):
+            high = low + len(block.t)
+            for rows, group in zip(out, block.groups):
+                fitted = wanted[group.columns]
+                at = group.columns[fitted]
+                rows[low:high, rank[at]] = group.W[:, fitted] * unit[keep[at]]
+            low = high
+    return out, samples
 
 
 def _concentrated(samples: ThinSamples) -> ThinSamples:
@@ -251,11 +286,14 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
     Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
     """
     count, sd = samples.rows.shape[2], samples.sd
-    for _ in range(STEPS):
+    for _ in range(CONCENTRATION_STEPS):
         square = samples.residual**2
-        size = moving_mean((square / np.maximum(np.median(square, axis=0), TINY)).sum(1), GROUP)
-        kept = size <= np.quantile(size, USUAL)
-        samples = replace(samples, sd=sd * np.sqrt(np.maximum(square[kept].mean(0), TINY)))
-        R = samples.triangle(kept[:, None] / samples.sd)
-        samples = replace(samples, params=solve_triangular(R[:count, :count], R[:count, count]))
+        usual = np.maximum(np.median(square, axis=0), TINY)
+        size = moving_mean((square / usual).sum(1), GROUP)
+        good = size <= np.quantile(size, USUAL)
+        scale = np.sqrt(np.maximum(square[good].mean(0), TINY))
+        samples = replace(samples, sd=sd * scale)
+        R = samples.triangle(good[:, None] / samples.sd)
+        params = solve_triangular(R[:count, :count], R[:count, count])
+        samples = replace(samples, params=params)
     return samples

@@ -14,94 +14,103 @@ from typing import Any
 
 import numpy as np
 
-from .arm import Arm, LEFT_OUT
-from .finding import Finding, REMOVED, WRONG
-from .thresholds import BEYOND_NOISE, HALF, SURE, SYSTEMATIC, TENTH
+from .alternatives import exchanged_pair
+from .causes import removed_percent
+from .finding import Finding
+from .finding_kinds import found
+from .recording_under_test import FREE, RecordingUnderTest
+from .thresholds import (
+    BEYOND_NOISE,
+    SURE,
+    SYSTEMATIC_OF_ALL,
+    SYSTEMATIC_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+)
 from ..estimation.r_factors import triangle
 from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
-FEW = 3000  # rows that show which order is best
+ROWS = 3000  # that show which order is best
+BETTER = 0.9  # of the residual of an order, below which its neighbours are asked as well
+HALVED = 0.5  # of the residual and of what described bodies leave, that is left at most
+
+Order = tuple[int, ...]
 
 
-def exchanged(arm: Arm, errors: np.ndarray, noise: np.ndarray) -> list[Finding]:
+def exchanged(test: RecordingUnderTest, residual: np.ndarray) -> list[Finding]:
     """
     Return a Finding where joints in another order explain an arm far better.
 
-    errors : left out beside the causes that were found; noise : (n,) that the sensors leave
-
+    residual : (n,) rms left beside the causes that were found [N m, N]
     Asked where much is left that is no noise, and the described bodies do not explain the efforts.
     """
-    left, (torque, _, nominal) = np.linalg.norm(arm.left(errors)), arm.rms()
-    least = max(SYSTEMATIC * np.linalg.norm(torque), BEYOND_NOISE * np.linalg.norm(noise))
-    if left < least or (
-        arm.described and np.linalg.norm(nominal) < TENTH * np.linalg.norm(torque)
-    ):
+    left, torque = np.linalg.norm(residual), np.linalg.norm(test.torque)
+    described = np.linalg.norm(test.described_residual)
+    noise = np.linalg.norm(test.noise())
+    little_left = left < max(SYSTEMATIC_OF_ALL * torque, BEYOND_NOISE * noise)
+    well_described = test.described and described < SYSTEMATIC_RESIDUAL * torque
+    if little_left or well_described:
         return []
-    plain, residual = tuple(range(arm.count)), _few_rows(arm)
-    by_name = np.argsort(np.argsort(arm.names)).tolist()
-    best, tried = plain, {plain: residual(plain)}
-    orders = {
-        plain[::-1],
-        tuple(by_name),
-        *_swapped(plain),
-        *(plain[k:] + plain[:k] for k in plain[1:]),
-    }
+    as_named = tuple(range(test.count))
+    best = _best_order(test)
+    if best == as_named:
+        return []
+    other = _ordered(test, best)
+    gap, error = log_ratio(_errors(other), _errors(test))
+    free_then, described_then = map(
+        np.linalg.norm, (other.free_residual, other.described_residual)
+    )
+    if gap > -SURE * error or free_then > HALVED * left:
+        return []
+    if test.described and described_then > min(UNUSABLE_RESIDUAL * torque, described):
+        return []
+    moved = [j for j in as_named if best[j] != j]
+    columns = ', '.join(f'{test.names[best[j]]} holds {test.names[j]}' for j in moved)
+    order = ','.join(test.names[best.index(k)] for k in as_named)
+    joints = [test.names[j] for j in moved]
+    return [found('joints exchanged', joints, removed_percent(gap), columns=columns, order=order)]
+
+
+def _best_order(test):
+    """Return the order of least residual among those that are tried."""
+    as_named, residual = tuple(range(test.count)), _residual_of_order(test)
+    alphabetical = np.argsort(np.argsort(test.names)).tolist()
+    best, tried = as_named, {as_named: residual(as_named)}
+    orders = {as_named[::-1], tuple(alphabetical), *_neighbours(as_named)}
+    orders |= {as_named[k:] + as_named[:k] for k in as_named[1:]}
     while orders:
-        tried |= {order: residual(order) for order in orders - set(tried)}
+        for order in orders - set(tried):
+            tried[order] = residual(order)
         before, best = best, min(tried, key=lambda order: tried[order])
-        orders = set(_swapped(best)) if tried[best] < (1.0 - TENTH) * tried[before] else set()
-    if best == plain:
-        return []
-    other = _ordered(arm, best)
-    gap, error = log_ratio(_left_out(other), _left_out(arm))
-    _, free, described = map(np.linalg.norm, other.rms())
-    if (
-        gap > -SURE * error
-        or free > HALF * left
-        or arm.described
-        and described > min(HALF * np.linalg.norm(torque), np.linalg.norm(nominal))
-    ):
-        return []
-    moved = [j for j in plain if best[j] != j]
-    words = ', '.join(f'{arm.names[best[j]]} holds {arm.names[j]}' for j in moved)
-    columns = ','.join(arm.names[best.index(k)] for k in plain)
-    return [
-        Finding(
-            'joints exchanged',
-            f'the joints are exchanged: what is called {words}',
-            LEFT_OUT,
-            float(100.0 * (1.0 - np.exp(0.5 * gap))),
-            REMOVED,
-            tuple(arm.names[j] for j in moved),
-            WRONG,
-            f'name them in the order of the columns: --joints {columns}',
-        )
-    ]
+        orders = set()
+        if tried[best] < BETTER * tried[before]:
+            orders = set(_neighbours(best))
+    return best
 
 
-def _swapped(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _neighbours(order: Order) -> Iterator[Order]:
     """Yield an ``order`` with two of its numbers exchanged, for all pairs."""
-    for pair in combinations(range(len(order)), 2):
-        yield tuple(
-            order[pair[1 - pair.index(j)]] if j in pair else order[j] for j in range(len(order))
-        )
+    for first, second in combinations(range(len(order)), 2):
+        yield exchanged_pair(order, first, second)
 
 
-def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
+def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], float]:
     """Return a function of an order: what free bodies leave of few rows in relation to all."""
-    data, structure = arm.data, arm.wide.structure
-    places = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
-    places[arm.places] = np.arange(len(arm.places))
-    places, turn = places[structure.keep], data.observations[0].effort_map
-    every = -(-data.samples(training=True) * arm.count // FEW)
+    data, structure = test.data, test.wide.structure
+    unknowns = len(test.column_indices)
+    rank = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
+    rank[test.column_indices] = np.arange(unknowns)
+    rank = rank[structure.keep]
+    turn = data.first.effort_map
+    every = -(-data.samples(training=True) * test.count // ROWS)
     whole: Any = data.states(training=True)
     states = [
         (robot, replace(state.rows(slice(None, None, every)), around=None))
         for robot, state in whole
     ]
     driven = [state.tau @ np.linalg.inv(turn).T for _, state in states]
-    size = np.maximum(np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0)), 1e-300)
+    size = np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0))
+    size = np.maximum(size, 1e-300)
 
     def residual(order: Sequence[int]) -> float:
         rows = []
@@ -109,34 +118,46 @@ def _few_rows(arm: Arm) -> Callable[[Sequence[int]], float]:
             q, v, a = (x[:, order] for x in (state.q, state.v, state.a))
             tau = efforts[:, order] @ turn.T
             moved = replace(state, q=q, v=v, a=a, tau=tau, tau_raw=tau)
-            for block in data.method.regress(moved, robot, structure.columns, places >= 0):
-                for g, joint in zip(block.groups, order):
-                    at = places[g.columns]
-                    W = np.zeros((len(g.y), len(arm.places) + 1))
-                    W[:, at[at >= 0]], W[:, -1] = g.W[:, at >= 0], g.y
-                    rows.append(W / size[joint])
-        return abs(float(triangle(np.asfortranarray(np.concatenate(rows)))[-1, -1]))
+            for block in data.method.regress(moved, robot, structure.columns, rank >= 0):
+                for group, joint in zip(block.groups, order):
+                    rows.append(_equations(group, rank, unknowns) / size[joint])
+        R = triangle(np.asfortranarray(np.concatenate(rows)))
+        return abs(float(R[-1, -1]))
 
     return residual
 
 
-def _ordered(arm: Arm, order: Sequence[int]) -> Arm:
-    """Return the Arm whose joint j moved, and was driven, as that of number ``order[j]`` was."""
-
-    def taken(series):
-        return {name: series[arm.names[k]] for name, k in zip(arm.names, order)} if series else {}
-
-    data = arm.data.observed(
-        [
-            replace(
-                o, position=taken(o.position), velocity=taken(o.velocity), effort=taken(o.effort)
-            )
-            for o in arm.data.observations
-        ]
-    )
-    return Arm(data, wide_factor(data, arm.wide.structure), arm.nominal)
+def _equations(group, rank, unknowns):
+    """Return the rows (N, unknowns + 1) of a row group, the measured torque last."""
+    columns = rank[group.columns]
+    chosen = columns >= 0
+    out = np.zeros((len(group.y), unknowns + 1))
+    out[:, columns[chosen]] = group.W[:, chosen]
+    out[:, -1] = group.y
+    return out
 
 
-def _left_out(arm: Arm) -> np.ndarray:
+def _ordered(test: RecordingUnderTest, order: Order) -> RecordingUnderTest:
+    """Return the recording whose joint j moved, and was driven, as joint ``order[j]`` was."""
+
+    def reordered(series):
+        if not series:
+            return {}
+        return {name: series[test.names[k]] for name, k in zip(test.names, order)}
+
+    observations = [
+        replace(
+            o,
+            position=reordered(o.position),
+            velocity=reordered(o.velocity),
+            effort=reordered(o.effort),
+        )
+        for o in test.data.observations
+    ]
+    data = test.data.observed(observations)
+    return RecordingUnderTest(data, wide_factor(data, test.wide.structure), test.nominal)
+
+
+def _errors(test: RecordingUnderTest) -> np.ndarray:
     """Return the errors (sets, stretches) of free bodies, of all joints alike."""
-    return arm.left_out([arm.plain], LEFT_OUT)[0].mean(2)
+    return test.left_out([test.plain], FREE)[0].mean(2)

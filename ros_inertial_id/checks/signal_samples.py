@@ -110,7 +110,7 @@ def _held_together(signals: RawSignals, name: str, x: Quantity) -> Iterator[Find
     if not len(same):
         return
     share, chance = float(same.all(axis=1).mean()), float(np.prod(same.mean(axis=0)))
-    if not HELD_CHANNEL < share < NEVER_CHANGES or share <= chance:
+    if not max(HELD_CHANNEL, chance) < share < NEVER_CHANGES:
         return
     evidence = len(same) * _divergence(share, chance)
     if evidence > CERTAIN:

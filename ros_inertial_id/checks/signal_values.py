@@ -57,7 +57,7 @@ LONGEST_DELAY = 0.15  # [s] that is looked for
 FILTER_DELAY = 0.005  # [s] of a delay that is no delay of a filter
 GAP_PERIODS = 5.0  # without a sample
 LEAST_POWER = 1e-4  # of the joint that moves most: less is standstill
-SAME_MOTION = 0.8  # squared correlation of two velocities of one motion
+VELOCITIES_AGREE = 0.8  # squared correlation of two velocities of one motion
 SAME_SHAPE = 0.9  # correlation of two velocities at their delay
 DELAY_CERTAIN = 10.0  # log-likelihood difference
 INDEPENDENT = 0.1  # [s] after which smoothed motion no longer repeats itself
@@ -141,14 +141,12 @@ def stamps(signals: RawSignals) -> Iterator[Finding]:
     yield from stamp_findings(signals.position.t, signals.joints, signals.repeats)
 
 
-def stamp_findings(
-    t: np.ndarray, names: tuple[str, ...], equal: np.ndarray | None = None
-) -> Iterator[Finding]:
+def stamp_findings(t: np.ndarray, names: tuple[str, ...], equal: np.ndarray) -> Iterator[Finding]:
     """
     Yield stamps that repeat, run backwards, jump, jitter or miss messages.
 
     t : (N,) stamps of a channel [s]; names : of what it carries
-    equal : (N - 1,) whether a message holds what the one before does, None where unknown
+    equal : (N - 1,) whether a message is known to hold what the one before does
     """
     steps = np.diff(t)
     backwards = int((steps < 0).sum())
@@ -173,7 +171,7 @@ def stamp_findings(
     if repeated.mean() > FEW_MESSAGES:
         # Messages that come twice count once where they are read.
         kind = 'stamps repeat'
-        if equal is not None and equal[repeated].all():
+        if equal[repeated].all():
             kind = 'messages twice'
         count = int(repeated.sum())
         yield found(kind, names, count, repeated=count, messages=len(t))
@@ -280,7 +278,7 @@ def _against_positions(
         squared_correlation = scale**2 * power / measured_power
         # Noise of either lessens one of both slopes: what is wrong must be so by each.
         slopes = np.log(np.abs([scale, scale / squared_correlation]))
-    sure = moving & (squared_correlation > SAME_MOTION)
+    sure = moving & (squared_correlation > VELOCITIES_AGREE)
     wrong = sure & (np.abs(slopes).min(axis=0) > np.log(WRONG_SCALE))
     wrong &= slopes.prod(axis=0) > 0.0
     yield from _signs(signals, scale, sure, len(measured))

@@ -246,7 +246,7 @@ def intervals_of(chosen: np.ndarray, least: int = 1) -> np.ndarray:
 
 
 def across(steps: np.ndarray) -> np.ndarray:
-    """Return (R, 2) the samples that intervals (R, 2) of ``steps`` between samples begin and end."""
+    """Return (R, 2) the first and last samples of intervals (R, 2) of ``steps`` between them."""
     return np.asarray(steps + [0, 1])
 
 

@@ -26,6 +26,8 @@ from ..errors import ConfigError, EstimationError
 
 CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
 EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
+KNOWN_FORMS = 'NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION'
+KNOWN_ABOVE = (-HEAVIEST, 0.0)  # of VALUE and STANDARD_DEVIATION, which are below HEAVIEST
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class BaseParameters:
         return len(self.independent)
 
     def places(self) -> np.ndarray:
-        """Return (p,): column -> its place among the base parameters, -1 where it has none."""
-        out = np.full(len(self.parameters), -1)
-        out[self.independent] = np.arange(len(self))
-        return out
+        """Return (p,): column -> index of its base parameter, -1 of dependent columns."""
+        base_indices = np.full(len(self.parameters), -1)
+        base_indices[self.independent] = np.arange(len(self))
+        return base_indices
 
     def reduce(self, pi: np.ndarray | Sequence[float]) -> np.ndarray:
         """Return beta (b,) of standard parameters pi (p,)."""
@@ -71,23 +73,26 @@ class BaseParameters:
         choice : one of CHOICES of the dependent ones (closed-loop paper, Eq. 10); ``nominal`` as
             the description (CAD) says, ``zero``, ``minimum_norm`` the shortest in units of scales
         """
-        if choice == 'minimum_norm':
+        if choice == 'nominal':
+            pi = np.array([p.nominal for p in self.parameters])
+        elif choice == 'minimum_norm':
             scales = np.array([p.scale for p in self.parameters])
-            # Exact in beta to the last digit.
-            return self.expand(beta, pseudo_inverse(self.matrix(), scales) @ beta)
-        known = choice == 'nominal'
-        return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
+            pi = pseudo_inverse(self.matrix(), scales) @ beta
+        else:
+            pi = np.zeros(len(self.parameters))
+        return self.expand(beta, pi)  # exact in beta to the last digit
 
-    def without(self, places: Sequence[int]) -> 'BaseParameters':
-        """Return the BaseParameters without those at ``places``, of lone parameters."""
-        gone = list(places)
-        left = np.delete(np.arange(len(self.parameters)), self.independent[gone])
+    def without(self, indices: Sequence[int]) -> 'BaseParameters':
+        """Return the BaseParameters without those at ``indices``, that group no others."""
+        removed = list(indices)
+        all_columns = np.arange(len(self.parameters))
+        remaining = np.delete(all_columns, self.independent[removed])
         return replace(
             self,
-            parameters=tuple(self.parameters[k] for k in left),
-            independent=np.searchsorted(left, np.delete(self.independent, gone)),
-            dependent=np.searchsorted(left, self.dependent),
-            X=np.delete(self.X, gone, axis=0),
+            parameters=tuple(self.parameters[k] for k in remaining),
+            independent=np.searchsorted(remaining, np.delete(self.independent, removed)),
+            dependent=np.searchsorted(remaining, self.dependent),
+            X=np.delete(self.X, removed, axis=0),
         )
 
     def matrix(self) -> np.ndarray:
@@ -108,9 +113,9 @@ class BaseParameters:
 
     def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""
-        square = np.array([p.prior_sd for p in self.parameters]) ** 2
+        variances = np.array([p.prior_sd for p in self.parameters]) ** 2
         X = self.X
-        return np.diag(square[self.independent]) + (X * square[self.dependent]) @ X.T
+        return np.diag(variances[self.independent]) + (X * variances[self.dependent]) @ X.T
 
     def scales(self) -> np.ndarray:
         """Return the physical scale (b,) of the independent columns."""
@@ -122,21 +127,24 @@ class BaseParameters:
 
     def names(self) -> list[str]:
         """Return the names: the independent parameter's, with R where others are grouped in."""
-        out = []
-        for row, k in zip(self.X, self.independent):
-            name = self.parameters[k].name
-            out.append(re.sub(r'(\d+)$', r'R\1', name) if np.any(row) else name)
-        return out
+        names = []
+        for coefficients, column in zip(self.X, self.independent):
+            name = self.parameters[column].name
+            if np.any(coefficients):
+                name = re.sub(r'(\d+)$', r'R\1', name)
+            names.append(name)
+        return names
 
     def groupings(self) -> list[dict[str, float]]:
         """Return each base parameter as {standard parameter: coefficient}."""
-        return [
-            {
-                self.parameters[lead].name: 1.0,
-                **{self.parameters[k].name: float(c) for c, k in zip(row, self.dependent) if c},
-            }
-            for row, lead in zip(self.X, self.independent)
-        ]
+        groupings = []
+        for coefficients, column in zip(self.X, self.independent):
+            terms = {self.parameters[column].name: 1.0}
+            for k in np.flatnonzero(coefficients):
+                dependent = self.parameters[self.dependent[k]]
+                terms[dependent.name] = float(coefficients[k])
+            groupings.append(terms)
+        return groupings
 
     def expressions(self) -> list[str]:
         """Return each base parameter as a readable sum of standard parameters."""
@@ -144,10 +152,16 @@ class BaseParameters:
 
 
 def _expression(terms):
+    """Return {name: coefficient} as text, such as ``Izz2 + 0.25 m3 - mcx3``."""
     words = []
     for name, coefficient in terms.items():
-        size = '' if abs(abs(coefficient) - 1.0) < 1e-9 else f'{abs(coefficient):.6g} '
-        words.append(f'{"-" if coefficient < 0 else "+"} {size}{name}')
+        sign = '+'
+        if coefficient < 0:
+            sign = '-'
+        term = name
+        if abs(abs(coefficient) - 1.0) >= 1e-9:
+            term = f'{abs(coefficient):.6g} {name}'
+        words.append(f'{sign} {term}')
     return ' '.join(words).removeprefix('+ ')
 
 
@@ -179,9 +193,12 @@ def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> B
 
 def _first_independent(A, rank, singular):
     """Return the first ``rank`` independent columns of A from the left."""
-    noise = singular[rank] if rank < len(singular) else 0.0
-    tolerance = np.sqrt(max(noise, 1e-14 * singular[0]) * singular[rank - 1])
-    basis, chosen = np.zeros((A.shape[0], 0)), []
+    noise = 1e-14 * singular[0]
+    if rank < len(singular):
+        noise = max(singular[rank], noise)
+    tolerance = np.sqrt(noise * singular[rank - 1])
+    basis = np.zeros((A.shape[0], 0))
+    chosen = []
     for k in range(A.shape[1]):
         column = A[:, k]
         for _ in range(2):  # twice is enough (Kahan): orthogonal to working precision
@@ -191,67 +208,92 @@ def _first_independent(A, rank, singular):
             chosen.append(k)
             basis = np.column_stack([basis, column / length])
     if len(chosen) != rank:
+        around_rank = singular[max(0, rank - 2) : rank + 2]
         raise EstimationError(
             f'the singular values show rank {rank}, the columns {len(chosen)}',
-            found=f'singular values around the rank: {singular[max(0, rank - 2) : rank + 2]}',
+            found=f'singular values around the rank: {around_rank}',
             do='the kinematics hold nearly dependent directions: round the placements of the '
             'robot description',
         )
     return np.array(chosen)
 
 
+@dataclass(frozen=True)
+class _KnownLine:
+    """
+    One line of what is known, in one of the forms of KNOWN_FORMS.
+
+    text : the line; name : of a parameter, a link or a joint
+    value : None as described; prior_sd : standard deviation, None exact
+    """
+
+    text: str
+    name: str
+    value: float | None = None
+    prior_sd: float | None = None
+
+    @classmethod
+    def read(cls, line):
+        """Return the _KnownLine of a ``line``, ConfigError where it has none of the forms."""
+        refusal = ConfigError('option given', found=repr(line), expected=KNOWN_FORMS)
+        words = str(line).replace(',', ' ').split()
+        if not 1 <= len(words) <= 3:
+            raise refusal
+        try:
+            numbers = [float(word) for word in words[1:]]
+        except ValueError:
+            raise refusal from None
+        for number, lowest in zip(numbers, KNOWN_ABOVE):
+            if not lowest < number < HEAVIEST:  # so is nan
+                raise refusal
+        return cls(repr(line), words[0], *numbers)
+
+    def columns(self, parameters):
+        """Return the indices of the Parameters that the name means."""
+        of_this_name = [k for k, p in enumerate(parameters) if p.name == self.name]
+        if of_this_name:
+            return of_this_name
+        of_this_owner = [k for k, p in enumerate(parameters) if p.owner == self.name]
+        if not of_this_owner:
+            names = {p.name for p in parameters}
+            owners = {p.owner for p in parameters}
+            raise ConfigError('option given', found=self.name, exists=sorted(names | owners))
+        if self.value is not None:
+            raise ConfigError(
+                'option given',
+                expected=f'{self.name} without a value, or one of its parameters',
+                found=self.text,
+            )
+        return of_this_owner
+
+    def applied_to(self, parameter):
+        """Return the Parameter with what is known as its prior."""
+        nominal, prior_sd = parameter.nominal, EXACT * parameter.scale
+        if self.value is not None:
+            nominal = self.value
+        if self.prior_sd is not None:
+            prior_sd = self.prior_sd
+        if nominal < 0.0 and never_negative(parameter):
+            raise ConfigError(
+                'option given', expected=f'{self.name} that is not negative', found=self.text
+            )
+        return replace(parameter, nominal=nominal, prior_sd=prior_sd)
+
+
 def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[Parameter, ...]:
     """
     Return the Parameters (tuple) with what the ``lines`` say.
 
-    Each line is ``NAME``, ``NAME VALUE`` or ``NAME VALUE STANDARD_DEVIATION``; NAME is a parameter
-    (Izz3, fv2), a link (all ten as described) or a joint (its friction, none); without VALUE the
-    description holds.
+    Each line is one of KNOWN_FORMS; NAME is a parameter (Izz3, fv2), a link (all ten as
+    described) or a joint (its friction, none); without VALUE the description holds.
     parameters : (p,) before
     ConfigError where a line cannot be read or names nothing.
     """
     out = list(parameters)
     for line in lines:
-        words = str(line).replace(',', ' ').split()
-        try:
-            numbers = [float(word) for word in words[1:]]
-        except ValueError:
-            numbers = None
-        if (
-            not words
-            or numbers is None
-            or len(numbers) > 2
-            or not all(abs(x) < HEAVIEST for x in numbers)
-            or not all(numbers[1:])
-            or min(numbers[1:], default=1.0) < 0.0
-        ):
-            raise ConfigError(
-                'option given',
-                found=repr(line),
-                expected='NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION',
-            )
-        single = [k for k, p in enumerate(out) if p.name == words[0]]
-        owned = [k for k, p in enumerate(out) if p.owner == words[0]]
-        if not single and not owned:
-            raise ConfigError(
-                'option given',
-                found=words[0],
-                exists=sorted({p.name for p in out} | {p.owner for p in out}),
-            )
-        if owned and not single and numbers:
-            raise ConfigError(
-                'option given',
-                expected=f'{words[0]} without a value, or one of its parameters',
-                found=repr(line),
-            )
-        for k in single or owned:
-            value = numbers[0] if numbers else out[k].nominal
-            if value < 0.0 and never_negative(out[k]):
-                raise ConfigError(
-                    'option given', expected=f'{words[0]} that is not negative', found=repr(line)
-                )
-            prior_sd = numbers[1] if len(numbers) == 2 else EXACT * out[k].scale
-            out[k] = replace(out[k], nominal=value, prior_sd=prior_sd)
+        known = _KnownLine.read(line)
+        for k in known.columns(out):
+            out[k] = known.applied_to(out[k])
     return tuple(out)
 
 

@@ -31,7 +31,7 @@ from ..lapack import solve_triangular
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 DIRECT_STEPS = 60  # three times what data take that agree with bodies
 BARRIERS = tuple(10.0**k for k in range(6, -1, -1))
-CLOSE = 0.1  # decrement, of the barrier, at which the next one begins
+NEXT_BARRIER = 0.1  # decrement, of the barrier, at which the next one begins
 WIDENINGS = 3  # until the errors that friction's border leaves no longer change
 NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
@@ -89,26 +89,36 @@ def consistent(
     The base parameters of the ``problem`` have bodies of ten parameters each.
     EstimationError when the known masses contradict one another or the links.
     """
-    cost, x, free = _prepared(
-        problem, estimate.standard_deviation, known or Known(), estimate.system
-    )
+    if known is None:
+        known = Known()
+    cost, x, free = _prepared(problem, estimate.standard_deviation, known, estimate.system)
     x, steps = _minimise(cost, x, free)
     K = problem.base.matrix()
-    half = K @ free
-    covariance, prior = (
-        half @ np.linalg.solve(free.T @ h @ free, half.T) for h in _curvatures(cost, x, free)
-    )
-    eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0]
-    before, after = (cost.misfit(beta) for beta in (estimate.params, K @ x))
+    curvature, prior_curvature = _curvatures(cost, x, free)
+    smallest_eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0].tolist()
     return ConsistentEstimate(
-        x,
-        K @ x,
-        (covariance + covariance.T) / 2,
-        (prior + prior.T) / 2,
-        {link: float(w) for link, w in zip(bodies(problem.base.parameters), eigenvalues)},
-        float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0,
-        steps,
+        values=x,
+        params=K @ x,
+        cov_params=_covariance(curvature, K, free),
+        prior=_covariance(prior_curvature, K, free),
+        smallest_eigenvalue=dict(zip(bodies(problem.base.parameters), smallest_eigenvalues)),
+        loss_percent=_loss_percent(cost.misfit(estimate.params), cost.misfit(K @ x)),
+        steps=steps,
     )
+
+
+def _covariance(curvature, K, free):
+    """Return the covariance (b, b) of K x, x in the span of ``free``, by a Hessian (p, p)."""
+    K_free = K @ free
+    covariance = K_free @ np.linalg.solve(free.T @ curvature @ free, K_free.T)
+    return (covariance + covariance.T) / 2
+
+
+def _loss_percent(unconstrained, consistent_misfit):
+    """Return the increase of the weighted residual [%]; 0 where there was none, or none more."""
+    if unconstrained <= 0:
+        return 0.0
+    return float(max(0.0, 100.0 * (consistent_misfit / unconstrained - 1.0)))
 
 
 def consistent_values(
@@ -118,7 +128,7 @@ def consistent_values(
     enough: float = DECREMENT,
 ) -> Callable[[RFactors], np.ndarray]:
     """
-    Return what gives the standard parameters (p,) of ``consistent`` for R factors of any data.
+    Return the function RFactors -> standard parameters (p,) of ``consistent``, for any data.
 
     Weights and priors are those of the ``problem``, from whose solution every other one starts.
     standard_deviation : group -> of its rows
@@ -131,10 +141,9 @@ def consistent_values(
     def values(factors: RFactors) -> np.ndarray:
         if factors is problem.factors:
             return start
-        other = _of_rows(
-            cost, replace(problem, factors=factors), standard_deviation, known.inherited
-        )
-        return _minimise(other, start, free, enough)[0]
+        with_factors = replace(problem, factors=factors)
+        cost_of_factors = _of_rows(cost, with_factors, standard_deviation, known.inherited)
+        return _minimise(cost_of_factors, start, free, enough)[0]
 
     return values
 
@@ -148,7 +157,7 @@ class _Cost:
     M, target : rows of the estimate times K; gram : M'M
     pins, pinned : a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
-    other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
+    bodiless : columns of no body; center, weight : their prior; C x >= 0 : passive friction
     barrier : factor of D and of the friction prior
     """
 
@@ -163,7 +172,7 @@ class _Cost:
     body: np.ndarray
     nominal: np.ndarray
     inverse: np.ndarray
-    other: np.ndarray
+    bodiless: np.ndarray
     center: np.ndarray
     weight: np.ndarray
     C: np.ndarray
@@ -173,15 +182,17 @@ class _Cost:
     def quadratic(self):
         """Return the Hessian (p, p) of the priors that are squares."""
         hessian = self.pins.T @ self.pins
-        hessian[self.other, self.other] += self.weight**2
+        hessian[self.bodiless, self.bodiless] += self.weight**2
         return hessian
 
     @cached_property
     def braking(self):
         """Return the slice of x from the first to the last column of friction, and C about it."""
         columns = np.flatnonzero(self.C.any(axis=0))
-        own = slice(*columns[[0, -1]] + [0, 1]) if len(columns) else slice(0)
-        return own, self.C[:, own]
+        span = slice(0)
+        if len(columns):
+            span = slice(columns[0], columns[-1] + 1)
+        return span, self.C[:, span]
 
     def pseudo(self, x):
         """Return the pseudo-inertias (n, 4, 4) of the bodies."""
@@ -201,9 +212,9 @@ class _Cost:
         if logdet == -np.inf:
             return np.inf
         residual, pinned = self.M @ x - self.target, self.pins @ x - self.pinned
-        away = (x[self.other] - self.center) * self.weight
+        deviation = (x[self.bodiless] - self.center) * self.weight
         return (
-            0.5 * (residual @ residual + pinned @ pinned + away @ away)
+            0.5 * (residual @ residual + pinned @ pinned + deviation @ deviation)
             + self.barrier * (np.vdot(self.inverse, P) - logdet)
             - self.barrier * DISSIPATION * np.log(slack).sum()
         )
@@ -217,8 +228,8 @@ class _Cost:
 
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
-        own, C = self.braking
-        slack = C @ x[own] + inside
+        span, C = self.braking
+        slack = C @ x[span] + inside
         inverse, count = np.linalg.inv(self.pseudo(x)), len(self.body)
         # Of two parameters the trace of P^-1 U P^-1 V: the products of two elements of P^-1.
         products = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
@@ -226,9 +237,9 @@ class _Cost:
         gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.quadratic.copy()
         gradient[self.body] += self.barrier * (self.inverse - inverse).reshape(count, 16) @ _UNIT.T
         hessian[self.body[:, :, None], self.body[:, None]] += self.barrier * bend
-        gradient[self.other] += (x[self.other] - self.center) * self.weight**2
-        gradient[own] -= C.T @ (self.barrier * DISSIPATION / slack)
-        hessian[own, own] += (C.T * (self.barrier * DISSIPATION / slack**2)) @ C
+        gradient[self.bodiless] += (x[self.bodiless] - self.center) * self.weight**2
+        gradient[span] -= C.T @ (self.barrier * DISSIPATION / slack)
+        hessian[span, span] += (C.T * (self.barrier * DISSIPATION / slack**2)) @ C
         return gradient, hessian
 
 
@@ -240,42 +251,40 @@ def _prepared(problem, standard_deviation, known, system=None):
             'consistent: no body has all ten parameters',
             do='let all ten of every body be identified',
         )
-    cost = _of_rows(
-        _cost(problem, known.names), problem, standard_deviation, known.inherited, system
-    )
-    return cost, *_start(cost, parameters, known.masses, known.total_mass)
+    without_rows = _cost(problem, known.names)
+    cost = _of_rows(without_rows, problem, standard_deviation, known.inherited, system)
+    x = _start(cost, parameters, known)
+    return cost, x, _free_directions(parameters, known)
 
 
-def _cost(problem, known):
+def _cost(problem, known_names):
     """Return a _Cost without rows."""
     parameters = problem.base.parameters
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
-    other = np.setdiff1d(np.arange(len(parameters)), body)
-    weight = 1.0 / np.array([p.prior_sd for p in parameters])[other]
+    prior_sd = np.array([p.prior_sd for p in parameters])
+    bodiless = np.setdiff1d(np.arange(len(parameters)), body)
     P0 = np.array([_prior_body(parameters[k : k + 10]) for k in first])
-    kept = [k for k, p in enumerate(parameters) if p.name in known]
-    pins = np.eye(len(parameters))[kept] / np.array(
-        [[parameters[k].prior_sd] for k in kept]
-    ).reshape(-1, 1)
-    none = np.zeros((0, len(parameters)))
+    pinned = np.array([p.name in known_names for p in parameters], dtype=bool)
+    pins = np.eye(len(parameters))[pinned] / prior_sd[pinned][:, None]
+    no_rows = np.zeros((0, len(parameters)))
     return _Cost(
-        none,
-        none[:, 0],
-        0.0,
-        none,
-        none.T @ none,
-        none[:, 0],
-        pins,
-        pins @ nominal,
-        body,
-        P0,
-        np.linalg.inv(P0),
-        other,
-        nominal[other],
-        weight,
-        passive_rows(parameters),
+        A=no_rows,
+        b=no_rows[:, 0],
+        outside=0.0,
+        M=no_rows,
+        gram=no_rows.T @ no_rows,
+        target=no_rows[:, 0],
+        pins=pins,
+        pinned=pins @ nominal,
+        body=body,
+        nominal=P0,
+        inverse=np.linalg.inv(P0),
+        bodiless=bodiless,
+        center=nominal[bodiless],
+        weight=1.0 / prior_sd[bodiless],
+        C=passive_rows(parameters),
     )
 
 
@@ -284,7 +293,9 @@ def _of_rows(cost, problem, standard_deviation, inherited, system=None):
     A, b, outside = problem.factors.system(
         effective_standard_deviation(problem, standard_deviation)
     )
-    rows, target = system or (A, b)
+    rows, target = A, b
+    if system is not None:
+        rows, target = system
     if inherited is not None:
         rows, target = _with_inherited(rows, target, inherited)
     M = rows @ problem.base.matrix()
@@ -308,73 +319,86 @@ def _prior_body(parameters):
 
 def solid(parameters: np.ndarray) -> np.ndarray:
     """
-    Return pseudo-inertias (n, 4, 4) of bodies (n, 10) with mass, mended where too thin.
+    Return pseudo-inertias (n, 4, 4) of bodies (n, 10) with mass, none thinner than THINNEST.
 
     parameters : ten of each body, see dynamics/inertial_parameters.py
     """
     P = pseudo_inertia(parameters)
-    for k, p in enumerate(P):
-        centre = p[:3, 3] / p[3, 3]
-        w, V = np.linalg.eigh(p[:3, :3] - p[3, 3] * np.outer(centre, centre))
-        if w[0] < p[3, 3] * THINNEST**2:
-            second = (V * np.maximum(w, p[3, 3] * THINNEST**2)) @ V.T
-            P[k, :3, :3] = second + p[3, 3] * np.outer(centre, centre)
+    for body in P:
+        mass, centre = body[3, 3], body[:3, 3] / body[3, 3]
+        w, V = np.linalg.eigh(body[:3, :3] - mass * np.outer(centre, centre))
+        if w[0] < mass * THINNEST**2:
+            second_moments = (V * np.maximum(w, mass * THINNEST**2)) @ V.T
+            body[:3, :3] = second_moments + mass * np.outer(centre, centre)
     return P
 
 
-def _start(cost, parameters, masses, total_mass):
-    """Return x inside the domain and the directions (p, f) that keep the known masses."""
-    x = np.array([p.nominal for p in parameters])
+def _start(cost, parameters, known):
+    """Return x (p,) inside the domain, of the known masses."""
     links = bodies(parameters)
-    unknown = sorted(set(masses) - set(links))
+    unknown = sorted(set(known.masses) - set(links))
     if unknown:
         raise EstimationError(
             'known mass of links that do not move', found=unknown, exists=tuple(links)
         )
-    scale, rows = _mass_scales(cost, links, masses, total_mass), []
-    x[cost.body] = parameters_of(cost.nominal * scale[:, None, None])
-    for link in masses:
-        rows.append(np.eye(len(x))[links[link]])
-    if total_mass is not None:
-        rows.append(np.isin(np.arange(len(x)), list(links.values())).astype(float))
-    for row in cost.C:  # coefficients that are positive start at their physical scale
-        if np.count_nonzero(row) == 1:
-            k = int(np.flatnonzero(row)[0])
-            x[k] = max(x[k], parameters[k].scale)
-    for row in cost.C[cost.C @ x <= 0.0]:  # no such coefficient: the others do the braking
+    x = np.array([p.nominal for p in parameters])
+    scales = _mass_scales(cost.nominal[:, 3, 3], tuple(links), known)
+    x[cost.body] = parameters_of(cost.nominal * scales[:, None, None])
+    _make_friction_brake(x, cost.C, parameters)
+    return x
+
+
+def _make_friction_brake(x, C, parameters):
+    """Change friction coefficients of x (p,) so that C x > 0; EstimationError if none can."""
+    for row in C[np.count_nonzero(C, axis=1) == 1]:  # of a coefficient that is positive
+        k = row.argmax()
+        x[k] = max(x[k], parameters[k].scale)
+    for row in C[C @ x <= 0.0]:  # no such coefficient: the others do the braking
         x[(row != 0.0) & (x == 0.0)] = 1.0
-    for row in cost.C[cost.C @ x <= 0.0]:
-        k = int(np.flatnonzero(row)[0])
+    driving = C[C @ x <= 0.0]
+    if len(driving):
+        joint = parameters[np.flatnonzero(driving[0])[0]].owner
         raise EstimationError(
-            f'friction of {parameters[k].owner} cannot brake both ways',
-            found=sorted({p.law for p in parameters if p.law and p.owner == parameters[k].owner}),
+            f'friction of {joint} cannot brake both ways',
+            found=sorted({p.law for p in parameters if p.law and p.owner == joint}),
             do='add coulomb or viscous to its friction laws',
         )
+
+
+def _free_directions(parameters, known):
+    """Return the directions (p, f) of parameters that keep the known masses."""
+    links = bodies(parameters)
+    identity = np.eye(len(parameters))
+    rows = [identity[links[link]] for link in known.masses]
+    if known.total_mass is not None:
+        rows.append(identity[list(links.values())].sum(0))
     if not rows:
-        return x, np.eye(len(x))
+        return identity
     from scipy.linalg import null_space  # takes long to import: when needed
 
-    return x, null_space(np.array(rows))
+    return null_space(np.array(rows))
 
 
-def _mass_scales(cost, links, masses, total_mass):
-    """Return the factors (n,) of the nominal bodies that bring them to the known masses."""
-    nominal, scale = cost.nominal[:, 3, 3], np.ones(len(links))
-    held = np.array([link in masses for link in links])
-    scale[held] = [masses[link] for link in links if link in masses] / nominal[held]
-    if scale.size and scale.min() <= 0.0:
-        raise EstimationError('known masses', expected='above 0 kg', found=masses)
-    if total_mass is not None:
-        remainder = total_mass - sum(masses.values())
-        if remainder <= 0.0 or held.all():
-            raise EstimationError(
-                'the known total mass',
-                found=f'{total_mass} kg',
-                expected='more than the known masses of links, and a link '
-                'left whose mass is not known',
-            )
-        scale[~held] = remainder / nominal[~held].sum()
-    return scale
+def _mass_scales(nominal, links, known):
+    """Return the factors (n,) of the ``nominal`` masses (n,) of links to the known masses."""
+    scales = np.ones(len(links))
+    is_known = np.isin(links, list(known.masses))
+    for k in np.flatnonzero(is_known):
+        scales[k] = known.masses[links[k]] / nominal[k]
+    if scales.min() <= 0.0:
+        raise EstimationError('known masses', expected='above 0 kg', found=known.masses)
+    if known.total_mass is None:
+        return scales
+    remainder = known.total_mass - sum(known.masses.values())
+    if remainder <= 0.0 or is_known.all():
+        raise EstimationError(
+            'the known total mass',
+            found=f'{known.total_mass} kg',
+            expected='more than the known masses of links, and a link '
+            'left whose mass is not known',
+        )
+    scales[~is_known] = remainder / nominal[~is_known].sum()
+    return scales
 
 
 def _minimise(cost, x, free, enough=DECREMENT):
@@ -382,19 +406,23 @@ def _minimise(cost, x, free, enough=DECREMENT):
     Return (minimum, Newton steps) over x + free z.
 
     Where the data pull bodies out of their domain, steps along its border are short: there the
-    barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
+    barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).  With more than
+    the usual decrement ``enough``, what DIRECT_STEPS reach has to do.
     """
     best, decrement, steps = newton(cost.value, cost.derivatives, x, free, enough, DIRECT_STEPS)
-    if decrement > 0.0 and enough == DECREMENT:  # else what was reached is near enough
-        best = x
-        for barrier in BARRIERS:
-            goal = DECREMENT if barrier == 1.0 else CLOSE * barrier
-            lifted = replace(cost, barrier=barrier)
-            best, decrement, more = newton(
-                lifted.value, lifted.derivatives, best, free, goal, NEWTON_STEPS
-            )
-            steps += more
-    if decrement > 0.0 and enough == DECREMENT:
+    if decrement == 0.0 or enough != DECREMENT:
+        return best, steps
+    best = x
+    for barrier in BARRIERS:
+        goal = NEXT_BARRIER * barrier
+        if barrier == 1.0:
+            goal = DECREMENT
+        lifted = replace(cost, barrier=barrier)
+        best, decrement, more = newton(
+            lifted.value, lifted.derivatives, best, free, goal, NEWTON_STEPS
+        )
+        steps += more
+    if decrement > 0.0:
         raise EstimationError(
             'the physically consistent estimate did not settle',
             found=f'a decrement of {decrement:.1e} after {steps} steps',
@@ -403,15 +431,13 @@ def _minimise(cost, x, free, enough=DECREMENT):
 
 
 def _curvatures(cost, x, free):
-    """Return the Hessians (p, p) at the minimum x that errors follow from: whole, without data."""
-    data, inside = cost.gram, np.zeros(len(cost.C))
+    """Return the Hessians (p, p) at the minimum x that errors follow from: with data, without."""
+    C_free = cost.C @ free
+    inside = np.zeros(len(cost.C))
     for _ in range(WIDENINGS):
         prior = cost.without_data(x, inside)[1]
-        across = cost.C @ free
-        inside = np.sqrt(
-            np.einsum(
-                'ij,ji->i', across, np.linalg.solve(free.T @ (data + prior) @ free, across.T)
-            )
-        )
+        curvature = free.T @ (cost.gram + prior) @ free
+        variances = np.einsum('ij,ji->i', C_free, np.linalg.solve(curvature, C_free.T))
+        inside = np.sqrt(variances)
     prior = cost.without_data(x, inside)[1]
-    return data + prior, prior
+    return cost.gram + prior, prior

@@ -16,8 +16,8 @@ from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
 
 FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
-ROUNDS = 10  # of the ridge's weights
-SETTLED = 0.02  # relative change of them that is no reason for another round
+WEIGHT_ROUNDS = 10  # of the ridge, at most
+WEIGHTS_SETTLED = 0.02  # relative change of them that is no reason for another round
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class Estimate:
 
     def first(self, count: int) -> 'Estimate':
         """Return the Estimate of the first ``count`` parameters, the others as uncertain."""
-        by_rows = None if self.by_rows is None else self.by_rows[:count, :count]
+        by_rows = self.by_rows
+        if by_rows is not None:
+            by_rows = by_rows[:count, :count]
         return replace(
             self,
             params=self.params[:count],
@@ -114,20 +116,21 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
     EstimationError where a group has fewer rows than parameters.
     """
     groups = problem.factors.groups
-    share = len(beta) / len(groups)
-    out, exact = {}, 0.0
+    parameters_per_group = len(beta) / len(groups)
+    deviations, rounding = {}, 0.0
     for name, group in groups.items():
-        if group.rows <= share:
+        freedom = group.rows - parameters_per_group
+        if freedom <= 0.0:
             raise EstimationError(
                 f'the recording is too short: {name}',
-                expected=f'more than {share:.0f} samples',
+                expected=f'more than {parameters_per_group:.0f} samples',
                 found=group.rows,
             )
-        out[name] = group.residual(beta) / np.sqrt(group.rows - share)
-        exact = max(exact, 1e-12 * group.target() / np.sqrt(group.rows))
+        deviations[name] = group.residual(beta) / np.sqrt(freedom)
+        rounding = max(rounding, 1e-12 * group.target() / np.sqrt(group.rows))
     # Exact rows (simulations, an axis at rest) must not outweigh all others beyond reason.
-    floor = max(exact, 1e-6 * max(out.values()), 1e-300)
-    return {name: float(max(own, floor)) for name, own in out.items()}
+    floor = max(rounding, 1e-6 * max(deviations.values()), 1e-300)
+    return {name: float(max(deviation, floor)) for name, deviation in deviations.items()}
 
 
 def effective_standard_deviation(
@@ -178,29 +181,30 @@ def finish(
     """
     axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
     shown = s > ROUNDING * s[0]
-    inverse = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)
-    data_bse = np.sqrt(((axes * inverse) ** 2).sum(1))
-    half = axes * (1.0 / np.sqrt(s**2 + 1.0) if leaning else inverse)
-    covariance = half @ half.T
-    prior_sd = problem.base.prior_sd
+    data_errors = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)  # along axes
+    data_bse = np.sqrt(((axes * data_errors) ** 2).sum(1))
+    errors = data_errors
+    if leaning:
+        errors = 1.0 / np.sqrt(s**2 + 1.0)
+    root = axes * errors
+    covariance = root @ root.T
     weighted_rows = problem.factors.system(standard_deviation)[0]
     # Priors are as wide as motors are strong: an error of more torque than there was is no number.
     torque = np.linalg.norm(
         [g.target() / standard_deviation[name] for name, g in problem.factors.groups.items()]
     )
-    limit = np.minimum(
-        prior_sd, torque / np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300)
-    )
+    torque_per_unit = np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300)
+    limit = np.minimum(problem.base.prior_sd, torque / torque_per_unit)
     return Estimate(
-        beta,
-        covariance,
-        np.sqrt(np.diag(covariance)),
-        data_bse,
-        data_bse < limit,
-        dict(standard_deviation),
-        dict(problem.correlation),
-        float(np.linalg.cond(weighted_rows)),
-        int((s > 1.0).sum()),
+        params=beta,
+        cov_params=covariance,
+        bse=np.sqrt(np.diag(covariance)),
+        data_bse=data_bse,
+        determined=data_bse < limit,
+        standard_deviation=dict(standard_deviation),
+        correlation=dict(problem.correlation),
+        condition_number=float(np.linalg.cond(weighted_rows)),
+        rank=int((s > 1.0).sum()),
         leaning=leaning,
         limit=limit,
     )
@@ -214,9 +218,9 @@ def ordinary(problem: Problem) -> Estimate:
     """
     groups = problem.factors.groups
     beta = solve(problem.factors.system(), problem.base)
-    square = sum(g.residual(beta) ** 2 for g in groups.values())
-    free = max(1, problem.factors.rows() - len(beta))
-    common = float(np.sqrt(square / free))
+    sum_of_squares = sum(g.residual(beta) ** 2 for g in groups.values())
+    freedom = max(1, problem.factors.rows() - len(beta))
+    common = float(np.sqrt(sum_of_squares / freedom))
     standard_deviation = {name: common for name in groups}
     return finish(problem, beta, standard_deviation)
 
@@ -247,15 +251,20 @@ def ridge(problem: Problem) -> Estimate:
 def ridge_and_weights(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
     """Return params (b,) and standard deviations by group of ``ridge``, without errors."""
     _, standard_deviation = two_step(problem)
-    prior = prior_rows(problem.base)
+    prior_A, prior_b = prior_rows(problem.base)
     beta = problem.base.nominal()
-    for number in range(ROUNDS):  # the weights from the residuals of the final kind
+    for number in range(WEIGHT_ROUNDS):  # the weights from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-        beta = full_rank_solution(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
+        beta = full_rank_solution(np.vstack([A, prior_A]), np.concatenate([b, prior_b]))
         before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)
-        if number and all(abs(x - before[k]) < SETTLED * x for k, x in standard_deviation.items()):
+        if number and _settled(standard_deviation, before):
             break
     return beta, standard_deviation
+
+
+def _settled(standard_deviation, before):
+    """Return whether no group's standard deviation changed by more than WEIGHTS_SETTLED."""
+    return all(abs(x - before[k]) < WEIGHTS_SETTLED * x for k, x in standard_deviation.items())
 
 
 def params_of(estimator: Callable[[Problem], Estimate]) -> Callable[[Problem], np.ndarray]:

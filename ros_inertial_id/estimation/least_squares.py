@@ -5,7 +5,7 @@ Parameters come in the units of what they may be, so that kg and kg m^2 meet as 
 a singular value below ROUNDING of the largest is rounding: rows do not show that direction.  Which
 directions a structure has, whose description is rounded too, the widest gap decides.
 
-Estimates that each leave one stretch of the data out tell errors that are not white (jackknife;
+Estimates that each leave one block of the data out tell errors that are not white (jackknife;
 Quenouille 1956; Tukey 1958; Efron 1982): what correlates residuals, or what a model lacks, does
 not shrink as errors do that are counted by rows.
 """
@@ -44,39 +44,45 @@ def nonnegative_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     R = triangle(np.asfortranarray(np.column_stack([A, b])))
     A, b = R[:, :-1], R[:, -1]
-    x, least = np.zeros(A.shape[1]), ROUNDING * np.linalg.norm(A, axis=0) * np.linalg.norm(b)
+    x = np.zeros(A.shape[1])
+    least_slope = ROUNDING * np.linalg.norm(A, axis=0) * np.linalg.norm(b)
     free = x > 0.0
     for _ in range(100 * len(x) + 1):
-        slope = np.where(free, -np.inf, A.T @ (b - A @ x) - least)
+        slope = np.where(free, -np.inf, A.T @ (b - A @ x) - least_slope)
         if slope.max(initial=-np.inf) <= 0.0:
             return x
         free[slope.argmax()] = True
         while True:
             y = np.zeros(len(x))
             y[free] = np.linalg.lstsq(A[:, free], b, rcond=None)[0]
-            low = free & (y <= 0.0)
-            if not low.any():
+            negative = free & (y <= 0.0)
+            if not negative.any():
                 break
-            x += (x[low] / (x[low] - y[low])).min() * (y - x)
-            free &= ~low | (x > ROUNDING * np.abs(y).max())
+            step = (x[negative] / (x[negative] - y[negative])).min()
+            x += step * (y - x)
+            free &= ~negative | (x > ROUNDING * np.abs(y).max())
         x = y
     raise RuntimeError('the solution that is not negative did not settle')
 
 
 def span(columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis (m, rank) of ``columns`` (m, k), taken to be of one length."""
-    size = np.linalg.norm(columns, axis=0)
-    U, s, _ = np.linalg.svd(columns / np.maximum(size, 1e-300), full_matrices=False)
+    lengths = np.linalg.norm(columns, axis=0)
+    U, s, _ = np.linalg.svd(columns / np.maximum(lengths, 1e-300), full_matrices=False)
     return U[:, s > ROUNDING * s.max(initial=0.0)]
 
 
 def decide_rank(singular: np.ndarray) -> tuple[int, float]:
-    """Return rank, and gap there: the widest of ``singular`` (p,) values, largest first."""
-    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
-    if len(relative) == 1:
-        return (1 if singular[0] > 0 else 0), np.inf
+    """
+    Return the rank and the gap there, of ``singular`` (p,) values, largest first.
+
+    The gap is the widest ratio of successive values of which the second is below LARGEST_NOISE.
+    """
     if singular[0] == 0.0:
         return 0, np.inf
+    if len(singular) == 1:
+        return 1, np.inf
+    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
     ratios = relative[:-1] / relative[1:]
     candidates = np.flatnonzero(relative[1:] < LARGEST_NOISE)
     if not candidates.size:
@@ -88,9 +94,9 @@ def decide_rank(singular: np.ndarray) -> tuple[int, float]:
 def left_out(
     parts: Sequence[np.ndarray] | np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ``solve`` makes (m,) of the sum of ``parts`` (count, ...), and without each."""
-    whole = sum(parts, np.zeros(()))
-    return solve(whole), np.array([solve(whole - part) for part in parts])
+    """Return ``solve`` (m,) of the sum of ``parts`` (count, ...), and (count, m) without each."""
+    total = sum(parts, np.zeros(()))
+    return solve(total), np.array([solve(total - part) for part in parts])
 
 
 def solved_sums(sums: np.ndarray) -> np.ndarray:
@@ -99,11 +105,11 @@ def solved_sums(sums: np.ndarray) -> np.ndarray:
 
 
 def deviations(without: np.ndarray) -> np.ndarray:
-    """Return D (count, m), D'D the covariance of m estimates, from those ``without`` a stretch."""
+    """Return D (count, m), D'D the covariance of m estimates, from those ``without`` a block."""
     count = len(without)
     return np.sqrt((count - 1) / count) * (without - without.mean(0))
 
 
 def standard_errors(without: np.ndarray) -> np.ndarray:
-    """Return the standard errors (m,) of estimates by those ``without`` a stretch (count, m)."""
+    """Return the standard errors (m,) of estimates by those ``without`` a block (count, m)."""
     return np.linalg.norm(deviations(without), axis=0)

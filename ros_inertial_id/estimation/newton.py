@@ -8,7 +8,10 @@ from ..errors import EstimationError
 from ..lapack import lapack
 
 ARMIJO = 0.1
-ROUNDING = 1e-12  # of the unit diagonal of a scaled Hessian
+SHORTEST_MOVE = (
+    1e-10  # relative to Newton's: a cost that falls nowhere before it is flat by rounding
+)
+LEAST_DAMPING = 1e-12  # of the unit diagonal of a scaled Hessian: its rounding
 
 
 def log_det(P: np.ndarray) -> float:
@@ -40,33 +43,43 @@ def newton(
     EstimationError where the Hessian is not positive definite.
     """
     value, decrement = cost(x), np.inf
-    whole = free.shape[0] == free.shape[1]  # nothing is kept, all directions as they are
+    unconstrained = free.shape[0] == free.shape[1]
     for step in range(most):
         try:
             gradient, hessian = derivatives(x)
         except np.linalg.LinAlgError:  # a body without extent, within rounding
             return x, decrement, step
-        reduced, slope = (
-            (hessian, gradient) if whole else (free.T @ hessian @ free, free.T @ gradient)
-        )
-        size = 1.0 / np.sqrt(reduced.diagonal())  # unit diagonal: kg and kg m^2 meet as equals
-        move = -size * _solved(reduced * size * size[:, None], size * slope)
-        decrement = -float(slope @ move)
+        if not unconstrained:
+            hessian, gradient = free.T @ hessian @ free, free.T @ gradient
+        scale = 1.0 / np.sqrt(hessian.diagonal())  # unit diagonal: kg and kg m^2 meet as equals
+        move = -scale * _solved(hessian * scale * scale[:, None], scale * gradient)
+        decrement = -float(gradient @ move)
         # Below rounding of the objective itself there is nothing left to gain.
         if decrement <= max(enough, 1e-13 * abs(value)):
             return x, 0.0, step
-        direction, length = move if whole else free @ move, 1.0
-        while not (new := cost(x + length * direction)) <= (value - ARMIJO * length * decrement):
-            length *= 0.5
-            if length < 1e-10:
-                return x, 0.0, step
-        x, value = x + length * direction, new
+        if not unconstrained:
+            move = free @ move
+        length, new = _line_search(cost, x, move, value, ARMIJO * decrement)
+        if length < SHORTEST_MOVE:
+            return x, 0.0, step
+        x, value = x + length * move, new
     return x, decrement, most
+
+
+def _line_search(cost, x, move, value, decrease):
+    """Return the first length 1, 1/2, ... that lowers ``cost`` by ``decrease`` times it, cost."""
+    length = 1.0
+    while length >= SHORTEST_MOVE:
+        new = cost(x + length * move)
+        if new <= value - length * decrease:
+            break
+        length *= 0.5
+    return length, new
 
 
 def _solved(scaled, slope):
     """Return ``slope`` (f,) over a Hessian (f, f) of unit diagonal, damped where it must be."""
-    damping = ROUNDING
+    damping = LEAST_DAMPING
     while True:
         # Convex, so positive definite but for rounding where priors differ by many decades.
         damped = scaled.copy()

@@ -25,13 +25,18 @@ except ImportError:  # it has no rosdep key: without it BLAS takes the threads i
     ThreadpoolController = None
     logging.getLogger(__name__).debug('threadpoolctl is not installed: BLAS threads not limited')
 
+Y, Y_RAW = -2, -1  # columns of R, after those of W
 PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
-_THREADS = ThreadpoolController() if ThreadpoolController else None
+_THREADS = None
+if ThreadpoolController is not None:
+    _THREADS = ThreadpoolController()
 
 
 def one_thread() -> ContextManager[Any]:
     """Return a context in which BLAS uses one thread: tall-skinny products lose with more."""
-    return nullcontext() if _THREADS is None else _THREADS.limit(limits=1, user_api='blas')
+    if _THREADS is None:
+        return nullcontext()
+    return _THREADS.limit(limits=1, user_api='blas')
 
 
 def triangle(rows: np.ndarray, R: np.ndarray | None = None, trapezoid: int = 0) -> np.ndarray:
@@ -42,7 +47,8 @@ def triangle(rows: np.ndarray, R: np.ndarray | None = None, trapezoid: int = 0) 
     trapezoid : how many of the last ``rows`` are upper trapezoidal, at most k
     """
     k = rows.shape[1]
-    R = np.zeros((k, k), order='F') if R is None else R
+    if R is None:
+        R = np.zeros((k, k), order='F')
     # LAPACK's dtpqrt skips the zeros of R, and takes half the time of dgeqrf of the stack.
     R, _, _, status = lapack.dtpqrt(trapezoid, min(PANEL, k), R, rows, overwrite_b=True)
     if status:
@@ -62,10 +68,12 @@ def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
     As far as they are the first ones they stand in R already.
     """
-    kept = int(np.argmin(np.append(columns == np.arange(len(columns)), False)))
+    in_place = columns == np.arange(len(columns))
+    leading = int(np.argmin(np.append(in_place, False)))
     out = R[: len(columns), columns]
-    if kept < len(columns):
-        out[kept:, kept:] = triangle(np.asfortranarray(R[kept:, columns[kept:]]))
+    if leading < len(columns):
+        rest = np.asfortranarray(R[leading:, columns[leading:]])
+        out[leading:, leading:] = triangle(rest)
     return out
 
 
@@ -80,23 +88,33 @@ class GroupFactor:
 
     def residual(self, x: np.ndarray, raw: bool = False) -> float:
         """Return the norm of y - W x, y_raw instead with ``raw``, of all parameters x (p,)."""
-        target = self.R[:, -1 if raw else -2]
-        return float(np.linalg.norm(target - self.R[:, :-2] @ x[self.columns]))
+        target = self._target_rows(raw)
+        return float(np.linalg.norm(target - self.R[:, :Y] @ x[self.columns]))
 
     def equations(self, size: int) -> np.ndarray:
         """Return (k + 2, size) of W: the rows of R with a column for each of all ``size``."""
         out = np.zeros((len(self.R), size))
-        out[:, self.columns] = self.R[:, :-2]
+        out[:, self.columns] = self.R[:, :Y]
         return out
 
     def target(self, raw: bool = False) -> float:
         """Return the norm of y over all rows, of the torque as recorded with ``raw``."""
-        return float(np.linalg.norm(self.R[:, -1 if raw else -2]))
+        return float(np.linalg.norm(self._target_rows(raw)))
+
+    def _target_rows(self, raw):
+        """Return the column of y, or of y_raw, in R."""
+        if raw:
+            return self.R[:, Y_RAW]
+        return self.R[:, Y]
 
 
 @dataclass
 class RFactors:
-    """What many rows say about ``size`` columns, which those of each GroupFactor index."""
+    """
+    What many rows say of ``size`` columns.
+
+    groups : name -> GroupFactor, whose columns are indices into those
+    """
 
     size: int
     groups: dict[str, GroupFactor] = field(default_factory=dict)
@@ -110,20 +128,20 @@ class RFactors:
         keep : (its columns,) -> index of ours, -1 to leave out
         """
         for group in block.groups:
-            place = keep[group.columns]
-            chosen = np.flatnonzero(place >= 0)
-            old = self.groups.get(group.name)
-            if old is None:
+            indices = keep[group.columns]
+            chosen = np.flatnonzero(indices >= 0)
+            factor = self.groups.get(group.name)
+            if factor is None:
                 k = len(chosen) + 2
-                old = GroupFactor(group.unit, place[chosen], np.zeros((k, k)))
-                self.groups[group.name] = old
+                factor = GroupFactor(group.unit, indices[chosen], np.zeros((k, k)))
+                self.groups[group.name] = factor
             # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
             y, W = group.y[samples], group.W.T[:, samples]
-            rows = np.empty((len(old.R), len(y)))
-            np.take(W, chosen, axis=0, out=rows[:-2], mode='clip')
-            rows[-2], rows[-1] = y, group.y_raw[samples]
-            old.R = triangle(rows.T, old.R)
-            old.rows += len(y)
+            rows = np.empty((len(factor.R), len(y)))
+            np.take(W, chosen, axis=0, out=rows[:Y], mode='clip')
+            rows[Y], rows[Y_RAW] = y, group.y_raw[samples]
+            factor.R = triangle(rows.T, factor.R)
+            factor.rows += len(y)
 
     def fade(self, share: float) -> None:
         """Let what was accumulated so far count only a ``share`` of what will be."""
@@ -150,12 +168,11 @@ class RFactors:
         """Return the RFactors about columns that are combinations of ours, T (p, new)."""
         out = RFactors(T.shape[1])
         for name, group in self.groups.items():
-            own = T[group.columns]
-            new = np.flatnonzero(np.any(own, axis=0))
-            rows = np.column_stack([group.R[:, :-2] @ own[:, new], group.R[:, -2:]])
-            out.groups[name] = GroupFactor(
-                group.unit, new, triangle(np.asfortranarray(rows)), group.rows
-            )
+            T_group = T[group.columns]
+            columns = np.flatnonzero(np.any(T_group, axis=0))
+            rows = np.column_stack([group.R[:, :Y] @ T_group[:, columns], group.R[:, Y:]])
+            R = triangle(np.asfortranarray(rows))
+            out.groups[name] = GroupFactor(group.unit, columns, R, group.rows)
         return out
 
     def system(
@@ -166,13 +183,15 @@ class RFactors:
 
         standard_deviation : name -> standard deviation of the group's rows; ones by default
         """
-        stack = []
+        weighted = []
         for name, group in self.groups.items():
             rows = np.zeros((len(group.R), self.size + 1))
-            rows[:, group.columns] = group.R[:, :-2]
-            rows[:, -1] = group.R[:, -2]
-            stack.append(rows / (standard_deviation[name] if standard_deviation else 1.0))
-        R = triangle(np.asfortranarray(np.vstack(stack)))
+            rows[:, group.columns] = group.R[:, :Y]
+            rows[:, -1] = group.R[:, Y]
+            if standard_deviation:
+                rows /= standard_deviation[name]
+            weighted.append(rows)
+        R = triangle(np.asfortranarray(np.vstack(weighted)))
         return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
 
     def rows(self) -> float:
@@ -183,8 +202,14 @@ class RFactors:
 def merge(folds: Sequence[RFactors]) -> RFactors:
     """Return the RFactors of all ``folds`` together."""
     out = RFactors(folds[0].size)
-    for name in dict.fromkeys(name for f in folds for name in f.groups):
-        own = [f.groups[name] for f in folds if name in f.groups]
-        R = triangle(stack([g.R for g in own])) if len(own) > 1 else own[0].R
-        out.groups[name] = GroupFactor(own[0].unit, own[0].columns, R, sum(g.rows for g in own))
+    groups: dict[str, list[GroupFactor]] = {}
+    for fold in folds:
+        for name, group in fold.groups.items():
+            groups.setdefault(name, []).append(group)
+    for name, parts in groups.items():
+        R = parts[0].R
+        if len(parts) > 1:
+            R = triangle(stack([part.R for part in parts]))
+        rows = sum(part.rows for part in parts)
+        out.groups[name] = GroupFactor(parts[0].unit, parts[0].columns, R, rows)
     return out

@@ -16,8 +16,11 @@ XACRO = '<xacro:'  # in what is no URDF yet
 def read_text(path: str | Path) -> str:
     """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
-        inside = Path(path) / 'model.yaml'
-        return (inside if inside.is_file() else Path(path)).read_text(encoding='utf-8')
+        file = Path(path)
+        model = file / 'model.yaml'
+        if model.is_file():
+            file = model
+        return file.read_text(encoding='utf-8')
 
 
 def read_description(path: str | Path) -> str:
@@ -43,10 +46,13 @@ def read_description(path: str | Path) -> str:
             do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
             'equalities close its loops; see doc/describing_mechanisms.md',
         )
-    return mechanism_description(text) if re.search(r'^mechanism:', plain, re.M) else text
+    if re.search(r'^mechanism:', plain, re.M):
+        return mechanism_description(text)
+    return text
 
 
 def _expanded(path: str | Path) -> str:
+    """Return the URDF text of the xacro file ``path``."""
     tool = shutil.which('xacro')
     if tool is None:
         raise ConfigError(
@@ -55,9 +61,10 @@ def _expanded(path: str | Path) -> str:
         )
     done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
     if done.returncode:
+        message = done.stderr.strip() or 'no message'
         raise ConfigError(
             f'xacro cannot expand {path}',
-            found=(done.stderr.strip().splitlines() or ['no message'])[-1],
+            found=message.splitlines()[-1],
             do=f'run "xacro {path}" with the arguments it needs',
         )
     return done.stdout
@@ -71,7 +78,8 @@ def write_text(path: str | Path, text: str) -> None:
     ConfigError where it cannot be written.
     """
     with file_errors(path, 'written'):
-        goal, content = Path(path).resolve(), path_text(text).encode()  # a link stays a link
+        goal = Path(path).resolve()  # a link stays a link
+        content = path_text(text).encode()
         if goal.exists() and not goal.is_file():
             goal.write_bytes(content)
         else:

@@ -5,10 +5,10 @@ SCHEMA says which keys, types and finite numbers it has, and is checked once whe
 Behind it nobody checks again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 import math
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 import yaml
@@ -22,7 +22,9 @@ from ..options import yaml_content
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
 MOST_LETTERS = 100_000  # of a text but the URDF: a row of the covariance of 4000 parameters
-LARGEST, SMALLEST = 1e30, 1e-100  # of numbers: squares and reciprocals stay finite
+# Of numbers: squares and reciprocals stay finite, whole numbers are the same as floats.
+LARGEST_NUMBER = {float: 1e30, int: (1 << 53) - 1}
+SMALLEST_POSITIVE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -63,16 +65,17 @@ class IdentifiedModel:
 
     def to_yaml(self) -> str:
         """Return the model as YAML text."""
-        data = {'format': FORMAT, 'version': VERSION}
+        content = {'format': FORMAT, 'version': VERSION}
         for item in fields(self):
-            data[item.name] = getattr(self, item.name)
-        data['parameters'] = [
-            dict(asdict(p), value=float(v)) for p, v in zip(self.parameters, self.values)
+            content[item.name] = getattr(self, item.name)
+        del content['values']
+        content['parameters'] = [
+            {**asdict(parameter), 'value': float(value)}
+            for parameter, value in zip(self.parameters, self.values)
         ]
-        del data['values']
-        data['covariance'] = [' '.join(f'{x:.17g}' for x in row) for row in self.covariance]
+        content['covariance'] = list(map(_row_text, self.covariance))
         return yaml.dump(
-            plain(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=98
+            plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=98
         )
 
     @classmethod
@@ -83,30 +86,39 @@ class IdentifiedModel:
         text : as ``to_yaml`` makes it; source : where it comes from, for messages
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
-        data = yaml_content(text, source)
-        if not isinstance(data, dict) or data.get('format') != FORMAT:
+        content = yaml_content(text, source)
+        found: Any = type(content)
+        if isinstance(content, dict):
+            found = content.get('format')
+        if found != FORMAT:
             raise ConfigError(
-                f'{source} is not an identified model',
-                expected=f'format: {FORMAT}',
-                found=data.get('format') if isinstance(data, dict) else type(data),
+                f'{source} is not an identified model', expected=f'format: {FORMAT}', found=found
             )
-        if data.get('version') != VERSION:
+        if content.get('version') != VERSION:
             raise ConfigError(
                 f'{source} is of another version',
                 expected=VERSION,
-                found=data.get('version'),
+                found=content.get('version'),
                 do='identify again with this version',
             )
-        data = with_present_keys(data)
-        del data['format'], data['version']
-        names = {f.name for f in fields(cls)} - {'values'}
-        for words, keys in (
-            ('is incomplete; it has no', names - set(data)),
-            ('has keys that no model file has:', set(data) - names),
-        ):
-            if keys:
-                raise ConfigError(f'{source} {words} {", ".join(sorted(map(str, keys)))}')
-        return cls(**checked_content(data, source))
+        content = with_present_keys(content)
+        del content['format'], content['version']
+        lacking = set(SCHEMA) - set(content)
+        if lacking:
+            raise ConfigError(f'{source} is incomplete; it has no {_listed(lacking)}')
+        unknown = set(content) - set(SCHEMA)
+        if unknown:
+            raise ConfigError(f'{source} has keys that no model file has: {_listed(unknown)}')
+        return cls(**checked_content(content, source))
+
+
+def _row_text(row: np.ndarray) -> str:
+    """Return the numbers of a ``row`` of the covariance as text, to the last digit."""
+    return ' '.join(map('{:.17g}'.format, row))
+
+
+def _listed(keys: set[Any]) -> str:
+    return ', '.join(sorted(map(str, keys)))
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
@@ -130,246 +142,307 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     """Return a mapping with other ``names`` of keys, or a list of such; all else as it is."""
     if isinstance(value, list):
         return [_renamed(item, names) for item in value]
-    return (
-        {names.get(key, key): item for key, item in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {names.get(key, key): item for key, item in value.items()}
+    return value
 
 
 def plain(value: Any) -> Any:
     """Return a ``value`` as numbers, lists and dicts of Python alone, not-a-number as None."""
-    if isinstance(value, dict):
-        return {path_text(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return path_text(value) if isinstance(value, str) else value
+    for kind, conversion in CONVERSIONS:
+        if isinstance(value, kind):
+            return conversion(value)
+    return value
+
+
+def _plain_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    return {path_text(key): plain(item) for key, item in mapping.items()}
+
+
+def _plain_number(number: float) -> float | None:
+    if math.isfinite(number):
+        return number
+    return None
+
+
+# How a value of each type is written; the first that fits. All others are written as they are.
+CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (dict, _plain_mapping),
+    ((list, tuple), lambda items: list(map(plain, items))),
+    (np.ndarray, lambda array: plain(array.tolist())),
+    (np.generic, lambda scalar: plain(scalar.item())),
+    (float, _plain_number),
+    (str, path_text),
+)
 
 
 class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]
     """Short lists of numbers on one line, long texts as blocks."""
 
 
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None
-    ),
-)
-_Dumper.add_representer(
-    list,
-    lambda dumper, values: dumper.represent_sequence(
-        'tag:yaml.org,2002:seq',
-        values,
-        flow_style=all(isinstance(x, (int, float, bool, type(None))) for x in values),
-    ),
-)
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = None
+    if '\n' in text:
+        style = '|'
+    return dumper.represent_scalar('tag:yaml.org,2002:str', text, style=style)
 
 
-class Leaf(NamedTuple):
-    """A value: what it is in ``words``, and whether one ``holds``."""
+def _represent_list(dumper: Any, items: list[Any]) -> Any:
+    on_one_line = all(isinstance(item, (int, float, type(None))) for item in items)
+    return dumper.represent_sequence('tag:yaml.org,2002:seq', items, flow_style=on_one_line)
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(list, _represent_list)
+
+
+class Expected(Protocol):
+    """What a place of a model file has to hold."""
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise ConfigError that names the place, from ``where`` on, at which a value differs."""
+
+
+def _always(value: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A value of a ``kind`` that ``holds``, as ``words`` say."""
 
     words: str
-    holds: Callable[[Any], bool]
+    kind: type
+    holds: Callable[[Any], bool] = _always
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise ConfigError, see Expected."""
+        if not isinstance(value, self.kind) or not self.holds(value):
+            raise ConfigError(where, expected=self.words, found=repr(value)[:80])
 
 
-def _finite(value: Any) -> bool:
-    return (isinstance(value, float) or type(value) is int and abs(value) < 1 << 53) and (
-        abs(value) <= LARGEST
-    )
+def _is_number(value: Any) -> bool:
+    largest = LARGEST_NUMBER.get(type(value))
+    return largest is not None and abs(value) <= largest
 
 
-ANYTHING = Leaf('anything', lambda value: True)
-LONG_TEXT = Leaf('a text', lambda value: isinstance(value, str))
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > SMALLEST_POSITIVE
+
+
+def _is_not_negative(value: Any) -> bool:
+    return _is_number(value) and value >= 0.0
+
+
+def _are_two_numbers(values: Any) -> bool:
+    if not isinstance(values, list) or len(values) != 2:
+        return False
+    return all(map(_is_number, values))
+
+
+def _are_in_order(values: Any) -> bool:
+    return _are_two_numbers(values) and values[0] <= values[1]
+
+
+def _are_texts(keys: Iterable[Any]) -> bool:
+    return all(isinstance(key, str) for key in keys)
+
+
+def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return the test ``holds`` with None allowed."""
+    return lambda value: value is None or holds(value)
+
+
+ANYTHING = Leaf('anything', object)
+LONG_TEXT = Leaf('a text', str)
 TEXT = Leaf(
-    f'a text of at most {MOST_LETTERS} letters',
-    lambda value: isinstance(value, str) and len(value) <= MOST_LETTERS,
+    f'a text of at most {MOST_LETTERS} letters', str, lambda text: len(text) <= MOST_LETTERS
 )
-FLAG = Leaf('true or false', lambda value: isinstance(value, bool))
-NUMBER = Leaf('a finite number', _finite)
-POSITIVE = Leaf('a positive number', lambda value: _finite(value) and value > SMALLEST)
-NUMBER_OR_NONE = Leaf('a finite number or null', lambda value: value is None or _finite(value))
-ERROR_OR_NONE = Leaf(
-    'a number not below 0, or null', lambda value: value is None or _finite(value) and value >= 0.0
-)
-INTERVAL = Leaf(
-    'two finite numbers, the smaller first',
-    lambda value: (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(map(_finite, value))
-        and value[0] <= value[1]
-    ),
-)
-PAIR_OR_NONE = Leaf(
-    'two finite numbers or null',
-    lambda value: (
-        value is None or (isinstance(value, list) and len(value) == 2 and all(map(_finite, value)))
-    ),
-)
+FLAG = Leaf('true or false', bool)
+NUMBER = Leaf('a finite number', object, _is_number)
+POSITIVE = Leaf('a positive number', object, _is_positive)
+INTERVAL = Leaf('two finite numbers, the smaller first', list, _are_in_order)
+NUMBER_OR_NONE = Leaf('a finite number or null', object, _or_none(_is_number))
+ERROR_OR_NONE = Leaf('a number not below 0, or null', object, _or_none(_is_not_negative))
+PAIR_OR_NONE = Leaf('two finite numbers or null', object, _or_none(_are_two_numbers))
+MAPPING = Leaf('a mapping of texts', dict, _are_texts)
+LIST = Leaf('a list of at least 0', list)
+FILLED_LIST = Leaf('a list of at least 1', list, bool)
+LIST_OF_3 = Leaf('a list of 3', list, lambda items: len(items) == 3)
+LIST_OF_10 = Leaf('a list of 10', list, lambda items: len(items) == 10)
 
-# A mapping names its keys, optional ones with ?, and may have others; {str: item} is one of any
-# keys.  [item] is a list, [item, ...] one of at least one, [item] * n one of n.
-NUMBERS = {str: NUMBER}
-RESIDUALS = {
-    'rms': NUMBERS,
-    'relative_percent': NUMBER_OR_NONE,
-    'measured_rms?': NUMBERS,
-    'samples?': NUMBER,
-    'rms_all?': NUMBER_OR_NONE,
-}
-FIT = {'filtered': RESIDUALS, 'raw?': RESIDUALS}
-RANGE = {str: {str: INTERVAL}}
-OUTSIDE = {
-    'samples_percent?': NUMBER_OR_NONE,
-    'relative_percent_inside?': NUMBER_OR_NONE,
-    'relative_percent_outside?': NUMBER_OR_NONE,
-    'joints?': {str: {str: {'samples_percent': NUMBER, 'seen': INTERVAL}}},
-}
-SCHEMA: dict[str, Any] = {
-    'method': TEXT,
-    'options': {'estimator': TEXT, str: ANYTHING},
-    'robot': {'name': TEXT, 'joints': [TEXT], 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT},
-    'mounting': {
-        'text': [TEXT],
-        'gravity_base': [[NUMBER] * 3, ...],
-        'known?': [TEXT],
-        'missing?': [TEXT],
+
+@dataclass(frozen=True)
+class Items:
+    """A list: what each ``item`` of it holds, and how long it is by the Leaf ``length``."""
+
+    item: Expected
+    length: Leaf = LIST
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise ConfigError, see Expected."""
+        self.length.check(value, where)
+        for number, item in enumerate(value, 1):
+            self.item.check(item, f'{where}, {number}')
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A mapping: what its ``required``, its ``optional`` and ``other`` keys hold."""
+
+    required: Mapping[str, Expected]
+    optional: Mapping[str, Expected] = field(default_factory=dict)
+    other: Expected = ANYTHING
+
+    def check(self, value: Any, where: str) -> None:
+        """Raise ConfigError, see Expected."""
+        MAPPING.check(value, where)
+        lacking = set(self.required) - set(value)
+        if lacking:
+            raise ConfigError(f'{where} is incomplete; it has no {_listed(lacking)}')
+        expected = {**self.required, **self.optional}
+        for key, item in value.items():
+            expected.get(key, self.other).check(item, f'{where}, {key}')
+
+
+def each(item: Expected) -> Keys:
+    """Return what a mapping of any keys holds, an ``item`` of each."""
+    return Keys({}, other=item)
+
+
+NUMBERS = each(NUMBER)
+RANGE = each(each(INTERVAL))
+RESIDUALS = Keys(
+    {'rms': NUMBERS, 'relative_percent': NUMBER_OR_NONE},
+    optional={'measured_rms': NUMBERS, 'samples': NUMBER, 'rms_all': NUMBER_OR_NONE},
+)
+FIT = Keys({'filtered': RESIDUALS}, optional={'raw': RESIDUALS})
+OUTSIDE = Keys(
+    {},
+    optional={
+        'samples_percent': NUMBER_OR_NONE,
+        'relative_percent_inside': NUMBER_OR_NONE,
+        'relative_percent_outside': NUMBER_OR_NONE,
+        'joints': each(each(Keys({'samples_percent': NUMBER, 'seen': INTERVAL}))),
     },
-    'parameters': [
-        {
-            'name': TEXT,
-            'unit': TEXT,
-            'owner': TEXT,
-            'law': TEXT,
-            'scale': POSITIVE,
-            'nominal': NUMBER,
-            'prior_sd': POSITIVE,
-            'value': NUMBER,
-            'nonlinear': NUMBER_OR_NONE,
-        },
-        ...,
-    ],
-    'base': [
-        {
-            'name': TEXT,
-            'expression': TEXT,
-            'unit': TEXT,
-            'determined': FLAG,
-            'nominal': NUMBER,
-            'value': NUMBER_OR_NONE,
-            'standard_error': ERROR_OR_NONE,
-            'relative_percent': NUMBER_OR_NONE,
-            'grouping': NUMBERS,
-            'unconstrained?': PAIR_OR_NONE,
-        },
-        ...,
-    ],
-    'covariance': [TEXT],
-    'statistics': {
+)
+VALIDATION = Keys(
+    {'filtered': RESIDUALS},
+    optional={
+        'raw': RESIDUALS,
+        'outside': OUTSIDE,
+        'range': RANGE,
+        'fixed_cutoff': Keys({'cutoff': NUMBER, 'relative_percent': NUMBER_OR_NONE}),
+    },
+)
+ROBOT = Keys({'name': TEXT, 'joints': Items(TEXT), 'kinematics_sha256': TEXT, 'urdf': LONG_TEXT})
+MOUNTING = Keys(
+    {'text': Items(TEXT), 'gravity_base': Items(Items(NUMBER, LIST_OF_3), FILLED_LIST)},
+    optional={'known': Items(TEXT), 'missing': Items(TEXT)},
+)
+PARAMETER = Keys(
+    {
+        'name': TEXT,
+        'unit': TEXT,
+        'owner': TEXT,
+        'law': TEXT,
+        'scale': POSITIVE,
+        'nominal': NUMBER,
+        'prior_sd': POSITIVE,
+        'value': NUMBER,
+        'nonlinear': NUMBER_OR_NONE,
+    }
+)
+BASE_PARAMETER = Keys(
+    {
+        'name': TEXT,
+        'expression': TEXT,
+        'unit': TEXT,
+        'determined': FLAG,
+        'nominal': NUMBER,
+        'value': NUMBER_OR_NONE,
+        'standard_error': ERROR_OR_NONE,
+        'relative_percent': NUMBER_OR_NONE,
+        'grouping': NUMBERS,
+    },
+    optional={'unconstrained': PAIR_OR_NONE},
+)
+NONLINEAR_PARAMETER = Keys(
+    {'value': NUMBER}, optional={'least': NUMBER_OR_NONE, 'greatest': NUMBER_OR_NONE}
+)
+CHOICE = Keys(
+    {'what': TEXT},
+    optional={
+        'candidate': TEXT,
+        'chosen': FLAG,
+        'evidence': NUMBER,
+        'tilt_deg': NUMBER_OR_NONE,
+        'left_out_error': NUMBER_OR_NONE,
+        'worse_percent': NUMBER_OR_NONE,
+        'worse_error_percent': NUMBER_OR_NONE,
+    },
+)
+VERDICT = Keys(
+    {'word': TEXT, 'reasons': Items(TEXT)}, optional={'joints': each(Keys({'word': TEXT}))}
+)
+CONSISTENT = Keys(
+    {'loss_percent': NUMBER_OR_NONE}, optional={'links': each(Items(NUMBER, LIST_OF_10))}
+)
+STATISTICS = Keys(
+    {
         'training': FIT,
         'samples': NUMBER,
         'rank': NUMBER,
         'rank_in_data': NUMBER,
         'condition_number': NUMBER_OR_NONE,
-        'correlation_samples': {str: POSITIVE},
-        'validation?': {
-            **FIT,
-            'outside?': OUTSIDE,
-            'range?': RANGE,
-            'fixed_cutoff?': {'cutoff': NUMBER, 'relative_percent': NUMBER_OR_NONE},
-        },
-        'cross_validation?': RESIDUALS,
-        'standard_deviation?': NUMBERS,
-        'dependence?': {str: {'inflation': NUMBER, 'partner': TEXT, 'correlation': NUMBER}},
-        'prediction_band?': {'level?': NUMBER, 'joints': {str: NUMBERS}},
-        'unconstrained?': {'training?': FIT, 'validation?': FIT},
-        'nonlinear_parameters?': {
-            str: {'value': NUMBER, 'least?': NUMBER_OR_NONE, 'greatest?': NUMBER_OR_NONE}
-        },
-        'masked_share?': [NUMBER_OR_NONE],
-        'checks?': [{str: ANYTHING}],
-        'choices?': [
-            {
-                'what': TEXT,
-                'candidate?': TEXT,
-                'chosen?': FLAG,
-                'evidence?': NUMBER,
-                'tilt_deg?': NUMBER_OR_NONE,
-                'left_out_error?': NUMBER_OR_NONE,
-                'worse_percent?': NUMBER_OR_NONE,
-                'worse_error_percent?': NUMBER_OR_NONE,
-            }
-        ],
-        'verdict?': {'word': TEXT, 'reasons': [TEXT], 'joints?': {str: {'word': TEXT}}},
-        'consistent?': {'loss_percent': NUMBER_OR_NONE, 'links?': {str: [NUMBER] * 10}},
+        'correlation_samples': each(POSITIVE),
     },
+    optional={
+        'validation': VALIDATION,
+        'cross_validation': RESIDUALS,
+        'standard_deviation': NUMBERS,
+        'dependence': each(Keys({'inflation': NUMBER, 'partner': TEXT, 'correlation': NUMBER})),
+        'prediction_band': Keys({'joints': each(NUMBERS)}, optional={'level': NUMBER}),
+        'unconstrained': Keys({}, optional={'training': FIT, 'validation': FIT}),
+        'nonlinear_parameters': each(NONLINEAR_PARAMETER),
+        'masked_share': Items(NUMBER_OR_NONE),
+        'checks': Items(each(ANYTHING)),
+        'choices': Items(CHOICE),
+        'verdict': VERDICT,
+        'consistent': CONSISTENT,
+    },
+)
+PREPROCESSING = Keys(
+    {'cutoff': POSITIVE, 'velocity': TEXT},
+    optional={
+        'motion_ends_at': NUMBER_OR_NONE,
+        'velocity_disagreement': NUMBER_OR_NONE,
+        'rate': NUMBER,
+        'decimate': NUMBER,
+        'duration': NUMBER,
+        'time_offset': NUMBER,
+        'time_offset_found': NUMBER,
+        'time_offset_error': NUMBER,
+        'time_offset_residual_ratio': NUMBER,
+    },
+)
+PROVENANCE = Keys(
+    {'created': TEXT, 'recordings': Items(each(ANYTHING)), 'versions': each(TEXT)},
+    optional={'validation': Items(each(ANYTHING)), 'left_out': each(TEXT)},
+)
+SCHEMA: dict[str, Expected] = {
+    'method': TEXT,
+    'options': Keys({'estimator': TEXT}),
+    'robot': ROBOT,
+    'mounting': MOUNTING,
+    'parameters': Items(PARAMETER, FILLED_LIST),
+    'base': Items(BASE_PARAMETER, FILLED_LIST),
+    'covariance': Items(TEXT),
+    'statistics': STATISTICS,
     'validity_range': RANGE,
-    'preprocessing': [
-        {
-            'cutoff': POSITIVE,
-            'velocity': TEXT,
-            'motion_ends_at?': NUMBER_OR_NONE,
-            'velocity_disagreement?': NUMBER_OR_NONE,
-            **{
-                f'{key}?': NUMBER
-                for key in (
-                    'rate',
-                    'decimate',
-                    'duration',
-                    'time_offset',
-                    'time_offset_found',
-                    'time_offset_error',
-                    'time_offset_residual_ratio',
-                )
-            },
-        },
-        ...,
-    ],
-    'provenance': {
-        'created': TEXT,
-        'recordings': [{str: ANYTHING}],
-        'versions': {str: TEXT},
-        'validation?': [{str: ANYTHING}],
-        'left_out?': {str: TEXT},
-    },
+    'preprocessing': Items(PREPROCESSING, FILLED_LIST),
+    'provenance': PROVENANCE,
 }
-
-
-def check(value: Any, schema: Any, where: str) -> None:
-    """Raise ConfigError that names the place, from ``where`` on, at which a value differs."""
-    if isinstance(schema, Leaf):
-        if not schema.holds(value):
-            raise ConfigError(where, expected=schema.words, found=repr(value)[:80])
-    elif isinstance(schema, list):
-        exact = len(schema) > 1 and ... not in schema
-        least = len(schema) if exact else len(schema) - 1
-        if not isinstance(value, list) or len(value) < least or exact and len(value) != least:
-            raise ConfigError(
-                where,
-                expected=f'a list of {"" if exact else "at least "}{least}',
-                found=repr(value)[:80],
-            )
-        for k, item in enumerate(value):
-            check(item, schema[0], f'{where}, {k + 1}')
-    else:
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise ConfigError(where, expected='a mapping of texts', found=repr(value)[:80])
-        lacking = sorted(k for k in schema if k is not str and k[-1] != '?' and k not in value)
-        if lacking:
-            raise ConfigError(f'{where} is incomplete; it has no {", ".join(lacking)}')
-        for key, item in value.items():
-            check(
-                item,
-                schema.get(key, schema.get(f'{key}?', schema.get(str, ANYTHING))),
-                f'{where}, {key}',
-            )
 
 
 def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
@@ -379,44 +452,62 @@ def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
     data : {key: value} as SCHEMA has them; source : where it comes from, for messages
     ConfigError names the first place that no identification writes so.
     """
-    for key, schema in SCHEMA.items():
-        check(data[key], schema, f'{source} is damaged: {key}')
-    curved = {name for name, law in LAWS.items() if law.nonlinear_values != (None,)}
-    for k, entry in enumerate(data['parameters']):
-        if (entry['law'] in curved) != (entry['nonlinear'] is not None):
-            raise ConfigError(
-                f'{source} is damaged: parameters, {k + 1}, nonlinear',
-                expected='a number where the law has one',
-                found=entry['nonlinear'],
-            )
+    for key, expected in SCHEMA.items():
+        expected.check(data[key], f'{source} is damaged: {key}')
+    _check_nonlinear(data['parameters'], source)
     try:
-        parameters = tuple(
-            Parameter(**{k: v for k, v in p.items() if k != 'value'}) for p in data['parameters']
-        )
-        covariance = np.array([[float(x) for x in row.split()] for row in data['covariance']])
-        good = covariance.shape == (len(data['base']),) * 2
+        parameters = tuple(map(_parameter, data['parameters']))
+        covariance = _covariance(data['covariance'], len(data['base']))
+        _check_base(data['base'], {parameter.name for parameter in parameters})
     except (TypeError, ValueError):
-        good = False
-    names = {p['name'] for p in data['parameters']}
-    if (
-        not good
-        or not np.isfinite(covariance).all()
-        or any(
-            not (entry['grouping'] and names.issuperset(entry['grouping']))
-            or entry['determined']
-            and None in (entry['value'], entry['standard_error'])
-            for entry in data['base']
-        )
-    ):
         raise ConfigError(
             f'{source} is damaged',
             found='other content',
             expected='columns of '
             'parameters, base parameters of them, and as many rows of covariance',
-        )
+        ) from None
     return dict(
         data,
-        values=np.array([float(p['value']) for p in data['parameters']]),
+        values=np.array([float(entry['value']) for entry in data['parameters']]),
         covariance=covariance,
         parameters=parameters,
     )
+
+
+def _check_nonlinear(entries: Sequence[Mapping[str, Any]], source: str) -> None:
+    """Raise ConfigError at a parameter without its law's nonlinear one, or with one of none."""
+    laws = {name for name, law in LAWS.items() if law.nonlinear_values != (None,)}
+    for number, entry in enumerate(entries, 1):
+        has_nonlinear = entry['nonlinear'] is not None
+        if has_nonlinear != (entry['law'] in laws):
+            raise ConfigError(
+                f'{source} is damaged: parameters, {number}, nonlinear',
+                expected='a number where the law has one',
+                found=entry['nonlinear'],
+            )
+
+
+def _parameter(entry: Mapping[str, Any]) -> Parameter:
+    """Return the Parameter of an ``entry``; TypeError where it has keys that no Parameter has."""
+    described = dict(entry)
+    del described['value']
+    return Parameter(**described)
+
+
+def _covariance(rows: Sequence[str], count: int) -> np.ndarray:
+    """Return the covariance (count, count) of its ``rows``; ValueError where it is none."""
+    numbers = [list(map(float, row.split())) for row in rows]
+    covariance = np.asarray_chkfinite(numbers)
+    if covariance.shape != (count, count):
+        raise ValueError('not square')
+    return covariance
+
+
+def _check_base(entries: Sequence[Mapping[str, Any]], names: Set[str]) -> None:
+    """Raise ValueError at a base parameter of no parameter in ``names``, or without its value."""
+    for entry in entries:
+        grouping = set(entry['grouping'])
+        if not grouping or not grouping <= names:
+            raise ValueError('of other parameters')
+        if entry['determined'] and None in (entry['value'], entry['standard_error']):
+            raise ValueError('determined, without a value')

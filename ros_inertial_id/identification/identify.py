@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .choose.choice import choose
+from .choose.nuisances import nuisances
 from .choose.time_offset import aligned
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
@@ -22,8 +23,8 @@ from .judge.validation import explained, Folds, Outside, ResidualPass
 from .model.outcome import model_of
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
+from .reduce.model_columns import ModelColumns
 from .reduce.structure import Structure
-from .reduce.systems import Systems
 from .reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
@@ -110,18 +111,19 @@ def identify_data(
     data: Dataset,
     validate: Sequence[Recording] = (),
     passes: RowReader | None = None,
-    systems: Systems | None = None,
+    columns: ModelColumns | None = None,
 ) -> Identification:
     """
     Return the Identification of a robot from a Dataset.
 
     data : with the recordings that it is of; validate : Recordings to validate on
-    passes : over the data, in this process by default; systems : of ``data``, where they are there
+    passes : over the data, in this process by default
+    columns : of ``data``, where checks have aligned both already
     """
     passes = passes or RowReader()
     with one_thread():
-        data, systems = aligned_systems(data, passes, systems)
-        choice = choose(data, systems)
+        data, columns = aligned_columns(data, passes, columns)
+        choice = choose(data, columns)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
         rows = passes.explained(
@@ -130,22 +132,27 @@ def identify_data(
             solution.values,
             crossed.folds if crossed else None,
         )
-        model = model_of(solution, judge(solution, crossed, rows))
+        statistics = judge(solution, crossed, rows)
+        statistics['nuisances'] = [n.entry() for n in nuisances(data, columns)]
+        model = model_of(solution, statistics)
     return Identification(
         model, rows.curves, _validate(model, validate, data.progress) if validate else ()
     )
 
 
-def aligned_systems(
-    data: Dataset, passes: RowReader, systems: Systems | None = None
-) -> tuple[Dataset, Systems]:
-    """Return a Dataset with efforts read where the motion is, and the Systems of its rows."""
-    columns = _checked_columns(data)
-    if systems is None:
-        systems = Systems(
-            passes.reduced(data, wide_structure(data, columns)), data.robot.gravity_base
-        )
-    return aligned(data, systems, passes.reduced)
+def aligned_columns(
+    data: Dataset, passes: RowReader, columns: ModelColumns | None = None
+) -> tuple[Dataset, ModelColumns]:
+    """
+    Return a Dataset with efforts read where the motion is, and the ModelColumns of its rows.
+
+    columns : of ``data``, where checks have aligned both already
+    """
+    parameters = _checked_parameters(data)
+    if columns is not None:
+        return data, columns
+    wide = passes.reduced(data, wide_structure(data, parameters))
+    return aligned(data, ModelColumns(wide, data.robot.gravity_base), passes.reduced)
 
 
 def validation(
@@ -194,7 +201,7 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
         return None
 
 
-def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
+def _checked_parameters(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
     options, robot = data.options, data.robot
     virtual = data.method.virtual_links(robot) if isinstance(data.method, ClosedLoops) else ()

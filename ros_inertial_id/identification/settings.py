@@ -21,6 +21,8 @@ from ..options import (
     topic_option,
 )
 
+LAW_OPTIONS = {'springs', 'friction'}  # options whose laws the priors of a description are of
+
 
 @dataclass(frozen=True)
 class EstimationOptions:
@@ -58,18 +60,14 @@ class EstimationOptions:
 @cache
 def options_class(method: str) -> type[Any]:
     """Return the dataclass of all options of a ``method`` (name), the estimation's included."""
-    own = METHODS[method].Options
+    of_method = METHODS[method].Options
 
-    def reduce(self: Any) -> tuple[Any, ...]:  # for pickle: the class has no place of its own
-        return _options_again, (method, {f.name: getattr(self, f.name) for f in fields(self)})
+    def reduce(self: Any) -> tuple[Any, ...]:  # for pickle: no module holds the class by a name
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return _options_again, (method, values)
 
-    return dataclass(frozen=True)(
-        type(
-            'Options',
-            (own, EstimationOptions),
-            {'__doc__': own.__doc__, '__module__': __name__, '__reduce__': reduce},
-        )
-    )
+    members = {'__doc__': of_method.__doc__, '__module__': __name__, '__reduce__': reduce}
+    return dataclass(frozen=True)(type('Options', (of_method, EstimationOptions), members))
 
 
 def _options_again(method: str, values: dict[str, Any]) -> Any:
@@ -94,51 +92,65 @@ def load_options(
     """
     described = described_blocks(description)
     blocks = read_blocks(path, METHODS)
-    present = [name for name in blocks if name not in (DESIGN, DRIVER)]
     if not method:
-        if len(present) > 1:
-            raise ConfigError(
-                f'{path} has blocks for several methods',
-                found=present,
-                do='choose one with --method',
-            )
-        method = next(iter([*present, *described]), DEFAULT_METHOD)
-    own = {**(described.get(method) or {})}
-    values = {**(blocks.get(method) or {}), **(changes or {})}
-    if {'springs', 'friction'} & set(values) or values.get('estimator', 'ridge') != 'ridge':
-        own.pop('given', None)
-    values = {**own, **values}
-    return method, options_from(options_class(method), values, path or 'the options')
+        method = _only_method(path, blocks, described)
+    values = {**_block(blocks, method), **(changes or {})}
+    defaults = _block(described, method)
+    same_laws = LAW_OPTIONS.isdisjoint(values)
+    if not same_laws or values.get('estimator', 'ridge') != 'ridge':
+        defaults.pop('given', None)
+    kind = options_class(method)
+    source = path or 'the options'
+    return method, options_from(kind, {**defaults, **values}, source)
+
+
+def _block(blocks: Mapping[str, Mapping[str, Any] | None], method: str) -> dict[str, Any]:
+    """Return the options in the block of a ``method``, {} where it is empty or there is none."""
+    return dict(blocks.get(method) or {})
+
+
+def _only_method(path: str, blocks: Collection[str], described: Collection[str]) -> str:
+    """Return the method of the ``blocks`` of a file, else of a description, else the default."""
+    configured = [name for name in blocks if name not in (DESIGN, DRIVER)]
+    if len(configured) > 1:
+        raise ConfigError(
+            f'{path} has blocks for several methods',
+            found=configured,
+            do='choose one with --method',
+        )
+    return next(iter([*configured, *described]), DEFAULT_METHOD)
 
 
 def prediction_options(model: IdentifiedModel) -> Any:
     """Return the options of a ``model`` (IdentifiedModel) with what the data decided fixed."""
     kind = options_class(model.method)
     # An option that came after the model was made stands at its default.
-    names = {f.name for f in fields(kind)}
-    known = {name: v for name, v in model.options.items() if name in names}
+    names = {item.name for item in fields(kind)}
+    known = {name: value for name, value in model.options.items() if name in names}
     return options_from(kind, {**known, **decided(model.preprocessing, names)}, 'the model')
 
 
 def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> dict[str, Any]:
     """Return {option: value} that recordings decided, of ``names``, by their ``summaries``."""
-    first, out = summaries[0], dict[str, Any]()
-    if 'camera' in first:  # where it was found to stand
-        out.update(camera=tuple(first['camera']), find_camera=False)
-    if 'time_offset' in names:  # what was found, and no more
-        out.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
-    return {
-        **out,
-        'cutoff': max(seen['cutoff'] for seen in summaries),
-        'velocity': first['velocity'],
-    }
+    first = summaries[0]
+    values: dict[str, Any] = {}
+    if 'camera' in first:
+        values['camera'] = tuple(first['camera'])
+        values['find_camera'] = False
+    if 'time_offset' in names:
+        values['time_offset'] = first.get('time_offset', 0.0)
+        values['find_time_offset'] = False
+    values['cutoff'] = max(summary['cutoff'] for summary in summaries)
+    values['velocity'] = first['velocity']
+    return values
 
 
 def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:
     """Return the Robot of a ``model`` as mounted then, or under ``gravity_base`` (3,) [m/s^2]."""
-    gravity = model.mounting['gravity_base'][0] if gravity_base is None else gravity_base
+    if gravity_base is None:
+        gravity_base = model.mounting['gravity_base'][0]
     return METHODS[model.method].build(
-        model.robot['urdf'], prediction_options(model), np.array(gravity)
+        model.robot['urdf'], prediction_options(model), np.array(gravity_base)
     )
 
 

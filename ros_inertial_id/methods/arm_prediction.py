@@ -1,6 +1,7 @@
 """Live prediction of an arm's torques: every sample of its motion is computed once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,48 @@ from ..dynamics.robot_model import RobotModel
 from ..measurement.joints.kinematic_state import JointSpaceState
 from ..measurement.joints.live_clock import through
 
-MEMORY = 'memory'  # laws that go on from sample to sample, together
-Friction = tuple[Parameter, np.ndarray, np.ndarray]  # of one law: T, coefficients times T (k, n)
+
+@dataclass(frozen=True)
+class _Brakes:
+    """
+    Friction columns of one law and constant; of laws with a memory, of all constants.
+
+    parameter : the first of them; constants : (k,) of each
+    ratios : (k, n) speed of what each brakes per speed of the joints; coefficients : times these
+    """
+
+    parameter: Parameter
+    constants: list[float | None]
+    ratios: np.ndarray
+    coefficients: np.ndarray
+
+    @property
+    def law(self):
+        """Return the Law."""
+        return LAWS[self.parameter.law]
+
+    def torques(self, states):
+        """Return the torques (N, n) by the states (N, k) of the columns."""
+        return states @ self.coefficients
+
+
+def _brakes_of(ratios, parameters, values):
+    """Return the _Brakes of the friction columns, {column: (n,)}, that have a value."""
+    columns_alike: dict[tuple[str, float | None], list[int]] = {}
+    for k in ratios:
+        if not values[k]:
+            continue
+        law, constant = parameters[k].law, parameters[k].nonlinear
+        if LAWS[law].memory:
+            constant = None
+        columns_alike.setdefault((law, constant), []).append(k)
+    brakes = []
+    for columns in columns_alike.values():
+        constants = [parameters[k].nonlinear for k in columns]
+        alike = np.array([ratios[k] for k in columns])
+        coefficients = values[columns][:, None] * alike
+        brakes.append(_Brakes(parameters[columns[0]], constants, alike, coefficients))
+    return brakes
 
 
 class ArmPrediction:
@@ -21,7 +62,7 @@ class ArmPrediction:
     Predicts the joint torques of a tree robot with the parameters of ``serial_arm``.
 
     robot : RobotModel of n joints
-    turns : {column: (n,)} of friction, how fast each joint turns what the column brakes
+    ratios : {column: (n,)} of friction, see ``speed_ratios``
     parameters, values : (p,) of the columns
 
     Each tick is computed once: friction with corners or a memory goes on from the tick before.
@@ -30,49 +71,43 @@ class ArmPrediction:
     def __init__(
         self,
         robot: RobotModel,
-        turns: Mapping[int, np.ndarray],
+        ratios: Mapping[int, np.ndarray],
         parameters: Sequence[Parameter],
         values: np.ndarray,
     ) -> None:
         self._robot = robot
         self._dynamics = inverse_dynamics(robot, values[: 10 * len(robot)])
-        laws: dict[tuple[str, float | None], list[int]] = {}
-        for k in turns:
-            if values[k]:
-                law = parameters[k].law
-                alike = (MEMORY, None) if LAWS[law].memory else (law, parameters[k].nonlinear)
-                laws.setdefault(alike, []).append(k)
-        plain: list[Friction] = []
-        cornered: list[Friction] = []
-        self._memory: tuple[Friction, np.ndarray] | None = None
-        for (law, shape), ks in laws.items():
-            T = np.array([turns[k] for k in ks])
-            entry = (parameters[ks[0]], T, values[ks][:, None] * T)
-            if law == MEMORY:
-                self._memory = entry, np.array([parameters[k].nonlinear for k in ks])
+        self._presliding: _Brakes | None = None
+        smooth, cornered = [], []
+        for brakes in _brakes_of(ratios, parameters, values):
+            if brakes.law.memory:
+                self._presliding = brakes
+            elif brakes.parameter.nonlinear is None:
+                smooth.append(brakes)
             else:
-                (plain if shape is None else cornered).append(entry)
-        self._plain, self._cornered, self._alone = (
-            _Columns(entries, robot) for entries in (plain, cornered, plain + cornered)
-        )
+                cornered.append(brakes)
+        self._smooth = _FrictionTorques(smooth, robot)
+        self._cornered = _FrictionTorques(cornered, robot)
+        self._developed = _FrictionTorques(smooth + cornered, robot)
         self._restart()
 
     def _restart(self):
+        """Forget the ticks before: torques with corners, and the state of presliding friction."""
         self._newest, self._sharp = -np.inf, np.empty((0, len(self._robot)))
-        self._last, self._state = None, np.zeros(())
+        self._last_position, self._state = None, np.zeros(())
 
     def __call__(self, state: JointSpaceState) -> LiveTorques:
         """Return the LiveTorques of the samples of a ``state``, which follows the last one."""
         around = state.around
         assert around is not None
-        fresh = self._fresh(around)
-        sharp = self._corners(around.q[fresh:], around.v[fresh:], around.a[fresh:])
+        first = self._first_new_row(around)
+        sharp = self._corners(around.q[first:], around.v[first:], around.a[first:])
         self._sharp = np.concatenate([self._sharp, sharp])[-len(around.t) :]
         self._newest = around.t[-1]
         motion = state.q, state.v, state.a
-        smooth = self._rigid(*motion) + self._plain(*motion)
-        half = len(around.kernel) // 2
-        filtered = smooth + through(self._sharp, around.kernel, half)
+        smooth = self._rigid(*motion) + self._smooth(*motion)
+        half_width = len(around.kernel) // 2
+        filtered = smooth + through(self._sharp, around.kernel, half_width)
         return LiveTorques(
             self._robot.joint_names,
             smooth + self._sharp[around.keep],
@@ -82,63 +117,70 @@ class ArmPrediction:
 
     def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the torques (N, n) of states q, v, a (N, n), each alone, presliding developed."""
-        out = self._rigid(q, v, a) + self._alone(q, v, a)
-        if self._memory is not None:
-            (_, T, C), _ = self._memory
-            out += np.sign(v @ T.T) @ C
+        out = self._rigid(q, v, a) + self._developed(q, v, a)
+        if self._presliding is not None:
+            out += self._presliding.torques(np.sign(v @ self._presliding.ratios.T))
         return out
 
-    def _fresh(self, around):
-        """Return the first row that was not seen; all are new after a gap."""
+    def _first_new_row(self, around):
+        """Return the first row that was not computed before; all are new after a gap."""
         t = around.t
-        fresh = int(np.searchsorted(t, self._newest + 0.5 * (t[1] - t[0])))
-        if not 0 < fresh <= len(self._sharp):
+        first = int(np.searchsorted(t, self._newest + 0.5 * (t[1] - t[0])))
+        if not 0 < first <= len(self._sharp):
             self._restart()
             return 0
-        return fresh
+        return first
 
     def _corners(self, q, v, a):
         """Return the friction torque (M, n) of the next ticks that has corners, unfiltered."""
         out = self._cornered(q, v, a)
-        if self._memory is None or not len(q):
+        presliding = self._presliding
+        if presliding is None or not len(q):
             return out
-        (_, T, C), distances = self._memory
-        way, speed = q @ T.T, v @ T.T
-        last = way[0] if self._last is None else self._last
-        steps = np.diff(way, axis=0, prepend=last[None])
+        positions, speeds = q @ presliding.ratios.T, v @ presliding.ratios.T
+        if self._last_position is None:
+            self._last_position = positions[0]
+        steps = np.diff(positions, axis=0, prepend=self._last_position[None])
+        distances = np.array(presliding.constants)
         states = np.empty_like(steps)
-        for k, (step, rate) in enumerate(zip(steps, speed)):
-            self._state = states[k] = presliding_step(self._state, step, rate, distances)
-        self._last = way[-1]
-        return out + states @ C
+        for k, (step, speed) in enumerate(zip(steps, speeds)):
+            self._state = states[k] = presliding_step(self._state, step, speed, distances)
+        self._last_position = positions[-1]
+        return out + presliding.torques(states)
 
     def _rigid(self, q, v, a):
         """Return the torques (N, n) of the bodies."""
         return np.array([self._dynamics(*row) for row in zip(q, v, a)])
 
 
-class _Columns:
-    """Torques (N, n) of friction columns (Parameter, T (k, n), coefficients (k, n))."""
+class _FrictionTorques:
+    """Torques (N, n) of several _Brakes, which have no memory."""
 
-    def __init__(self, entries: Sequence[Friction], robot: RobotModel) -> None:
-        n = len(robot)
+    def __init__(self, brakes: Sequence[_Brakes], robot: RobotModel) -> None:
+        no_column = np.zeros((0, len(robot)))
         self._nominal = inverse_dynamics(robot, np.ravel(robot.inertias))
-        self._loaded = any(LAWS[p.law].loaded for p, _, _ in entries)
-        self._turns = np.concatenate([np.zeros((0, n)), *(T for _, T, _ in entries)]).T
-        self._coefficients = np.concatenate([np.zeros((0, n)), *(C for _, _, C in entries)])
-        ends = np.cumsum([0, *(len(T) for _, T, _ in entries)])
-        self._laws = [
-            (entry[0], slice(low, high)) for entry, low, high in zip(entries, ends, ends[1:])
-        ]
+        self._loaded = any(of_law.law.loaded for of_law in brakes)
+        self._ratios = np.concatenate([no_column, *(of_law.ratios for of_law in brakes)]).T
+        self._coefficients = np.concatenate([no_column, *(b.coefficients for b in brakes)])
+        self._laws = []
+        first = 0
+        for of_law in brakes:
+            chosen = slice(first, first + len(of_law.ratios))
+            self._laws.append((of_law.parameter, chosen))
+            first = chosen.stop
 
     def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        motion = [x @ self._turns for x in (q, v, a)]
+        motion = [x @ self._ratios for x in (q, v, a)]
+        motion.append(self._load(q, v, a))
         columns = np.empty_like(motion[0])
-        load = (
-            np.stack([self._nominal(*row) for row in zip(q, v, a)]) @ self._turns
-            if self._loaded and len(q)
-            else np.zeros_like(columns)
-        )
-        for parameter, own in self._laws:
-            columns[:, own] = friction_column(parameter, *(x[:, own] for x in (*motion, load)))
+        for parameter, chosen in self._laws:
+            of_law = [x[:, chosen] for x in motion]
+            columns[:, chosen] = friction_column(parameter, *of_law)
         return columns @ self._coefficients
+
+    def _load(self, q, v, a):
+        """Return the torque (N, k) that the gears pass on, by the nominal model; 0 if not used."""
+        if not self._loaded or not len(q):
+            return np.zeros((len(q), self._ratios.shape[1]))
+        torques = np.stack([self._nominal(*sample) for sample in zip(q, v, a)])
+        return torques @ self._ratios

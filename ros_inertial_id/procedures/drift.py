@@ -26,7 +26,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.mounting import check_robot
-from ..identification.reduce.systems import Systems
+from ..identification.reduce.model_columns import ModelColumns
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 from ..processes import Lost
@@ -147,7 +147,7 @@ def day_systems(
     wides = [read_factors(b.file, plan.structure) for b in some(bags)]
     base, columns = model_columns(plan, model, wides[0], robot.gravity_base)
     plain = np.flatnonzero(columns[: wides[0].places].any(axis=1))
-    squares = [Systems(w, robot.gravity_base, plain).sd ** 2 for w in wides]
+    squares = [ModelColumns(w, robot.gravity_base, plain).sd ** 2 for w in wides]
     sd = dict(zip(wides[0].groups, np.sqrt(np.mean(squares, axis=0)).tolist()))
     return base, [
         read_factors(b.file, plan.structure).total.combine(columns).system(sd)[:2] for b in bags

@@ -28,8 +28,8 @@ from ..estimation.residuals import Residuals
 from ..identification.choose.time_offset import aligned
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.mounting import structural_base
+from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative
-from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import wide_factor, wide_structure
 from ..measurement.joints.drives import COMMAND
 from ..measurement.recording import Recording
@@ -408,7 +408,7 @@ def _offset(data, found):
     )
     with one_thread():
         wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
-        data, _ = aligned(data, Systems(wide, data.robot.gravity_base), wide_factor)
+        data, _ = aligned(data, ModelColumns(wide, data.robot.gravity_base), wide_factor)
     return data.observations[0].summary.get('time_offset', 0.0) - options.time_offset
 
 

@@ -24,13 +24,13 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import prior_rows
 from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
-from ..identification.choose.choice import choose, LARGEST
+from ..identification.choose.choice import choose, LARGEST_TILT
 from ..identification.fit.fitting import fit
-from ..identification.identify import aligned_systems, RowReader
+from ..identification.identify import aligned_columns, RowReader
 from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import across_gravity, any_mounting, turned
+from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative, structure_of
-from ..identification.reduce.systems import Systems
 from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
@@ -107,7 +107,7 @@ def identify_gravity(
         )
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        data, systems = aligned_systems(data, RowReader())
+        data, systems = aligned_columns(data, RowReader())
         search = _Search(data, systems.wide)
         best, antipode = search.minima()
         if best.relative > NOTHING:
@@ -134,9 +134,9 @@ def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> G
         options=replace(data.options, mounting=''),
         robots=tuple(replace(robot, gravity_base=gravity) for robot in data.robots),
     )
-    choice = choose(data, Systems(wide, gravity))
+    choice = choose(data, ModelColumns(wide, gravity))
     tilted = choice.beside(tilted=True)
-    if tilted is None or tilted.tilt > LARGEST:
+    if tilted is None or tilted.tilt > LARGEST_TILT:
         return found
     tilt = fit(data, replace(choice, best=tilted), RowReader().residuals).tilt
     assert tilt is not None
@@ -242,7 +242,7 @@ class _Search:
 
     def deviations(self, found: _Minimum) -> tuple[dict[str, float], dict[str, float]]:
         """Return {group: deviation of its rows}, {group: how many rows say what one would}."""
-        systems = Systems(
+        systems = ModelColumns(
             self.wide, self.given, self.places, gravity=self.magnitude * found.direction
         )
         return dict(zip(systems.names, systems.sd.tolist())), systems.correlation_rows

@@ -22,7 +22,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..errors import RecordingError
 from ..estimation.estimators import Problem, ridge
 from ..estimation.residuals import merged
-from ..identification.fit.fitting import with_angles
+from ..identification.fit.gravity import with_angles
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, identify_data, RowReader
 from ..identification.judge.validation import explained, Folds, ResidualPass

@@ -31,7 +31,7 @@ from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..estimation.r_factors import one_thread
 from ..identification.identified_model import plain
-from ..identification.identify import aligned_systems, RowReader
+from ..identification.identify import aligned_columns, RowReader
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.description_choice import description_of
 from ..identification.settings import decided
@@ -231,6 +231,6 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
     data = read_dataset(recordings, options, method, urdf)
     if options.find_time_offset:
         with one_thread():
-            data, _ = aligned_systems(data, RowReader())
+            data, _ = aligned_columns(data, RowReader())
     held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
     return Plan(method, replace(data.options, **held), data.robot.urdf, options)

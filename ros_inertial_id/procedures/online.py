@@ -31,7 +31,7 @@ from ..identification.model.outcome import base_entries
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.locked_joints import with_recorded_locks
 from ..identification.prepare.mounting import robot_of
-from ..identification.reduce.systems import Systems
+from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_structure
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
@@ -246,11 +246,9 @@ class OnlineIdentification:
         """Return the Solution by what was learnt, chosen anew with CHOICE times the data."""
         wide, gravity = self._factors.wide(), self._data.robot.gravity_base
         if self._chosen is None or self._learnt > CHOICE * self._chosen[1]:
-            self._chosen = choose(self._data, Systems(wide, gravity)), self._learnt
+            self._chosen = choose(self._data, ModelColumns(wide, gravity)), self._learnt
         choice, _ = self._chosen
-        systems = Systems(
-            wide, gravity, weights=(choice.systems.sd, choice.systems.correlation_rows)
-        )
+        systems = ModelColumns(wide, gravity, weights=choice.systems.weights)
         return fit(
             self._data, replace(choice, systems=systems), lambda *_: self._recent_residuals()
         )

@@ -186,13 +186,11 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
                      if 'duration' in seen else ''))
     if 'time_offset_found' in seen:
         delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
-        applied, commanded = bool(seen.get('time_offset')), seen.get('effort_kind') == COMMAND
-        rows.append((
-            'command delay' if commanded else 'effort delay',
-            'applied' if applied else 'not applied',
-            f'estimated {-delay if commanded else delay:.1f} ± {error:.1f} ms: '
-            f'{"" if applied else "not "}significant; residual '
-            f'{seen["time_offset_residual_ratio"]:.3f} times that without'))
+        commanded = seen.get('effort_kind') == COMMAND
+        name = 'command delay' if commanded else 'effort delay'
+        delay = -delay if commanded else delay
+        significant = '' if abs(delay) > 2.0 * error else '; not significant'
+        rows.append((name, 'applied', f'estimated {delay:.1f} ± {error:.1f} ms{significant}'))
     why = f"the motion ends at {seen['motion_ends_at']:.3g} Hz" if seen.get(
         'motion_ends_at') else ''
     chosen = 'chosen from the data' if seen.get('cutoff_chosen') else 'given'

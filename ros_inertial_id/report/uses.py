@@ -22,7 +22,6 @@ import numpy as np
 from .curves import friction_columns, top_speed, trained_range
 from .knowledge import best_fit, posterior, significant
 from ..checks.finding import DO_NOT_USE, WRONG
-from ..checks.thresholds import HALF, TENTH
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
@@ -36,13 +35,14 @@ from ..methods.capabilities import JointTorques
 GRADES = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
+WELL, NEVER = 0.1, 0.5  # ratios up to which a use is good, and beyond which it is none
 # Largest ratio that is good, largest that is not "no", and what it is the ratio of.
 LIMITS = {
-    GRAVITY: (TENTH, HALF, 'two standard errors to holding torque, or dry friction'),
-    FEEDFORWARD: (TENTH, HALF, 'residual {where} to measured torque'),
-    CONTACT: (TENTH, HALF, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (TENTH, HALF, 'residual of consistent links to torque'),
-    PAYLOAD: (TENTH ** 2, TENTH, 'mass detected in one posture to mass of all links')}
+    GRAVITY: (WELL, NEVER, 'two standard errors to holding torque, or dry friction'),
+    FEEDFORWARD: (WELL, NEVER, 'residual {where} to measured torque'),
+    CONTACT: (WELL, NEVER, 'detected torque, 1 false alarm an hour, to largest torque'),
+    SIMULATION: (WELL, NEVER, 'residual of consistent links to torque'),
+    PAYLOAD: (WELL ** 2, WELL, 'mass detected in one posture to mass of all links')}
 TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry

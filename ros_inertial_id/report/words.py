@@ -12,7 +12,7 @@ from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ra
                         significant, SURE, WELL, ZERO)
 from .recording_words import force_unit, goes_round, mounting_words, recording_sentences
 from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
-from ..checks.thresholds import HALF
+from ..checks.thresholds import UNUSABLE_RESIDUAL
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..methods import DEFAULT_METHOD
@@ -22,7 +22,7 @@ CONTRADICTED = 5.0  # log-likelihood difference against a given direction that i
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 FARTHEST = 3  # quantities outside of a range that are named
-HALF_PERCENT = 100.0 * HALF  # relative residual above which nothing is said for a model
+UNUSABLE_PERCENT = 100.0 * UNUSABLE_RESIDUAL  # relative: above it nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
@@ -164,7 +164,7 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
     if other is None or not training:
         return 'they cannot be compared'
     s = model.statistics
-    if other > HALF_PERCENT:
+    if other > UNUSABLE_PERCENT:
         return 'more than half of the torque, so the model must not be used'
     if s.get('validation_seen'):
         return ('no validation, since the model was identified from these samples '
@@ -174,7 +174,7 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
         return 'not meaningful while the checks call the recording wrong'
     if other <= CARRIES_OVER * training or other < EXACT_PERCENT:
         lost = [f'{name} ({_percent(share)} of its own torque)'
-                for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
+                for name, share in relative_residuals(model).items() if share > UNUSABLE_PERCENT]
         return (f'the model generalizes to {unseen}'
                 + (f", but not for {', '.join(lost)}" if lost else ''))
     if other <= MUCH_WORSE * training:
@@ -206,7 +206,7 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     noise, longest = max(period, 0.5 / first['cutoff']), max(correlation.values()) * period
     bad = [name for name in sorted(correlation, key=lambda name: -correlation[name])
            if correlation[name] * period > AUTOCORRELATED * noise]
-    if not bad and all(x < HALF_PERCENT for x in relative_residuals(model).values()):
+    if not bad and all(x < UNUSABLE_PERCENT for x in relative_residuals(model).values()):
         yield f'The residuals are autocorrelated for {longest:.2g} s at most, as filtered noise.'
     if not bad:
         return

@@ -6,8 +6,9 @@ import pytest
 
 from ros_inertial_id.checks.check import checkup_of
 from ros_inertial_id.checks.checked import checked_statistics, UNCHECKED
-from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, joint_verdicts,
-                                            Judged, NOT_CHECKED, USABLE, Verdict, whole_verdict)
+from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, NOT_CHECKED,
+                                            USABLE, Verdict)
+from ros_inertial_id.checks.verdicts import joint_verdicts, Judged, whole_verdict
 
 
 @pytest.mark.parametrize('share, noise, outside, nominal, word', [

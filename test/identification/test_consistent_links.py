@@ -14,7 +14,7 @@ from ros_inertial_id.errors import EstimationError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
-from ros_inertial_id.identification.fit.fitting import consistent_links
+from ros_inertial_id.identification.fit.predicting import consistent_links
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.identified_description import description_of
 from ros_inertial_id.identification.prepare.dataset import Dataset

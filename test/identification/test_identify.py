@@ -108,7 +108,7 @@ def test_identification_is_the_same_every_time(arm3, arm3_recording, monkeypatch
     models = [identify([arm3_recording], OPTIONS, urdf=arm3[0]).model for _ in range(2)]
     np.testing.assert_array_equal(models[0].values, models[1].values)
     assert models[0].base == models[1].base
-    monkeypatch.setattr(dataset, 'HELD', 0)  # every pass computes its states anew
+    monkeypatch.setattr(dataset, 'MOST_HELD_SAMPLES', 0)  # every pass computes its states anew
     anew = identify([arm3_recording], OPTIONS, urdf=arm3[0]).model
     for one, other in zip(models[0].base, anew.base):
         assert abs(one['value'] - other['value']) < 1e-6 * one['standard_error']  # rounding

@@ -5,9 +5,9 @@ import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.identification.judge.prediction import alarm_ratios, Band, Excess
-from ros_inertial_id.identification.judge.validation import (band_of, LEVEL, Outside,
+from ros_inertial_id.identification.judge.validation import (band_of, BAND_LEVEL, Outside,
                                                              quantile_of_stretches)
-from ros_inertial_id.identification.reduce.stretches import PIECE
+from ros_inertial_id.identification.reduce.stretches import SHORTEST_PIECE
 
 RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
           'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}
@@ -28,7 +28,7 @@ def test_a_further_stretch_is_held_as_often_as_the_level_says(count):
         seen, new = noise(count, 200, rng), noise(20, 200, rng)
         held.append(np.mean(np.abs(new) <= quantile_of_stretches(np.abs(seen).ravel(), stretch)))
     # On average over data sets as much as is said, of few stretches more.
-    assert LEVEL - 0.005 < np.mean(held) < (0.99 if count == 5 else 0.975)
+    assert BAND_LEVEL - 0.005 < np.mean(held) < (0.99 if count == 5 else 0.975)
 
 
 @pytest.mark.parametrize('share', [0.02, 0.1])
@@ -38,7 +38,7 @@ def test_the_largest_errors_of_stretches_exceed_the_limit_as_often_as_is_said(sh
     still = np.zeros(seen.size)
     band = band_of([{'j': np.stack([np.repeat(np.arange(400.0), 200), seen.ravel(), still,
                                     still])}], RANGES)
-    limit = alarm_ratios(band, ['j'], share * 3600.0 / PIECE) * Band(
+    limit = alarm_ratios(band, ['j'], share * 3600.0 / SHORTEST_PIECE) * Band(
         band, ['j'], RANGES).at({'j': {'v': np.zeros(1)}})[0]
     # Of the maxima of normal numbers Gumbel's distribution is the limit, not the truth.
     assert np.mean(np.abs(new).max(1) > limit) == pytest.approx(share, rel=0.4)
@@ -51,7 +51,7 @@ def test_the_band_is_wide_where_the_residual_is():
     true = 0.2 + 0.5 * np.abs(v)
     residual = true * noise(25, size, rng, 0.0).ravel()
     band = band_of([{'j': np.stack([stretch, residual, v, a])}], RANGES)
-    assert band['stretches'] == 25 and band['level'] == LEVEL
+    assert band['stretches'] == 25 and band['level'] == BAND_LEVEL
     half = Band(band, ['j'], RANGES).at({'j': {'v': v, 'a': a}})[0][:, 0]
     for low, high in ((0.0, 0.3), (0.3, 1.0), (1.0, 2.0)):
         own = (low <= np.abs(v)) & (np.abs(v) < high)

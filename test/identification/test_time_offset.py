@@ -45,11 +45,31 @@ def test_late_efforts_are_found_and_cost_nothing(late, rate):
 
 
 @pytest.mark.parametrize('seed', [0, 6])  # nothing, and two standard errors
-def test_no_offset_is_applied_that_is_not_significant(seed):
+def test_of_punctual_efforts_nothing_is_applied_but_what_its_error_says(seed):
     recordings = _recordings(0.0, seed=seed)
     found = identify(recordings[:1], OPTIONS).model.preprocessing[0]
-    assert 'time_offset' not in found
+    assert found['time_offset'] == found['time_offset_found']
     assert abs(found['time_offset_found']) < 4.0 * found['time_offset_error'] < 1e-3
+
+
+def test_a_delay_that_is_not_sure_is_applied_and_its_error_is_in_the_parameters():
+    """Noise that hides a delay: what is known of it goes into the model, as does what is not."""
+    late, rng = 0.006, np.random.default_rng(4)
+    recording = _recordings(late, rate=100.0)[0]
+    channel = recording.channels['/joint_states']
+    noise = 0.3 * channel.fields['effort'].std(0) * rng.standard_normal(
+        channel.fields['effort'].shape)
+    noisy = replace(recording, channels={'/joint_states': replace(
+        channel, fields={**channel.fields, 'effort': channel.fields['effort'] + noise})})
+    model = identify([noisy], OPTIONS).model
+    found = model.preprocessing[0]
+    assert abs(found['time_offset'] - late) < 4.0 * found['time_offset_error']
+    assert 0.0 < found['time_offset'] and found['time_offset_error'] < 5e-3
+    blind = identify([noisy], replace(OPTIONS, find_time_offset=False)).model
+    widened = np.sqrt(np.diag(model.covariance)) / np.sqrt(np.diag(blind.covariance))
+    assert widened.max() > 1.02
+    delay, = [n for n in model.statistics['nuisances'] if n['what'] == 'delay of the efforts']
+    assert (delay['value'], delay['applied']) == (found['time_offset_found'], True)
 
 
 def test_a_base_that_is_tilted_is_no_offset():
@@ -63,7 +83,7 @@ def test_a_base_that_is_tilted_is_no_offset():
     found = identify([made], OPTIONS, urdf=urdf).model.preprocessing[0]
     # Without a column for it: 5 ms by 6 to 12 standard errors.  The bodies of the description are
     # a fifth off, so that a tenth of that is left.
-    assert 'time_offset' not in found and abs(found['time_offset_found']) < 5e-4
+    assert abs(found['time_offset_found']) < 5e-4
 
 
 def test_what_the_user_says_is_applied_and_the_rest_is_found():

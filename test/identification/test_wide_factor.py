@@ -11,7 +11,7 @@ from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import Problem, weighted
 from ros_inertial_id.estimation.r_factors import merge, RFactors
 from ros_inertial_id.identification.prepare.dataset import read_dataset
-from ros_inertial_id.identification.reduce.systems import Systems
+from ros_inertial_id.identification.reduce.model_columns import ModelColumns
 from ros_inertial_id.identification.reduce.wide_factor import wide_factor, wide_structure
 from ros_inertial_id.identification.settings import options_class
 
@@ -82,11 +82,11 @@ def test_rows_under_any_gravity_are_algebra(arm):
 
 def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     data, wide = arm
-    systems = Systems(wide, data.robot.gravity_base)
+    systems = ModelColumns(wide, data.robot.gravity_base)
     errors, = systems.left_out([systems.plain])
     one = wide.left_out()[0]
     rest = np.setdiff1d(np.arange(systems.count), one)
-    A, b = [systems.prior[:, :-1]], [systems.prior[:, -1]]
+    A, b = [systems.prior.rows[:, :-1]], [systems.prior.rows[:, -1]]
     for j, name in enumerate(systems.names):
         for s in rest:
             group = wide.stretches[s].groups[name]
@@ -112,7 +112,7 @@ def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
 
 def test_a_column_exchanged_is_a_solution_with_the_other(arm):
     data, wide = arm
-    systems = Systems(wide, data.robot.gravity_base)
+    systems = ModelColumns(wide, data.robot.gravity_base)
     name, alternatives = next(iter(wide.structure.choices.items()))
     now = next(k for k in alternatives if k in systems.plain)
     others = np.array([k for k in alternatives if k != now][:3])

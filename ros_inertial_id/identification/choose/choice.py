@@ -8,11 +8,11 @@ are quarters of the time, the fastest motion, the ends of the range and every fo
 simplest is taken that predicts as well as the best within one standard error of the difference
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
-explained.  A joint has a width of its own where that predicts its own torque better by OWN
-standard errors.  What the options say is not chosen.
+explained.  A joint has a width of its own where that predicts its own torque better by
+OWN_WIDTH_ERRORS standard errors.  What the options say is not chosen.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -20,18 +20,20 @@ from typing import Any
 import numpy as np
 
 from ..prepare.dataset import Dataset
+from ..reduce.model_columns import ModelColumns, resting_columns
 from ..reduce.structure import alike_constants, chosen_constants, usual_constants
-from ..reduce.systems import resting_columns, Systems
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.least_squares import deviations
-from ...estimation.residuals import FEWEST
+from ...estimation.residuals import FEWEST_BLOCKS
 from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
-LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
-LEAST = 0.002  # [rad] of tilt, a tenth of a degree: the same mounting
-OWN = 3.0  # standard errors: by 2, one of fifteen widths wins by chance at every third joint
+GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
+LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
+SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
+OWN_WIDTH_ERRORS = 3.0  # by 2, one of fifteen widths wins by chance at every third joint
+ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,16 @@ class Candidate:
     params: np.ndarray
 
     @property
+    def laws(self) -> tuple[str, ...]:
+        """Return the laws beyond those of every joint."""
+        return tuple(sorted(set(self.extras) - {GRAVITY}))
+
+    @property
+    def tilted(self) -> bool:
+        """Return whether gravity is taken as the torques show it."""
+        return GRAVITY in self.extras
+
+    @property
     def tilt(self) -> float:
         """Return by how much gravity is tilted [rad]."""
         return float(np.linalg.norm(self.params[-2:]))
@@ -62,14 +74,8 @@ class Candidate:
             for p in self.constants.values()
             if p.nonlinear
         }
-        laws = [law for law in self.extras if law != GRAVITY]
-        return ', '.join(
-            [
-                *sorted(widths),
-                ' and '.join(laws) or 'no further friction law',
-                'gravity as the torques show it' if GRAVITY in self.extras else 'gravity as given',
-            ]
-        )
+        laws = ' and '.join(self.laws) or 'no further friction law'
+        return ', '.join([*sorted(widths), laws, GRAVITY_WORDS[self.tilted]])
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Choice:
 
     columns: tuple[Parameter, ...]
     joint_by_joint: bool
-    systems: Systems
+    systems: ModelColumns
     best: Candidate
     candidates: Sequence[Candidate]
     tilt_asked: bool
@@ -92,23 +98,19 @@ class Choice:
     @property
     def tilted(self) -> bool:
         """Return whether gravity is taken as the torques show it."""
-        return GRAVITY in self.best.extras
+        return self.best.tilted
 
     def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
-        with_tilt = self.beside(True)
-        if with_tilt is None:
+        tilted = self.beside(True)
+        if tilted is None:
             return None
-        places = np.flatnonzero(with_tilt.params)
-        away = deviations(
-            np.array(
-                [
-                    self.systems.solution(stacked, places)[-2:]
-                    for stacked in self.systems.without_each
-                ]
-            )
-        )
-        return with_tilt.params[-2:], away.T @ away
+        columns = np.flatnonzero(tilted.params)
+        angles = [
+            self.systems.solution(stacked, columns)[-2:] for stacked in self.systems.without_each
+        ]
+        root = deviations(np.array(angles))
+        return tilted.params[-2:], root.T @ root
 
     def without_tilt(self) -> tuple[float, float, float]:
         """
@@ -117,24 +119,22 @@ class Choice:
         The first two are of the logarithm of squared errors; evidence : log-likelihood difference
         of stretches left out
         """
-        one, other = self.beside(False), self.beside(True)
-        if one is None or other is None:
+        as_given, as_shown = self.beside(False), self.beside(True)
+        if as_given is None or as_shown is None:
             return 0.0, 0.0, 0.0
-        totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in (one, other)]
-        return *log_ratio(one.errors, other.errors), 0.5 * (totals[0] - totals[1])
+        worse, error = log_ratio(as_given.errors, as_shown.errors)
+        evidence = 0.5 * (
+            _each_stretch_once(as_given.errors) - _each_stretch_once(as_shown.errors)
+        )
+        return worse, error, evidence
 
     def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
-        laws = {x for x in self.best.extras if x != GRAVITY}
-        return next(
-            (
-                c
-                for c in self.candidates
-                if c.constants == self.best.constants
-                and {*c.extras} == laws | ({GRAVITY} if tilted else set())
-            ),
-            None,
-        )
+        model = self.best.constants, self.best.laws, tilted
+        for candidate in self.candidates:
+            if (candidate.constants, candidate.laws, candidate.tilted) == model:
+                return candidate
+        return None
 
 
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
@@ -144,193 +144,232 @@ def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     errors, others : (count,) or (sets, count) of independent stretches, of two models
     """
     ratios = np.nanmean(np.atleast_2d(np.log(errors / others)), axis=0)
-    return float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))) if len(
-        ratios
-    ) > 1 else 0.0
+    standard_error = 0.0
+    if len(ratios) > 1:
+        standard_error = float(ratios.std(ddof=1) / np.sqrt(len(ratios)))
+    return float(ratios.mean()), standard_error
 
 
-def choose(data: Dataset, systems: Systems) -> Choice:
-    """Return the Choice of constants, friction laws and gravity by the Systems of ``data``."""
+def _each_stretch_once(errors: np.ndarray) -> float:
+    """Return the sum of squared ``errors`` (sets, count), means over the sets of each stretch."""
+    return float(np.nanmean(errors, axis=0).sum())
+
+
+def choose(data: Dataset, systems: ModelColumns) -> Choice:
+    """Return the Choice of constants, friction laws and gravity by the columns of ``data``."""
     trials = _Trials(data, systems)
-    first, tilt, asked = trials.first, trials.tilt, trials.tilt_asked
-    free = tilt if asked else ()
-    if systems.count < FEWEST:
-        (best,) = trials.candidates([(first, trials.extras)])
-        return Choice(
-            trials.columns(best),
-            trials.joint_by_joint,
-            systems,
-            best,
-            list(trials.tried.values()),
-            asked,
-        )
-    beside = trials.candidates([(k, free) for k in range(len(trials.widths))])
-    width = _simplest(beside, [k != first for k in range(len(beside))])
-    laws = [
-        (*e, *t)
-        for count in range(len(trials.extras) + 1)
-        for e in combinations(trials.extras, count)
-        for t in dict.fromkeys([(), free])
-    ]
-    models = trials.candidates([(width, e) for e in laws])
-    best = models[_simplest(models, [len(e) for e in laws])]
-    own_widths = _own_widths(systems, trials.widths, best, trials.places)
-    if own_widths != best.constants:
-        trials.widths.append(own_widths)
-        width = len(trials.widths) - 1
-        (best,) = trials.candidates([(width, best.extras)])
-    bare = tuple(x for x in best.extras if x != GRAVITY)
-    # Also where gravity is given: what the torques say is shown.
-    untilted, _ = trials.candidates([(width, bare), (width, (*bare, *tilt))])
-    if best.tilt and not LEAST < best.tilt < LARGEST:
-        best = untilted
+    if systems.count < FEWEST_BLOCKS:
+        best = trials.candidate(trials.usual_width, trials.laws)
+    else:
+        best = _best(trials)
     return Choice(
-        trials.columns(best),
+        trials.parameters_of(best),
         trials.joint_by_joint,
         systems,
         best,
         list(trials.tried.values()),
-        asked,
+        bool(trials.asked_tilt),
     )
 
 
-class _Trials:
-    """Candidates that are tried, each once."""
+def _best(trials: '_Trials') -> Candidate:
+    """Return the simplest Candidate that predicts as well as the best: width, laws, gravity."""
+    width = _chosen_width(trials)
+    best = _chosen_laws(trials, width)
+    own_widths = _own_widths(trials, best)
+    if own_widths != best.constants:
+        width = trials.further_width(own_widths)
+        best = trials.candidate(width, best.extras)
+    # Also where gravity is given: what the torques say is shown.
+    untilted, _ = trials.candidates([(width, best.laws), (width, (*best.laws, *trials.tilt))])
+    if best.tilt and not SMALLEST_TILT < best.tilt < LARGEST_TILT:
+        return untilted
+    return best
 
-    def __init__(self, data: Dataset, systems: Systems) -> None:
-        wide, self.systems = systems.wide, systems
-        self.parameters, self.resting = systems.parameters, resting_columns(wide)
-        auto = isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
-        self.optional = {p.law for p in self.parameters if auto and p.law and LAWS[p.law].optional}
-        self.moves = np.array([p.name not in self.resting for p in self.parameters])
-        self.extras = tuple(
-            law
-            for law in sorted(self.optional)
-            if any(p.law == law and moves for p, moves in zip(self.parameters, self.moves))
-        )
-        self.joint_by_joint = not auto
-        self.widths: list[Mapping[str, Parameter]] = [
-            *(
-                alike_constants(wide.structure)
-                if auto
-                else [chosen_constants(wide.structure, wide.stretches)]
-            )
-        ]
-        self.first = usual_constants(self.widths)
-        alike = bool(
-            wide.gravity_columns.size
-            and systems.given.any()
-            and predicts_consistently(data)
-            and all(np.allclose(r.gravity_base, systems.given) for r in data.robots)
-        )
-        self.tilt = (GRAVITY,) if alike else ()
-        self.tilt_asked = alike and not data.options.mounting
+
+def _chosen_width(trials: '_Trials') -> int:
+    """Return which width all joints have, the usual one unless another predicts better."""
+    numbers = range(len(trials.widths))
+    candidates = trials.candidates([(number, trials.asked_tilt) for number in numbers])
+    return _simplest(candidates, np.array(numbers) != trials.usual_width)
+
+
+def _chosen_laws(trials: '_Trials', width: int) -> Candidate:
+    """Return the Candidate with the fewest of further laws and a tilt of gravity."""
+    models = []
+    for count in range(len(trials.laws) + 1):
+        for laws in combinations(trials.laws, count):
+            models.append(laws)
+            if trials.asked_tilt:
+                models.append((*laws, *trials.asked_tilt))
+    candidates = trials.candidates([(width, extras) for extras in models])
+    return candidates[_simplest(candidates, np.array([*map(len, models)]))]
+
+
+class _Trials:
+    """
+    Models that can be tried, and the Candidates of those that were, each once.
+
+    laws : that take part only where they predict better; usual_width : number of the width first
+    tried; joint_by_joint : whether there is one width alone, each joint's own
+    tilt : (GRAVITY,) where the torques can show one; asked_tilt : the same where it may be used
+    """
+
+    def __init__(self, data: Dataset, systems: ModelColumns) -> None:
+        self.systems, self.parameters = systems, systems.parameters
+        self.resting = resting_columns(systems.wide)
+        structure = systems.wide.structure
+        self.joint_by_joint = not _chooses_laws(data)
+        self.optional: set[str] = set()
+        self.widths: list[Mapping[str, Parameter]]
+        if self.joint_by_joint:
+            self.widths = [chosen_constants(structure, systems.wide.stretches)]
+        else:
+            self.widths = [*alike_constants(structure)]
+            self.optional = {name for name, law in LAWS.items() if law.optional}
+        moving = {p.law for p in self.parameters if p.name not in self.resting}
+        self.laws = tuple(sorted(self.optional & moving))
+        self.usual_width = usual_constants(self.widths)
+        self.tilt = _shown_tilt(data, systems)
+        self.asked_tilt = self.tilt
+        if data.options.mounting:
+            self.asked_tilt = ()
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
 
-    def places(self, constants: Mapping[str, Parameter], extras: Sequence[str]) -> np.ndarray:
-        """Return the places of the columns of a model, tilts last."""
-        taken = [
-            moves
-            and (p.law not in self.optional or p.law in extras)
-            and constants.get(p.name, p) == p
-            for p, moves in zip(self.parameters, self.moves)
-        ]
-        tilts = [len(taken), len(taken) + 1] * (GRAVITY in extras)
-        return np.append(np.flatnonzero(taken), tilts).astype(int)
+    def further_width(self, constants: Mapping[str, Parameter]) -> int:
+        """Return the number of ``constants`` that are tried from now on, too."""
+        self.widths.append(constants)
+        return len(self.widths) - 1
 
-    def columns(self, best: Candidate) -> tuple[Parameter, ...]:
+    def takes_part(self, parameter: Parameter, extras: Sequence[str]) -> bool:
+        """Return whether a column is one of a model with these ``extras``."""
+        if parameter.name in self.resting:
+            return False
+        return parameter.law not in self.optional or parameter.law in extras
+
+    def column_indices(
+        self, constants: Mapping[str, Parameter], extras: Sequence[str]
+    ) -> np.ndarray:
+        """Return the indices of the columns of a model, tilts last."""
+        taken = [
+            self.takes_part(p, extras) and constants.get(p.name, p) == p for p in self.parameters
+        ]
+        tilted = GRAVITY in extras
+        return np.flatnonzero([*taken, tilted, tilted])
+
+    def parameters_of(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
-        structure = self.systems.wide.structure
-        return tuple(
-            p
-            for p in structure.columns
-            if p.name not in self.resting and (p.law not in self.optional or p.law in best.extras)
-        )
+        columns = self.systems.wide.structure.columns
+        return tuple(p for p in columns if self.takes_part(p, best.extras))
+
+    def candidate(self, width: int, extras: tuple[str, ...]) -> Candidate:
+        """Return the Candidate with the ``width`` of a number, and ``extras``."""
+        return self.candidates([(width, extras)])[0]
 
     def candidates(self, models: Sequence[tuple[int, tuple[str, ...]]]) -> list[Candidate]:
-        """Return the Candidates of ``models``: with the widths of a number, and laws."""
+        """Return the Candidates of ``models``: with the widths of a number, and extras."""
         systems = self.systems
-        new = [one for one in dict.fromkeys(models) if one not in self.tried]
-        at = [self.places(self.widths[width], laws) for width, laws in new]
-        errors = systems.left_out(at) if new and systems.count > 1 else np.ones((len(new), 1, 1))
-        for (width, laws), places, own in zip(new, at, errors):
-            self.tried[width, laws] = Candidate(
-                self.widths[width], laws, own, systems.solution(systems.whole, places)
+        untried = [model for model in dict.fromkeys(models) if model not in self.tried]
+        columns = [self.column_indices(self.widths[width], extras) for width, extras in untried]
+        errors = np.ones((len(untried), 1, 1))
+        if untried and systems.count > 1:
+            errors = systems.left_out(columns)
+        for k, (width, extras) in enumerate(untried):
+            self.tried[width, extras] = Candidate(
+                self.widths[width],
+                extras,
+                errors[k],
+                systems.solution(systems.whole, columns[k]),
             )
-        return [self.tried[one] for one in models]
+        return [self.tried[model] for model in models]
 
 
-def _simplest(candidates: Sequence[Candidate], complexity: Sequence[float]) -> int:
-    """Return which candidate is the simplest within a standard error of the best."""
+def _chooses_laws(data: Dataset) -> bool:
+    """Return whether the options leave friction laws and constants to the data."""
+    return isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
+
+
+def _shown_tilt(data: Dataset, systems: ModelColumns) -> tuple[str, ...]:
+    """Return (GRAVITY,) where torques can show a tilt: of consistent bodies, under one gravity."""
+    if not systems.wide.gravity_columns.size or not systems.given.any():
+        return ()
+    gravities = np.array([robot.gravity_base for robot in data.robots])
+    if not np.allclose(gravities, systems.given) or not predicts_consistently(data):
+        return ()
+    return (GRAVITY,)
+
+
+def _simplest(candidates: Sequence[Candidate], complexity: np.ndarray) -> int:
+    """
+    Return which candidate is the simplest within a standard error of the best.
+
+    complexity : (m,) of each; of the same the one that predicts best
+    """
     ratios = [log_ratio(c.errors, candidates[0].errors)[0] for c in candidates]
     best = candidates[int(np.argmin(ratios))]
-    gaps = [log_ratio(c.errors, best.errors) for c in candidates]
-    alike = [k for k, (gap, error) in enumerate(gaps) if gap <= error + 1e-12]
-    return min(alike, key=lambda k: (complexity[k], gaps[k][0]))
+    gaps, errors = np.transpose([log_ratio(c.errors, best.errors) for c in candidates])
+    alike = np.flatnonzero(gaps <= errors + ROUNDING_GAP)
+    order = np.lexsort((gaps[alike], complexity[alike]))
+    return int(alike[order[0]])
 
 
-def _own_widths(
-    systems: Systems,
-    widths: Sequence[Mapping[str, Parameter]],
-    chosen: Candidate,
-    places: Callable[..., np.ndarray],
-) -> dict[str, Parameter]:
+def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
     """
     Return {coefficient: Parameter} with widths of their own where they predict their joint better.
 
     The widest of a law are not asked: nothing bounds them.
     """
-    out, groups = dict(chosen.constants), list(systems.names)
-    parameters = systems.parameters
-    for name, now in chosen.constants.items():
-        if now.owner not in groups:
+    systems, parameters = trials.systems, trials.systems.parameters
+    joints = list(systems.names)
+    constants = dict(chosen.constants)
+    for name, common in chosen.constants.items():
+        if common.owner not in joints:
             continue
-        tried = [own[name] for own in widths if name in own]
-        last = {p.law: p for p in tried}
-        inside = [p for p in tried if p != now and p != last[p.law]]
-        at = places(out, chosen.extras)
-        at = at[at != parameters.index(now)]
-        alternatives = np.array([parameters.index(p) for p in (now, *inside)])
-        errors = systems.exchanged(at, alternatives, groups.index(now.owner))
-        gaps = [log_ratio(e, errors[0]) for e in errors[1:]]
-        better = [(gap, p) for (gap, error), p in zip(gaps, inside) if gap < -OWN * error]
-        if better:
-            out[name] = min(better, key=lambda pair: pair[0])[1]
-    return out
+        tried = [width[name] for width in trials.widths if name in width]
+        widest = {p.law: p for p in tried}
+        alternatives = [common]
+        alternatives += [p for p in tried if p not in (common, widest[p.law])]
+        columns = trials.column_indices(constants, chosen.extras)
+        columns = columns[columns != parameters.index(common)]
+        indices = np.array([parameters.index(p) for p in alternatives])
+        errors = systems.exchanged(columns, indices, joints.index(common.owner))
+        gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
+        better = gaps < -OWN_WIDTH_ERRORS * gap_errors
+        constants[name] = alternatives[int(np.argmin(np.where(better, gaps, 0.0)))]
+    return constants
 
 
 def predicts_consistently(data: Dataset) -> bool:
     """Return whether physically consistent bodies predict ``data``."""
     options = data.options
-    return bool(
-        options.consistent
-        or options.estimator == 'ridge'
-        and not options.unconstrained
-        and bodies(data.method.parameters(data.robot, options))
-    )
+    if options.consistent:
+        return True
+    if options.estimator != 'ridge' or options.unconstrained:
+        return False
+    return bool(bodies(data.method.parameters(data.robot, options)))
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
     """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
-    best, target = choice.best, choice.systems.target
-    others = sorted(
-        (c for c in choice.candidates if c is not best),
-        key=lambda c: log_ratio(c.errors, best.errors)[0],
-    )
-    plainest = [c for c in others if not c.extras][-1:]
-    shown, entries = [best, *others[:1]], []
-    for c in [*shown, *(c for c in plainest if c not in shown)]:
-        worse, error = log_ratio(c.errors, best.errors)
-        left_out = np.nanmean(c.errors, axis=0).sum()
-        entries.append(
-            {
-                'what': 'model',
-                'tried': len(choice.candidates),
-                'candidate': c.words(),
-                'chosen': c is best,
-                'left_out_error': float(100.0 * np.sqrt(left_out / target)),
-                'worse_percent': float(50.0 * worse),
-                'worse_error_percent': float(50.0 * error),
-            }
-        )
-    return entries
+    best = choice.best
+    others = list(choice.candidates)
+    others.remove(best)
+    others.sort(key=lambda candidate: log_ratio(candidate.errors, best.errors)[0])
+    plain = [candidate for candidate in others if not candidate.extras]
+    shown = dict.fromkeys([best, *others[:1], *plain[-1:]])
+    return [_entry(choice, candidate) for candidate in shown]
+
+
+def _entry(choice: Choice, candidate: Candidate) -> dict[str, Any]:
+    """Return the entry of one of the candidates."""
+    worse, error = log_ratio(candidate.errors, choice.best.errors)
+    left_out = _each_stretch_once(candidate.errors)
+    return {
+        'what': 'model',
+        'tried': len(choice.candidates),
+        'candidate': candidate.words(),
+        'chosen': candidate is choice.best,
+        'left_out_error': float(100.0 * np.sqrt(left_out / choice.systems.target)),
+        'worse_percent': float(50.0 * worse),
+        'worse_error_percent': float(50.0 * error),
+    }

@@ -20,7 +20,7 @@ LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
 
 
 @dataclass
-class LeftOut(Fit):
+class FoldFit(Fit):
     """A Fit of folds, and the base parameters (b,) of the others that predicted each."""
 
     params: list[np.ndarray] = field(default_factory=list)
@@ -28,28 +28,26 @@ class LeftOut(Fit):
 
 @dataclass(frozen=True)
 class CrossValidated:
-    """crossed : LeftOut of folds; folds : Folds that predict each stretch from the others."""
+    """crossed : FoldFit of folds; folds : Folds that predict each stretch from the others."""
 
-    crossed: LeftOut
+    crossed: FoldFit
     folds: Folds | None
 
 
 def cross_validated(solution: Solution) -> CrossValidated | None:
     """Return every fold of stretches as the parameters of the others predict it, None of one."""
-    folds, wide = cross_validation_folds(solution, FOLDS), solution.choice.systems.wide
+    folds = cross_validation_folds(solution, FOLDS)
     with one_thread():
         crossed = cross_validate(folds, parameters_of_rows(solution))
     if crossed is None:
         return None
+    if len(crossed.params) != FOLDS:
+        return CrossValidated(crossed, None)
+    wide, base = solution.choice.systems.wide, solution.problem.base
     fold = np.zeros(STRETCHES, dtype=int)
     fold[wide.kept] = np.arange(len(wide.kept)) % FOLDS
-    base = solution.problem.base
-    return CrossValidated(
-        crossed,
-        Folds(np.array([base.standard(x) for x in crossed.params]), fold, wide.numbers)
-        if len(crossed.params) == FOLDS
-        else None,
-    )
+    values = np.array([base.standard(params) for params in crossed.params])
+    return CrossValidated(crossed, Folds(values, fold, wide.numbers))
 
 
 def judge(
@@ -68,83 +66,113 @@ def judge(
             'training': fits(solution.problem.factors, free.params),
             'values': base.standard(free.params).tolist(),
         }
-    out['cross_validation'] = crossed and crossed.crossed.summary()
-    if crossed and crossed.folds:
-        bent = {
-            p.owner
-            for p in base.parameters
-            if p.law in LAWS and LAWS[p.law].position and not LAWS[p.law].loaded
-        }
-        angles = data.method.angles(data.robot) if isinstance(data.method, JointMotion) else ()
-        out['prediction_band'] = band_of(
-            explained.left_out, solution.ranges, [joint for joint in angles if joint not in bent]
-        )
+    out['cross_validation'] = None
+    if crossed:
+        out['cross_validation'] = crossed.crossed.summary()
+        if crossed.folds:
+            out['prediction_band'] = band_of(
+                explained.left_out, solution.ranges, _periodic_joints(solution)
+            )
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice_entries(solution.choice), *gravity_entries(solution)]
     return out
 
 
+def _periodic_joints(solution):
+    """Return the joints whose torque a turn further is the same: no spring, no torque ripple."""
+    data = solution.data
+    if not isinstance(data.method, JointMotion):
+        return []
+    sprung = {p.owner for p in solution.problem.base.parameters if _tells_turns_apart(p)}
+    return [joint for joint in data.method.angles(data.robot) if joint not in sprung]
+
+
+def _tells_turns_apart(parameter):
+    """Return whether the torque of a joint's ``parameter`` depends on its own position."""
+    law = LAWS.get(parameter.law)
+    return law is not None and law.position and not law.loaded
+
+
 def gravity_entries(solution: Solution) -> list[dict[str, Any]]:
     """Return the entries of gravity as it was given, and as the torques show it."""
-    shown = solution.choice.shown_tilt()
-    if solution.tilt:
-        given, angles, covariance = (
-            solution.tilt.gravity,
-            solution.tilt.angles,
-            solution.tilt.covariance,
-        )
-    elif shown is None:
+    estimate = _estimated_tilt(solution)
+    if estimate is None:
         return []
-    else:
-        angles, covariance = shown
-        given = solution.data.robot.gravity_base
-    size = np.linalg.norm(given)
-    direction = turned(given / size, across_gravity(given), angles)
-    angle = float(np.degrees(np.arccos(np.clip(direction @ given / size, -1.0, 1.0))))
+    given, angles, covariance = estimate
+    magnitude = np.linalg.norm(given)
+    direction = turned(given / magnitude, across_gravity(given), angles)
+    cosine = np.clip(direction @ given / magnitude, -1.0, 1.0)
+    angle = float(np.degrees(np.arccos(cosine)))
     error = float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
-    worse, sd, evidence = solution.choice.without_tilt()
     words = f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg'
-    used = solution.tilt is not None
-    return [
-        {
-            'what': 'gravity direction',
-            'candidate': what,
-            'chosen': chosen,
-            'worse_percent': 0.0 if chosen else 50.0 * (worse if used else -worse),
-            'worse_error_percent': 0.0 if chosen else 50.0 * sd,
-            'evidence': evidence if what == words else -evidence,
-            'tilt_deg': angle,
-            'standard_error_deg': error,
-        }
-        for what, chosen in (('as given', not used), (words, used))
-    ]
+    worse, sd, evidence = solution.choice.without_tilt()
+    tilt_is_used = solution.tilt is not None
+    as_given = _gravity_entry('as given', not tilt_is_used, -evidence, angle, error)
+    as_shown = _gravity_entry(words, tilt_is_used, evidence, angle, error)
+    if tilt_is_used:
+        as_given.update(worse_percent=50.0 * worse, worse_error_percent=50.0 * sd)
+    else:
+        as_shown.update(worse_percent=50.0 * -worse, worse_error_percent=50.0 * sd)
+    return [as_given, as_shown]
+
+
+def _estimated_tilt(solution):
+    """Return gravity as given (3,), angles (2,) [rad] of its tilt, covariance; or None."""
+    tilt = solution.tilt
+    if tilt:
+        return tilt.gravity, tilt.angles, tilt.covariance
+    shown = solution.choice.shown_tilt()
+    if shown is None:
+        return None
+    return solution.data.robot.gravity_base, *shown
+
+
+def _gravity_entry(candidate, chosen, evidence, angle, error):
+    """Return the entry of a direction of gravity that predicts no worse than the chosen one."""
+    return {
+        'what': 'gravity direction',
+        'candidate': candidate,
+        'chosen': chosen,
+        'worse_percent': 0.0,
+        'worse_error_percent': 0.0,
+        'evidence': evidence,
+        'tilt_deg': angle,
+        'standard_error_deg': error,
+    }
 
 
 def _of_fit(solution: Solution) -> dict[str, Any]:
-    """Return what the estimate says of itself and of the training data."""
+    """Return the statistics of the estimate and of the training data."""
     problem, estimate = solution.problem, solution.free
     base = problem.base
-    by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
-    return {
-        'samples': max(g.rows for g in problem.factors.groups.values()),
+    cov_type = 'segments'
+    if solution.estimate.by_rows is None:
+        cov_type = 'rows'
+    covariance_by_rows = estimate.by_rows
+    if covariance_by_rows is None:
+        covariance_by_rows = estimate.cov_params
+    out = {
+        'samples': max(group.rows for group in problem.factors.groups.values()),
         'rank': len(base),
         'rank_in_data': estimate.rank,
         'rank_gap': base.gap,
         'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
-        'cov_type': 'rows' if solution.estimate.by_rows is None else 'segments',
+        'cov_type': cov_type,
         'training': fits(problem.factors, solution.estimate.params),
-        **({'nonlinear_parameters': solution.constants} if solution.constants else {}),
-        'dependence': dependence(base.names(), by_rows, estimate.determined),
     }
+    if solution.constants:
+        out['nonlinear_parameters'] = solution.constants
+    out['dependence'] = dependence(base.names(), covariance_by_rows, estimate.determined)
+    return out
 
 
 def cross_validate(
     folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
-) -> LeftOut | None:
+) -> FoldFit | None:
     """
-    Return the LeftOut Fit of every fold to the parameters of the others, per row group.
+    Return the FoldFit Fit of every fold to the parameters of the others, per row group.
 
     folds : RFactors about b columns, each of some stretches of the data; those of many
         recordings are put together to FOLDS
@@ -154,12 +182,12 @@ def cross_validate(
     if len(folds) < 2:
         return None
     bounds = np.linspace(0, len(folds), min(FOLDS, len(folds)) + 1).astype(int)
-    folds = [merge(folds[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
-    fit = LeftOut()
+    folds = [merge(folds[first:end]) for first, end in zip(bounds[:-1], bounds[1:])]
+    fit = FoldFit()
     for k, fold in enumerate(folds):
         beta = estimated(merge([*folds[:k], *folds[k + 1 :]]))
         fit.params.append(beta)
-        fit.samples += max(g.rows for g in fold.groups.values())
+        fit.samples += max(group.rows for group in fold.groups.values())
         for name, group in fold.groups.items():
             fit.residual[name] = fit.residual.get(name, 0.0) + group.residual(beta) ** 2
             fit.target[name] = fit.target.get(name, 0.0) + group.target() ** 2
@@ -175,22 +203,22 @@ def dependence(
     names, determined : (b,) of the base parameters, those that are determined take part
     covariance : (b, b) by independent rows: few stretches know correlations by chance only
     """
-    where = np.flatnonzero(determined)
-    if len(where) < 2:
+    columns = np.flatnonzero(determined)
+    if len(columns) < 2:
         return {}
-    size = np.sqrt(np.diag(covariance)[where])
-    size = np.where(size > 0.0, size, 1.0)
-    R = covariance[np.ix_(where, where)] / np.outer(size, size)
+    sd = np.sqrt(np.diag(covariance)[columns])
+    sd = np.where(sd > 0.0, sd, 1.0)
+    R = covariance[np.ix_(columns, columns)] / np.outer(sd, sd)
     # Nearly undetermined directions may leave R singular to working precision.
     inflation = np.maximum(1.0, np.diag(np.linalg.pinv(R, hermitian=True)))
-    others = R - np.diag(np.diag(R))
-    closest = np.argmax(np.abs(others), axis=1)
-    used = [names[int(k)] for k in where]
-    return {
-        name: {
+    off_diagonal = R - np.diag(np.diag(R))
+    partner = np.argmax(np.abs(off_diagonal), axis=1)
+    determined_names = [names[int(k)] for k in columns]
+    out = {}
+    for k, name in enumerate(determined_names):
+        out[name] = {
             'inflation': float(inflation[k]),
-            'partner': used[closest[k]],
-            'correlation': float(others[k, closest[k]]),
+            'partner': determined_names[partner[k]],
+            'correlation': float(off_diagonal[k, partner[k]]),
         }
-        for k, name in enumerate(used)
-    }
+    return out

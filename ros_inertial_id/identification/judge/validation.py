@@ -3,13 +3,14 @@ Validation: the residuals of parameters, what motion beyond the training's range
 
 The band comes from residuals of stretches left out.  Their size per joint grows with speed,
 acceleration and near a reversal (non-negative least squares of the absolute residual); relative
-to it a quantile makes the band as wide as LEVEL asks for (conformal prediction, Vovk et al.
+to it a quantile makes the band as wide as BAND_LEVEL asks for (conformal prediction, Vovk et al.
 2005).  Samples of a stretch are alike, so the stretches count, and not the samples (Dunn,
 Wasserman and Ramdas 2023).
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,44 +25,106 @@ from ...estimation.r_factors import RFactors
 from ...estimation.residuals import Fit, Residuals, student_factor
 from ...measurement.recording import nothing_left
 
-MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
-ENOUGH = 20000  # samples whose residuals tell how they are correlated
-CURVE = 2000  # points per curve kept for the report
-LEVEL = 0.95  # share of the samples of motion like the training that a band holds
-SLOW = 0.05  # of the largest speed, within which a reversal is near
-LEAST = 0.25  # of the mean size of a residual: no state is known better than so
+RANGE_MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
+CORRELATION_SAMPLES = 20000  # samples whose residuals tell how they are correlated
+CURVE_POINTS = 2000  # points per curve that the report shows
+BAND_LEVEL = 0.95  # share of the samples of motion like the training that a band holds
+REVERSAL_SPEED = 0.05  # of the largest speed, within which a reversal is near
+LEAST_BAND = 0.25  # of the mean absolute residual: no state is predicted better than so
 TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
+SMALLEST_DIVISOR = float(np.finfo(float).tiny)  # in place of zero
+
+
+def by_quantity(table: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    """Return {(joint or body, quantity): entry} of a table {joint or body: {quantity: entry}}."""
+    entries = {}
+    for owner, quantities in table.items():
+        for quantity, entry in quantities.items():
+            entries[owner, quantity] = entry
+    return entries
+
+
+@dataclass
+class _SquareSums:
+    """Sums over samples of a row group: their count, squared errors, squared targets."""
+
+    samples: float = 0.0
+    error: float = 0.0
+    target: float = 0.0
+
+    def add(self, squared_error: np.ndarray, squared_target: np.ndarray) -> None:
+        """Add samples with a squared error and a squared target (N,)."""
+        self.samples += len(squared_error)
+        self.error += float(squared_error.sum())
+        self.target += float(squared_target.sum())
+
+    @property
+    def rms(self) -> float | None:
+        """Return the RMS of the errors, None without samples."""
+        if not self.samples:
+            return None
+        return float(np.sqrt(self.error / self.samples))
+
+    @property
+    def relative_percent(self) -> float | None:
+        """Return the errors relative to the targets [%], None where these are zero."""
+        if not self.target > 0.0:
+            return None
+        return float(100.0 * np.sqrt(self.error / self.target))
+
+
+@dataclass
+class _InsideAndOutside:
+    """The sums of a row group inside and outside of a range."""
+
+    inside: _SquareSums = field(default_factory=_SquareSums)
+    outside: _SquareSums = field(default_factory=_SquareSums)
+
+    @property
+    def samples(self) -> float:
+        """Return the number of samples on both sides."""
+        return self.inside.samples + self.outside.samples
+
+
+@dataclass
+class _Departure:
+    """Smallest and largest value of a quantity that left its range, in how many samples."""
+
+    smallest: float = np.inf
+    largest: float = -np.inf
+    samples: float = 0.0
+
+    def add(self, values: np.ndarray, samples_outside: float) -> None:
+        """Add ``values`` (N,), of which ``samples_outside`` are outside."""
+        self.smallest = min(self.smallest, float(values.min()))
+        self.largest = max(self.largest, float(values.max()))
+        self.samples += samples_outside
 
 
 class Outside:
     """Sums of squares inside and outside of the validity ``ranges`` of a model."""
 
     def __init__(self, ranges: Mapping[str, Mapping[str, Any]]) -> None:
-        self._ranges = ranges
-        self._left: dict[tuple[str, str], list[float]] = {}
-        # {group, '' for all: rows inside and outside: samples, squared error, squared target}
-        self._sums: dict[str, np.ndarray] = {}
+        self._ranges = by_quantity(ranges)
+        self._departures: defaultdict[tuple[str, str], _Departure] = defaultdict(_Departure)
+        # {row group, '' for all of them: its sums}
+        self._sums: defaultdict[str, _InsideAndOutside] = defaultdict(_InsideAndOutside)
 
-    def mask(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Return {joint or body, '' for any: which of ``seen`` is outside}, and count them."""
-        out: dict[str, np.ndarray] = {}
-        for where, quantities in seen.items():
-            for name, x in quantities.items():
-                trained = self._ranges.get(where, {}).get(name)
-                if trained is None:
-                    continue
-                margin = MARGIN * (trained[1] - trained[0])
-                beyond = (x < trained[0] - margin) | (x > trained[1] + margin)
-                if beyond.any():
-                    low, high, count = self._left.get((where, name), (np.inf, -np.inf, 0.0))
-                    self._left[where, name] = [
-                        min(low, float(x.min())),
-                        max(high, float(x.max())),
-                        count + float(beyond.sum()),
-                    ]
-                for key in (where, ''):
-                    out[key] = out[key] | beyond if key in out else beyond
-        return out
+    def mask(self, motion: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Return {joint or body, '' for any: samples (N,) outside} of a ``motion``; count them."""
+        masks: dict[str, np.ndarray] = {}
+        for (owner, quantity), values in by_quantity(motion).items():
+            trained = self._ranges.get((owner, quantity))
+            if trained is None:
+                continue
+            smallest, largest = trained
+            margin = RANGE_MARGIN * (largest - smallest)
+            beyond = (values < smallest - margin) | (values > largest + margin)
+            if beyond.any():
+                self._departures[owner, quantity].add(values, float(beyond.sum()))
+            for name in (owner, ''):
+                masks[name] = masks.get(name, False) | beyond
+        return masks
 
     def add(
         self,
@@ -71,57 +134,58 @@ class Outside:
     ) -> None:
         """Add a ``block`` with its prediction {group: (B,)}; ``beyond`` : of ``mask``, (B,)."""
         for group in block.groups:
-            error, target = (group.y - predicted[group.name]) ** 2, group.y**2
-            for name in {group.name, ''} & beyond.keys():
-                sums = self._sums.setdefault(name, np.zeros((2, 3)))
-                for side in (0, 1):
-                    own = beyond[name] == bool(side)
-                    sums[side] += [own.sum(), error[own].sum(), target[own].sum()]
+            squared_error = (group.y - predicted[group.name]) ** 2
+            squared_target = group.y**2
+            for name in beyond.keys() & {group.name, ''}:
+                outside = beyond[name]
+                sums = self._sums[name]
+                sums.inside.add(squared_error[~outside], squared_target[~outside])
+                sums.outside.add(squared_error[outside], squared_target[outside])
 
     def summary(self) -> dict[str, Any]:
         """
-        Return what left its range, the share of samples, relative residuals [%]; {} for nothing.
+        Return departures from the range, their share of samples, residuals; {} without any.
 
-        Of every joint and quantity: trained and seen [smallest, largest], samples_percent; of
-        every joint the rms of its residual while it was itself inside, and outside.
+        joints : of every joint and quantity trained and seen [smallest, largest], samples_percent
+        rms : of every joint's residual while it was itself inside, and outside
         """
-        if not self._left:
+        if not self._departures:
             return {}
-        joints: dict[str, dict[str, Any]] = {}
-        count = {name: float(sums[:, 0].sum()) for name, sums in self._sums.items()}
-        for (where, name), (low, high, samples) in self._left.items():
-            whole = count.get(where) or count[''] / max(1, len(self._sums) - 1)
-            joints.setdefault(where, {})[name] = {
-                'trained': [float(x) for x in self._ranges[where][name]],
-                'seen': [low, high],
-                'samples_percent': float(100.0 * samples / whole),
+        everything = self._sums['']
+        joints: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for (owner, quantity), departure in self._departures.items():
+            joints[owner][quantity] = {
+                'trained': [float(end) for end in self._ranges[owner, quantity]],
+                'seen': [departure.smallest, departure.largest],
+                'samples_percent': 100.0 * departure.samples / self._samples_of(owner),
             }
-        inside, beyond = self._sums['']
         return {
-            'joints': joints,
-            'samples_percent': float(100.0 * beyond[0] / count['']),
-            'relative_percent_inside': _percent(inside),
-            'relative_percent_outside': _percent(beyond),
-            'rms': {
-                name: {'inside': _rms(sums[0]), 'outside': _rms(sums[1])}
-                for name, sums in self._sums.items()
-                if name and sums[1, 0]
-            },
+            'joints': dict(joints),
+            'samples_percent': 100.0 * everything.outside.samples / everything.samples,
+            'relative_percent_inside': everything.inside.relative_percent,
+            'relative_percent_outside': everything.outside.relative_percent,
+            'rms': self._rms_of_joints(),
         }
 
+    def _samples_of(self, owner):
+        """Return how many samples a joint or body has; a body has as many as a row group."""
+        if owner in self._sums:
+            return self._sums[owner].samples
+        return self._sums[''].samples / max(1, len(self._sums) - 1)
 
-def _percent(sums):
-    return float(100.0 * np.sqrt(sums[1] / sums[2])) if sums[2] > 0.0 else None
-
-
-def _rms(sums):
-    return float(np.sqrt(sums[1] / sums[0])) if sums[0] else None
+    def _rms_of_joints(self):
+        """Return {joint: RMS of its residual inside and outside} of those that were outside."""
+        rms = {}
+        for name, sums in self._sums.items():
+            if name and sums.outside.samples:
+                rms[name] = {'inside': sums.inside.rms, 'outside': sums.outside.rms}
+        return rms
 
 
 @dataclass(frozen=True)
 class Folds:
     """
-    What predicts stretches that are left out.
+    Parameters that predict stretches which their estimate left out.
 
     values : (F, p) standard parameters, each from the other stretches
     fold : (STRETCHES,) which of them predicts a stretch
@@ -136,7 +200,7 @@ class Folds:
 @dataclass(frozen=True)
 class ResidualPass:
     """
-    What a pass over rows says of parameters.
+    Residuals of parameters, and what else one pass over the rows gathers.
 
     residuals : Residuals; curves : blocks thinned out to their envelope
     ranges : {joint or body: {quantity: [smallest, largest]}}
@@ -159,7 +223,7 @@ def explained(
     folds: Folds | None = None,
 ) -> ResidualPass:
     """
-    Return the ResidualPass rows of a Dataset.
+    Return the ResidualPass of parameters over the rows of a Dataset.
 
     parameters, values : (p,) standard parameters that predict
     training : samples of all training recordings, of which these may be some; only as many of
@@ -168,95 +232,156 @@ def explained(
     folds : Folds, where residuals of stretches left out are asked
     RecordingError when no sample is left after filtering.
     """
-    residuals, curves = Residuals(), list[RegressorBlock]()
-    ranges: dict[str, Any] = {}
-    whole = training or data.samples(training=False)
-    stride, done, left = max(1, whole // CURVE), 0, list[dict[str, Any]]()
-    # In training this is for the correlation of residuals alone (their size is known already).
-    every = max(1, whole // ENOUGH) if training else 1
-    for number, one in enumerate(data.each()):
-        left.append({})
-        first = done  # sample of this recording
-        for piece, (robot, state) in enumerate(one.states(bool(training))):
-            seen = data.method.validity_range(state, robot)
-            extend(ranges, seen)
-            beyond = outside.mask(seen) if outside else None
-            thin = slice((-done) % stride, None, stride) if piece % every else slice(None)
-            low = 0
-            for block in data.method.regress(
-                state.rows(thin) if piece % every else state, robot, parameters
-            ):
-                part = slice(low, low + len(block.t))
-                low = part.stop
-                block = replace(block, seen=part_of(part_of(seen, thin), part))
-                if piece % every:  # copied: what is seen would keep the whole piece alive
-                    curves.append(block.rows(np.arange(len(block.t))))
-                    continue
-                predicted = block.predicted(values)
-                residuals.add(block, predicted)
-                if outside and beyond is not None:
-                    outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
-                if folds:
-                    samples = done - first + np.arange(part.start, part.stop)
-                    _add_left_out(left[-1], block, folds, folds.numbers[number].at(samples))
-                curves.append(block.rows(_shown(block, predicted, stride)))
-                data.report('validate', done + low, whole)
-            done += len(state.t)
-    if not done:
+    total = training or data.samples(training=False)
+    piece_step = 1
+    if training:  # for the correlation of residuals alone: their size is known already
+        piece_step = max(1, total // CORRELATION_SAMPLES)
+    rows = _RowPass(data, parameters, values, total, outside, folds)
+    for number, recording in enumerate(data.each()):
+        rows.begin_recording(number)
+        for piece, (robot, state) in enumerate(recording.states(bool(training))):
+            if piece % piece_step:
+                rows.skim(robot, state)
+            else:
+                rows.explain(robot, state)
+    if not rows.samples:
         raise nothing_left()
     return ResidualPass(
-        residuals,
-        tuple(curves),
-        ranges,
-        tuple(
-            {name: np.concatenate(parts, axis=1) for name, parts in own.items()} for own in left
-        ),
+        rows.residuals,
+        tuple(rows.curves),
+        rows.ranges,
+        tuple(_joined(recording_rows) for recording_rows in rows.left_out),
     )
 
 
-def _add_left_out(
-    out: dict[str, Any], block: RegressorBlock, folds: Folds, number: np.ndarray
-) -> None:
-    """Add (4, B) stretch, residual, speed and acceleration of each group of a ``block``."""
-    fold, samples = folds.fold[number], np.arange(len(number))
-    for g in block.groups:
-        error = g.y - (g.W @ folds.values[:, g.columns].T)[samples, fold]
-        v, a = (block.seen.get(g.name, {}).get(k, 0.0 * error) for k in 'va')
-        out.setdefault(g.name, []).append(np.stack([number, error, v, a]))
+class _RowPass:
+    """
+    The sums of ``explained``, piece by piece of successive samples.
+
+    samples : so far; total : of all recordings, for the progress and the stride of curves
+    left_out : of each recording {group: list of (4, B)}, see ResidualPass
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+        total: int,
+        outside: Outside | None,
+        folds: Folds | None,
+    ) -> None:
+        self._data, self._parameters, self._values = data, parameters, values
+        self._total, self._outside, self._folds = total, outside, folds
+        self._stride = max(1, total // CURVE_POINTS)
+        self.residuals = Residuals()
+        self.curves: list[RegressorBlock] = []
+        self.ranges: dict[str, Any] = {}
+        self.left_out: list[dict[str, list[np.ndarray]]] = []
+        self.samples = self._first_sample = self._recording = 0
+
+    def begin_recording(self, number: int) -> None:
+        """Begin with the recording of this ``number``."""
+        self._recording = number
+        self._first_sample = self.samples
+        self.left_out.append({})
+
+    def skim(self, robot: Any, state: Any) -> None:
+        """Add the range and the thinned out curves of a piece."""
+        motion = self._extended_range(robot, state)
+        thin = slice((-self.samples) % self._stride, None, self._stride)
+        for block, _ in self._blocks(robot, state.rows(thin), part_of(motion, thin)):
+            # A copy: a view of the motion would keep the whole piece alive.
+            self.curves.append(block.rows(np.arange(len(block.t))))
+        self.samples += len(state.t)
+
+    def explain(self, robot: Any, state: Any) -> None:
+        """Add the residuals of a piece, its range and its curves."""
+        motion = self._extended_range(robot, state)
+        beyond = {}
+        if self._outside:
+            beyond = self._outside.mask(motion)
+        for block, part in self._blocks(robot, state, motion):
+            predicted = block.predicted(self._values)
+            self.residuals.add(block, predicted)
+            if self._outside:
+                beyond_of_block = {name: mask[part] for name, mask in beyond.items()}
+                self._outside.add(block, predicted, beyond_of_block)
+            if self._folds:
+                self._add_left_out(block, part, self._folds)
+            self.curves.append(block.rows(_envelope(block, predicted, self._stride)))
+            self._data.report('validate', self.samples + part.stop, self._total)
+        self.samples += len(state.t)
+
+    def _extended_range(self, robot, state):
+        """Return {joint or body: {quantity: (N,)}} of a piece; extend the ranges by it."""
+        motion = self._data.method.validity_range(state, robot)
+        extend(self.ranges, motion)
+        return motion
+
+    def _blocks(self, robot, state, motion):
+        """Yield the RegressorBlocks of a state with their ``motion``, and the samples of each."""
+        first = 0
+        for block in self._data.method.regress(state, robot, self._parameters):
+            part = slice(first, first + len(block.t))
+            yield replace(block, seen=part_of(motion, part)), part
+            first = part.stop
+
+    def _add_left_out(self, block: RegressorBlock, part: slice, folds: Folds) -> None:
+        """Add stretch, residual, speed and acceleration of each group by the other stretches."""
+        samples = self.samples - self._first_sample + np.arange(part.start, part.stop)
+        stretch = folds.numbers[self._recording].at(samples)
+        rows, fold = np.arange(len(stretch)), folds.fold[stretch]
+        for group in block.groups:
+            by_each_fold = group.W @ folds.values[:, group.columns].T
+            error = group.y - by_each_fold[rows, fold]
+            still = np.zeros_like(error)
+            rates = block.seen.get(group.name, {})
+            v, a = rates.get('v', still), rates.get('a', still)
+            parts = self.left_out[-1].setdefault(group.name, [])
+            parts.append(np.stack([stretch, error, v, a]))
 
 
-def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int) -> np.ndarray:
+def _joined(recording_rows):
+    """Return {group: (4, N)} of the parts {group: list of (4, B)} of a recording."""
+    return {name: np.concatenate(parts, axis=1) for name, parts in recording_rows.items()}
+
+
+def _envelope(
+    block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int
+) -> np.ndarray:
     """
     Return the samples that stand for a block in a curve, one in ``stride``: its envelope.
 
     Of every two strides the samples where the raw residual of any group, in its own RMS, is
     largest and smallest: a spike of one sample is never thinned out.
     """
-    size, span = len(block.t), 2 * stride
-    if stride == 1 or size < span:
-        return np.arange(0, size, stride)
+    count, span = len(block.t), 2 * stride
+    if stride == 1 or count < span:
+        return np.arange(0, count, stride)
     raw = np.stack([g.y_raw - predicted[g.name] for g in block.groups], axis=1)
-    raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), np.finfo(float).tiny)
-    pieces = size // span
-    high = raw.max(axis=1)[: pieces * span].reshape(pieces, span).argmax(axis=1)
-    low = raw.min(axis=1)[: pieces * span].reshape(pieces, span).argmin(axis=1)
-    first = span * np.arange(pieces)
-    return np.unique(
-        np.concatenate([first + high, first + low, np.arange(pieces * span, size, stride)])
-    )
+    raw = raw / np.maximum(np.sqrt(np.mean(raw**2, axis=0)), SMALLEST_DIVISOR)
+    spans = count // span
+    largest = raw.max(axis=1)[: spans * span].reshape(spans, span).argmax(axis=1)
+    smallest = raw.min(axis=1)[: spans * span].reshape(spans, span).argmin(axis=1)
+    first = span * np.arange(spans)
+    remainder = np.arange(spans * span, count, stride)
+    return np.unique(np.concatenate([first + largest, first + smallest, remainder]))
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
     """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over ``factors``."""
-    out = {}
-    for kind in ('filtered', 'raw'):
-        fit = Fit()
-        for name, group in factors.groups.items():
-            fit.samples = max(fit.samples, group.rows)
-            fit.residual[name] = group.residual(beta, kind == 'raw') ** 2
-            fit.target[name] = group.target(kind == 'raw') ** 2
-        out[kind] = fit.summary()
-    return out
+    return {'filtered': _fit(factors, beta, False), 'raw': _fit(factors, beta, True)}
+
+
+def _fit(factors, beta, raw):
+    """Return the summary of the Fit of base parameters, to ``raw`` torques or filtered ones."""
+    fit = Fit()
+    for name, group in factors.groups.items():
+        fit.samples = max(fit.samples, group.rows)
+        fit.residual[name] = group.residual(beta, raw) ** 2
+        fit.target[name] = group.target(raw) ** 2
+    return fit.summary()
 
 
 def band_of(
@@ -274,31 +399,49 @@ def band_of(
     """
     joints, count = {}, 0
     for name in recordings[0]:
-        columns = [
-            np.vstack([np.full(own[name].shape[1], k), own[name]])
-            for k, own in enumerate(recordings)
-            if name in own
-        ]
-        recording, piece, error, v, a = np.concatenate(columns, axis=1)
-        slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
-        error, speed = np.abs(error), np.abs(v)
-        near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
-        features = np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
-        size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
-        terms = nonnegative_solution(features / size, error) / size
-        terms[0] = max(terms[0], LEAST * error.mean())
-        stretch = np.unique(recording * STRETCHES + piece, return_inverse=True)[1]
+        stretch, error, speed, acceleration = _rows_of_joint(recordings, name)
         count = int(stretch.max()) + 1
-        ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
-        scale = quantile_of_stretches(ratio, stretch)
-        peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
+        slow = REVERSAL_SPEED * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
+        features = _band_features(speed, acceleration, slow)
+        terms = _scatter_terms(features, error)
+        ratio = error / np.maximum(features @ terms, SMALLEST_DIVISOR)
+        quantile = quantile_of_stretches(ratio, stretch)
+        peak, peak_scale = peaks_of_stretches(ratio / max(quantile, 1e-300), stretch)
         joints[name] = {
-            **dict(zip(TERMS, (terms * scale).tolist())),
+            **dict(zip(TERMS, (terms * quantile).tolist())),
             'slow': slow,
             'peak': peak,
             'peak_scale': peak_scale,
         }
-    return {'level': LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
+    return {'level': BAND_LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
+
+
+def _rows_of_joint(recordings, joint):
+    """Return stretch (from 0, of all recordings), |residual|, |v| and |a| (N,) of a joint."""
+    parts = []
+    for number, groups in enumerate(recordings):
+        if joint in groups:
+            rows = groups[joint]
+            parts.append(np.vstack([np.full(rows.shape[1], number), rows]))
+    recording, stretch, error, v, a = np.concatenate(parts, axis=1)
+    distinct = np.unique(recording * STRETCHES + stretch, return_inverse=True)[1]
+    return distinct, np.abs(error), np.abs(v), np.abs(a)
+
+
+def _band_features(speed, acceleration, slow):
+    """Return the factors (N, 4) of the TERMS."""
+    near_reversal = np.zeros_like(speed)
+    if slow:
+        near_reversal = np.maximum(0.0, 1.0 - speed / slow)
+    return np.stack([np.ones_like(speed), speed, acceleration, near_reversal], axis=1)
+
+
+def _scatter_terms(features, error):
+    """Return the TERMS (4,) of the expected absolute residual, from ``error`` (N,)."""
+    scale = np.maximum(features.max(axis=0), SMALLEST_DIVISOR)
+    terms = nonnegative_solution(features / scale, error) / scale
+    terms[0] = max(terms[0], LEAST_BAND * error.mean())
+    return terms
 
 
 def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
@@ -310,15 +453,14 @@ def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, f
     """
     largest = np.zeros(int(stretch.max()) + 1)
     np.maximum.at(largest, stretch, ratio)
-    scale = (
-        float(np.std(largest)) * np.sqrt(6.0) / np.pi * student_factor(max(1, len(largest) - 1))
-    )
+    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi
+    scale *= student_factor(max(1, len(largest) - 1))
     return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
 
 
 def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
     """
-    Return the quantile LEVEL of ratios (N,) in a further stretch like those seen.
+    Return the quantile BAND_LEVEL of ratios (N,) in a further stretch like those seen.
 
     ratio : (N,) positive; stretch : (N,) numbers from 0 on
     All stretches count alike.  Of few it is as much wider as Student's t is than the normal
@@ -326,5 +468,5 @@ def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
     """
     count, order = np.bincount(stretch), np.argsort(ratio)
     share = np.cumsum(1.0 / count[stretch[order]]) / len(count)
-    place = min(int(np.searchsorted(share, LEVEL)), len(order) - 1)
-    return float(ratio[order[place]]) * student_factor(max(1, len(count) - 1))
+    rank = min(int(np.searchsorted(share, BAND_LEVEL)), len(order) - 1)
+    return float(ratio[order[rank]]) * student_factor(max(1, len(count) - 1))

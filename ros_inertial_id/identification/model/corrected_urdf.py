@@ -38,8 +38,12 @@ from ...errors import RobotModelError
 from ...estimation.consistency import solid
 from ...estimation.least_squares import nonnegative_solution
 
-PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-SAME = 1e-12  # relative: numbers that did not change are not written anew
+ELEMENTS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # rows and columns of the attributes INERTIA
+UNCHANGED = 1e-12  # relative: numbers that did not change are not written anew
+UNLIMITED_SPEED = 1.0  # [rad/s, m/s] up to which friction counts where no limit is described
+ANY_TAG = '*'  # in a path of tags
+
+Span = tuple[int, int]  # byte range of a start tag
 
 
 def corrected_urdf(
@@ -57,79 +61,119 @@ def corrected_urdf(
     EstimationError when a body is not physically consistent: identify with --consistent.
     """
     data = robot.urdf.encode()
-    links, joints, repeated = _find_tags(data)
-    edits = [
-        (low, high, f'<!-- repeated: {_text(data, (low, high))} -->') for low, high in repeated
-    ]
+    tags = _Tags(data)
+    edits = [(*span, f'<!-- repeated: {_text(data, span)} -->') for span in tags.repeated]
+    first_columns = bodies(parameters)
     for body, link in enumerate(robot.link_names):
-        first = bodies(parameters)[link]
-        own = np.asarray(values)[first : first + 10]
-        check_consistent(own, link)
-        edits += _body_edits(data, robot, links, body, pseudo_inertia(own))
-    for joint, tag in joints.items():
+        first = first_columns[link]
+        pi = np.asarray(values)[first : first + 10]
+        check_consistent(pi, link)
+        edits += _body_edits(data, robot, tags.links, body, pseudo_inertia(pi))
+    for joint, span in tags.dynamics.items():
         if joint in robot.joint_names:
-            limit = robot.velocity[robot.joint_names.index(joint)]
-            seen = (validity_range or {}).get(joint, {}).get('v')
-            top = np.abs(seen).max() if seen else limit if np.isfinite(limit) else 1.0
-            edits += _dynamics_edits(
-                data, tag, damping_and_friction(parameters, values, joint, float(top))
-            )
+            top = _fastest(robot, joint, validity_range or {})
+            friction = damping_and_friction(parameters, values, joint, top)
+            edits += _dynamics_edits(data, span, friction)
     for start, end, text in sorted(edits, reverse=True):
         data = data[:start] + text.encode() + data[end:]
     return data.decode()
 
 
+def _fastest(robot, joint, validity_range):
+    """Return the largest speed of a joint in the training, or else its limit [rad/s, m/s]."""
+    trained = validity_range.get(joint, {}).get('v')
+    if trained:
+        return float(np.abs(trained).max())
+    limit = robot.velocity[robot.joint_names.index(joint)]
+    if np.isfinite(limit):
+        return float(limit)
+    return UNLIMITED_SPEED
+
+
 @dataclass
 class _Link:
     """
-    Byte ranges of the start tags of a link and of the parts of its inertial.
+    Byte ranges of the start tags of a link, of its inertial and of that one's parts.
 
     quaternions : whether the URDF is of a version in which quat_xyzw counts
     """
 
-    tag: tuple[int, int]
+    tag: Span
     quaternions: bool
-    inertial: Any = None
-    parts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    inertial: Span | None = None
+    parts: dict[str, Span] = field(default_factory=dict)
 
 
-def _find_tags(data):
-    """Return {link: _Link}, {joint: range of its <dynamics>} and ranges of repeated parts."""
-    links, joints, repeated, path, names, version = {}, {}, [], [], [], []
-    seen = set()
-    parser = expat.ParserCreate('utf-8')
+class _Tags:
+    """
+    Where the start tags of a URDF's links and joints are.
 
-    def start(tag, attributes):
-        low = parser.CurrentByteIndex
-        here = (low, _tag_end(data, low))
-        path.append(tag)
-        names.append(attributes.get('name'))
-        if path == ['robot']:
-            version.append(attributes.get('version'))
-        elif path == ['robot', 'link']:
-            links[names[-1]] = _Link(here, has_quaternions(version[0]))
-        elif path[:2] == ['robot', 'joint'] and len(path) == 3:
-            if (names[1], tag) in seen:
-                if data[: here[1]].endswith(b'/>') and b'--' not in data[slice(*here)]:
-                    repeated.append(here)
-            elif tag == 'dynamics':
-                joints[names[1]] = here
-            seen.add((names[1], tag))
-        elif path[:2] == ['robot', 'link'] and path[2:] == ['inertial']:
-            links[names[1]].inertial = here
-        elif path[:3] == ['robot', 'link', 'inertial'] and len(path) == 4:
-            links[names[1]].parts.setdefault(tag, here)
+    links : {link: _Link}; dynamics : {joint: byte range of its <dynamics>}
+    repeated : byte ranges of parts that a joint has a second time
+    """
 
-    def end(tag):
-        path.pop()
-        names.pop()
+    def __init__(self, data: bytes) -> None:
+        self.links: dict[str, _Link] = {}
+        self.dynamics: dict[str, Span] = {}
+        self.repeated: list[Span] = []
+        self._data = data
+        self._path: list[str] = []
+        self._names: list[str] = []  # attributes of the elements of the path
+        self._version: str | None = None
+        self._joint_parts: set[tuple[str, str]] = set()
+        self._readers = {
+            ('robot',): self._read_robot,
+            ('robot', 'link'): self._read_link,
+            ('robot', 'link', 'inertial'): self._read_inertial,
+            ('robot', 'link', 'inertial', ANY_TAG): self._read_inertial_part,
+            ('robot', 'joint', ANY_TAG): self._read_joint_part,
+        }
+        self._parser = expat.ParserCreate('utf-8')
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise RobotModelError('the URDF cannot be read', found=error) from None
 
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError as error:
-        raise RobotModelError('the URDF cannot be read', found=error) from None
-    return links, joints, repeated
+    def _start(self, tag, attributes):
+        self._path.append(tag)
+        self._names.append(attributes.get('name'))
+        exact, any_tag = tuple(self._path), (*self._path[:-1], ANY_TAG)
+        read = self._readers.get(exact, self._readers.get(any_tag))
+        if read:
+            start = self._parser.CurrentByteIndex
+            read(tag, attributes, (start, _tag_end(self._data, start)))
+
+    def _end(self, tag):
+        self._path.pop()
+        self._names.pop()
+
+    def _read_robot(self, tag, attributes, span):
+        self._version = attributes.get('version')
+
+    def _read_link(self, tag, attributes, span):
+        self.links[self._names[-1]] = _Link(span, has_quaternions(self._version))
+
+    def _read_inertial(self, tag, attributes, span):
+        self.links[self._names[1]].inertial = span
+
+    def _read_inertial_part(self, tag, attributes, span):
+        self.links[self._names[1]].parts.setdefault(tag, span)
+
+    def _read_joint_part(self, tag, attributes, span):
+        joint = self._names[1]
+        if (joint, tag) in self._joint_parts:
+            self._read_repeated_part(span)
+        elif tag == 'dynamics':
+            self.dynamics[joint] = span
+        self._joint_parts.add((joint, tag))
+
+    def _read_repeated_part(self, span):
+        """Note a second part where it can be put into a comment: an empty element without --."""
+        text = _text(self._data, span)
+        if text.endswith('/>') and '--' not in text:
+            self.repeated.append(span)
 
 
 def _tag_end(data, low):
@@ -140,47 +184,57 @@ def _tag_end(data, low):
 
 
 def _attribute(text, name):
-    match = re.search(rf"""\s{name}\s*=\s*(?:"([^"]*)"|'([^']*)')""", text)  # noqa: Q001
-    return None if match is None else match.group(1) or match.group(2) or ''
+    """Return the value of an attribute in a start tag, None where it has none."""
+    match = re.search(rf"""\s{name}\s*=\s*(["'])(.*?)\1""", text, re.DOTALL)  # noqa: Q001
+    if match is None:
+        return None
+    return match.group(2)
 
 
 def _with_attributes(text, attributes):
     """Return a start tag with attributes set, the others and all blanks as they were."""
     for name, value in attributes.items():
         pattern = rf"""(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')"""  # noqa: Q001
-        given, body = re.search(pattern, text), re.sub(r'\s*/?>$', '', text)
+        given = re.search(pattern, text)
         if given:
             text = f'{text[: given.start()]}{given.group(1)}"{value}"{text[given.end() :]}'
         else:
+            body = re.sub(r'\s*/?>$', '', text)
             text = f'{body} {name}="{value}"{text[len(body) :]}'
     return text
 
 
 def _body_edits(data, robot, links, body, P):
     """Return the edits that give the links of a body the pseudo-inertia P in its joint frame."""
-    placements = {name: G for name, (own, G) in link_placements(robot).items() if own == body}
+    placements = {}
+    for name, (body_of_link, G) in link_placements(robot).items():
+        if body_of_link == body:
+            placements[name] = G
     nominal = {name: _nominal(data, links[name]) for name in placements}
-    heavy = [name for name in placements if nominal[name][0] > 0.0]
-    heavy = heavy or [robot.link_names[body]]
-    shares, edits = {}, []
-    if len(heavy) > 1:
-        shares = {
-            name: G @ solid(nominal[name][None])[0] @ G.T
-            for name, G in placements.items()
-            if name in heavy
-        }
-        T = _congruence(sum(shares.values()), P)
-        shares = {name: T @ share @ T for name, share in shares.items()}
-        heavy.sort(key=lambda name: nominal[name][0])
-    remainder = P
-    for name in heavy:  # the heaviest comes last and takes the rounding of the others
-        G = placements[name]
-        share = remainder if name == heavy[-1] else shares[name]
-        inverse = np.linalg.inv(G)
-        edit, written = _link_edits(data, links[name], inverse @ share @ inverse.T, nominal[name])
-        remainder = remainder - G @ pseudo_inertia(written) @ G.T
+    massive = [name for name in placements if nominal[name][0] > 0.0]
+    if not massive:
+        massive = [robot.link_names[body]]
+    shares = {massive[0]: P}
+    if len(massive) > 1:
+        shares = _shares(massive, placements, nominal, P)
+    edits, remainder = [], P
+    # The heaviest comes last and takes the rounding of the others.
+    *lighter, heaviest = sorted(massive, key=lambda name: nominal[name][0])
+    for name in lighter:
+        edit, written = _link_edits(data, links[name], placements[name], shares[name])
+        remainder = remainder - written
         edits += edit
-    return edits
+    return edits + _link_edits(data, links[heaviest], placements[heaviest], remainder)[0]
+
+
+def _shares(names, placements, nominal, P):
+    """Return {link: its share (4, 4) of P in the joint frame}; see the module for how."""
+    shares = {}
+    for name in names:
+        G = placements[name]
+        shares[name] = G @ solid(nominal[name][None])[0] @ G.T
+    T = _congruence(sum(shares.values()), P)
+    return {name: T @ share @ T for name, share in shares.items()}
 
 
 def _congruence(P0, P):
@@ -198,70 +252,80 @@ def _power(matrix, exponent):
 
 def _nominal(data, link):
     """Return the ten parameters (10,) of a link's <inertial> in the link frame, zeros if none."""
-    if link.inertial is None or 'mass' not in link.parts or 'inertia' not in link.parts:
+    if not {'mass', 'inertia'} <= link.parts.keys():
         return np.zeros(10)
     mass = float(_attribute(_text(data, link.parts['mass']), 'value'))
     centre, R = _origin(data, link)
     tag = _text(data, link.parts['inertia'])
     inertia = np.zeros((3, 3))
-    for name, (i, j) in zip(INERTIA, PLACES):
-        inertia[i, j] = inertia[j, i] = float(_attribute(tag, name) or 0.0)
+    inertia[ELEMENTS] = [float(_attribute(tag, name) or 0.0) for name in INERTIA]
+    inertia.T[ELEMENTS] = inertia[ELEMENTS]
     return about_origin(mass, centre, R @ inertia @ R.T)
 
 
-def _text(data, place):
-    return data[place[0] : place[1]].decode()
+def _text(data, span):
+    return data[slice(*span)].decode()
 
 
 def _origin(data, link):
     """Return centre (3,) [m] and rotation (3, 3) of a link's inertial frame."""
-    tag = _text(data, link.parts['origin']) if 'origin' in link.parts else ''
-    centre, rpy, turn = (_attribute(tag, name) or '' for name in ('xyz', 'rpy', 'quat_xyzw'))
-    return (
-        np.array([float(x) for x in (centre or '0 0 0').split()]),
-        orientation(rpy, turn if link.quaternions else ''),
-    )
+    tag = ''
+    if 'origin' in link.parts:
+        tag = _text(data, link.parts['origin'])
+    quaternion = ''
+    if link.quaternions:
+        quaternion = _attribute(tag, 'quat_xyzw') or ''
+    centre = _attribute(tag, 'xyz') or '0 0 0'
+    rpy = _attribute(tag, 'rpy') or ''
+    return np.array(centre.split(), float), orientation(rpy, quaternion)
 
 
-def _link_edits(data, link, share, nominal):
-    """Return (edits, ten parameters as written) that give a link a pseudo-inertia (4, 4)."""
-    pi = parameters_of((share + share.T) / 2)
-    scale = np.abs(share).max()
-    if np.abs(pi - nominal).max() <= SAME * scale:
-        return [], nominal
+def _link_edits(data, link, G, share):
+    """
+    Return the edits that give a link a share of a body, and that share (4, 4) as it is written.
+
+    G : (4, 4) placement of the link in the joint frame, in which the shares are
+    """
+    nominal = _nominal(data, link)
+    to_link = np.linalg.inv(G)
+    P = to_link @ share @ to_link.T
+    pi = parameters_of((P + P.T) / 2)
+    if np.abs(pi - nominal).max() <= UNCHANGED * np.abs(P).max():
+        return [], G @ pseudo_inertia(nominal) @ G.T
     mass, centre, central = about_center(pi)
-    R = _origin(data, link)[1] if link.inertial else np.eye(3)
+    R = _origin(data, link)[1]
     local = R.T @ central @ R
     written = about_origin(mass, centre, R @ local @ R.T)
     tags = {
         'mass': {'value': repr(mass)},
-        'origin': {'xyz': ' '.join(repr(float(x)) for x in centre)},
-        'inertia': {n: repr(float(local[i])) for n, i in zip(INERTIA, PLACES)},
+        'origin': {'xyz': ' '.join(map(repr, centre.tolist()))},
+        'inertia': dict(zip(INERTIA, map(repr, local[ELEMENTS].tolist()))),
     }
-    return _inertial_edits(data, link, tags), written
+    return _inertial_edits(data, link, tags), G @ pseudo_inertia(written) @ G.T
 
 
 def _inertial_edits(data, link, tags):
+    """Return the edits that set attributes of an inertial's parts, or add what is missing."""
     edits, missing = [], ''
     for tag, attributes in tags.items():
-        if link.inertial is not None and tag in link.parts:
-            low, high = link.parts[tag]
-            edits.append((low, high, _with_attributes(_text(data, (low, high)), attributes)))
+        if tag in link.parts:
+            span = link.parts[tag]
+            edits.append((*span, _with_attributes(_text(data, span), attributes)))
         else:
             missing += _with_attributes(f'<{tag}/>', attributes)
-    if missing and link.inertial is None:
-        edits.append(_insert(data, link.tag, f'<inertial>{missing}</inertial>', 'link'))
-    elif missing:
-        edits.append(_insert(data, link.inertial, missing, 'inertial'))
-    return edits
+    if not missing:
+        return edits
+    if link.inertial is None:
+        return [*edits, _insert(data, link.tag, f'<inertial>{missing}</inertial>', 'link')]
+    return [*edits, _insert(data, link.inertial, missing, 'inertial')]
 
 
-def _insert(data, place, inside, tag):
+def _insert(data, span, inside, tag):
     """Return the edit that puts ``inside`` first into an element, empty or not."""
-    text = _text(data, place)
+    text = _text(data, span)
     if text.endswith('/>'):
-        return (*place, f'{text[:-2].rstrip()}>{inside}</{tag}>')
-    return (place[1], place[1], inside)
+        return (*span, f'{text[:-2].rstrip()}>{inside}</{tag}>')
+    return (span[1], span[1], inside)
 
 
 def damping_and_friction(
@@ -274,32 +338,45 @@ def damping_and_friction(
     where no friction was identified.
     parameters : (p,) Parameters; values : (p,) theirs
     """
-    own = [
-        (p, x)
-        for p, x in zip(parameters, values)
-        if p.owner == joint and p.law and LAWS[p.law].brakes
-    ]
-    if not own:
+    friction = []
+    for parameter, value in zip(parameters, values):
+        if parameter.owner == joint and _brakes(parameter):
+            friction.append((parameter, value))
+    if not friction:
         return {}
-    if all(LAWS[p.law].in_urdf for p, _ in own):
-        return {
-            name: max(float(sum(x for p, x in own if LAWS[p.law].in_urdf == name)), 0.0)
-            for name in ('damping', 'friction')
-        }
+    if not all(LAWS[parameter.law].in_urdf for parameter, _ in friction):
+        return _closest_friction(friction, top)
+    sums = {'damping': 0.0, 'friction': 0.0}
+    for parameter, value in friction:
+        sums[LAWS[parameter.law].in_urdf] += float(value)
+    return {name: max(total, 0.0) for name, total in sums.items()}
+
+
+def _brakes(parameter):
+    """Return whether a column is part of the friction curve of a joint."""
+    return bool(parameter.law) and LAWS[parameter.law].brakes
+
+
+def _closest_friction(friction, top):
+    """Return damping and friction closest to a curve of (parameter, value), up to ``top``."""
     v = top * np.linspace(0.05, 1.0, 20)
-    none = np.zeros_like(v)
-    curve = sum(
-        x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2
-        for p, x in own
-    )
-    fast, slow = nonnegative_solution(np.column_stack([v, np.ones_like(v)]), curve)
-    return {'damping': float(fast), 'friction': float(slow)}
+    still = np.zeros_like(v)
+    curve = np.zeros_like(v)
+    for parameter, value in friction:
+        forwards = friction_column(parameter, still, v, still)
+        backwards = friction_column(parameter, still, -v, still)
+        curve += value * (forwards - backwards) / 2
+    damping, dry = nonnegative_solution(np.column_stack([v, np.ones_like(v)]), curve)
+    return {'damping': float(damping), 'friction': float(dry)}
 
 
-def _dynamics_edits(data, place, friction):
+def _dynamics_edits(data, span, friction):
     """Return the edit of a joint's <dynamics>: only the attributes that it has."""
-    text = _text(data, place)
-    changed = {
-        name: repr(value) for name, value in friction.items() if _attribute(text, name) is not None
-    }
-    return [(*place, _with_attributes(text, changed))] if changed else []
+    text = _text(data, span)
+    changed = {}
+    for name, value in friction.items():
+        if _attribute(text, name) is not None:
+            changed[name] = repr(value)
+    if not changed:
+        return []
+    return [(*span, _with_attributes(text, changed))]

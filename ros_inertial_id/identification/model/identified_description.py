@@ -8,7 +8,7 @@ mounted.  The servos of a robot that was identified from its commands are positi
 the MJCF and for Isaac Lab.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
@@ -24,12 +24,27 @@ from ...errors import ConfigError, EstimationError
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
-PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
+FULLINERTIA = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # rows and columns, as MJCF has them
 SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJCF has room
-SERVO_WORDS = (
+SERVO_GAINS = ('stiffness', 'damping')
+MJCF_TERMS = {  # of joint_terms: attribute of a joint
+    'damping': 'damping',
+    'friction': 'frictionloss',
+    'armature': 'armature',
+    'stiffness': 'stiffness',
+}
+ISAACLAB_TERMS = {  # field of an actuator: of joint_terms
+    'friction': 'friction',
+    'armature': 'armature',
+    'dynamic_friction': 'friction',
+    'viscous_friction': 'damping',
+}
+DELAY_WORDS = (
     'delay: MuJoCo 3.5 or later, steps of 0.5 ms or more; else hold ctrl back yourself, without '
-    'delay, nsample and interp',
-    'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp',
+    'delay, nsample and interp'
+)
+FEEDFORWARD_WORDS = (
+    'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp'
 )
 ISAACLAB = """\
 # ImplicitActuatorCfg(**this['ImplicitActuatorCfg']), or with the delay of the commands
@@ -52,7 +67,8 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
         return method.description_with(links, robot, model.options, model.preprocessing[0]), []
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
-    lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
+    urdf = xml.fromstring(text)
+    lines = _not_held(model, lambda parameter, _: _in_urdf(urdf, parameter))
     at = text.index('<robot')  # behind an XML declaration
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
 
@@ -64,14 +80,8 @@ def mjcf_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple
     covariance : (p, p) of the model's parameters
     """
     consistent_parameters(model)
-    tree = tree_of(robot)
-    text = identified_mjcf(tree, model, covariance)
-    pushing = {
-        p.name
-        for p, x in zip(model.parameters, model.values)
-        if p.law and LAWS[p.law].in_urdf == 'stiffness' and x < 0.0
-    }
-    lines = _beyond(model, tree, lambda p: LAWS[p.law].in_urdf and p.name not in pushing)
+    text = identified_mjcf(tree_of(robot), model, covariance)
+    lines = _not_held(model, _in_mjcf)
     comment = _comment(model, lines)
     return text.replace('>\n', f'>\n{comment}\n', 1), lines
 
@@ -85,45 +95,49 @@ def isaaclab_of(
     covariance : (p, p) of the model's parameters; physics_dt : [s] of the simulation
     """
     tree = tree_of(robot)
-    joints = tree.joint_names
     if not physics_dt > 0.0:
         raise ConfigError('physics_dt', expected='above 0 s', found=physics_dt)
-    gains, delay = servos(model, tree), delay_of(model)
-    terms, errors = joint_terms(model), joint_errors(model, covariance)
-
-    def column(table, name):
-        return {joint: table[joint][name] for joint in joints}
-
-    def limits(values):
-        return {j: float(x) for j, x in zip(joints, values) if np.isfinite(x) and x > 0} or None
-
-    own = {name: name for name in JOINT_TERMS if name != 'damping'}
-    friction = {**own, 'dynamic_friction': 'friction', 'viscous_friction': 'damping'}
+    delay = delay_of(model)
     steps = round(delay / physics_dt)
+    joints = list(tree.joint_names)
+    gains = servos(model, tree)
+    terms, errors = joint_terms(model), joint_errors(model, covariance)
+    actuators: dict[str, Any] = {'joint_names_expr': joints, **dict.fromkeys(SERVO_GAINS)}
+    if gains:
+        for gain in SERVO_GAINS:
+            actuators[gain] = _column(gains, gain, joints)
+    standard_errors = {}
+    for field, term in ISAACLAB_TERMS.items():
+        actuators[field] = _column(terms, term, joints)
+        standard_errors[field] = _column(errors, term, joints)
+    del standard_errors['dynamic_friction']  # one number with the static one
+    actuators['effort_limit_sim'] = _limits(tree.effort, joints)
+    actuators['velocity_limit_sim'] = _limits(tree.velocity, joints)
     out = plain(
         {
-            'ImplicitActuatorCfg': {
-                'joint_names_expr': list(joints),
-                **{
-                    name: column(gains, name) if gains else None
-                    for name in ('stiffness', 'damping')
-                },
-                **{field: column(terms, name) for field, name in friction.items()},
-                'effort_limit_sim': limits(tree.effort),
-                'velocity_limit_sim': limits(tree.velocity),
-            },
+            'ImplicitActuatorCfg': actuators,
             'DelayedPDActuatorCfg': {'min_delay': steps, 'max_delay': steps},
             'delay': delay,
             'physics_dt': physics_dt,
-            'standard_errors': {
-                field: column(errors, name)
-                for field, name in friction.items()
-                if field != 'dynamic_friction'
-            },
-            'not_held': _beyond(model, tree, lambda p: LAWS[p.law].in_urdf in JOINT_TERMS),
+            'standard_errors': standard_errors,
+            'not_held': _not_held(model, lambda parameter, _: _meaning(parameter) in JOINT_TERMS),
         }
     )
     return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
+
+
+def _column(table, name, joints):
+    """Return {joint: number} of a {joint: {name: number}}."""
+    return {joint: table[joint][name] for joint in joints}
+
+
+def _limits(limits, joints):
+    """Return {joint: limit} of those that have one, None where none has."""
+    described = {}
+    for joint, limit in zip(joints, limits):
+        if 0.0 < limit < np.inf:
+            described[joint] = float(limit)
+    return described or None
 
 
 def tree_of(robot: Any) -> RobotModel:
@@ -147,33 +161,55 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
     return links
 
 
-def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
-    """Return one line per joint term that a description does not hold, with its torque."""
+def _not_held(model: IdentifiedModel, holds: Callable[[Parameter, float], bool]) -> list[str]:
+    """
+    Return one line per joint term that a description does not hold, with its torque.
+
+    holds : (parameter, value) -> whether the description holds it
+    """
     lines = []
     for p, value in zip(model.parameters, model.values):
-        if p.law and value and not holds(p):
-            seen = model.validity_range.get(p.owner, {})
-            ends = np.array([seen.get(name, [0.0, 0.0]) for name in 'qva'])
-            largest = float(np.abs(value * friction_column(p, *ends)).max())
-            size = (
-                'times the torque that its gear passes on'
-                if LAWS[p.law].loaded
-                else f'up to {largest:.3g} N m in the training data'
-            )
-            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {size})')
+        if p.law and value and not holds(p, value):
+            torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
+            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {torque})')
     return lines
 
 
-def _in_urdf(text: str, parameter: Parameter) -> bool:
+def _torque_in_words(parameter, value, joint_range):
+    """Return the largest torque of a joint's term in the training data, in words."""
+    if LAWS[parameter.law].loaded:
+        return 'times the torque that its gear passes on'
+    q, v, a = (np.array(joint_range.get(name, [0.0, 0.0])) for name in 'qva')
+    largest = float(np.abs(value * friction_column(parameter, q, v, a)).max())
+    return f'up to {largest:.3g} N m in the training data'
+
+
+def _meaning(parameter):
+    """Return the attribute of a described joint that a term means, '' where none does."""
+    if not parameter.law:
+        return ''
+    return LAWS[parameter.law].in_urdf
+
+
+def _in_urdf(urdf: xml.Element, parameter: Parameter) -> bool:
     """Return whether <dynamics> of the parameter's joint holds what it means."""
-    dynamics = xml.fromstring(text).find(f"joint[@name='{parameter.owner}']/dynamics")
-    return dynamics is not None and LAWS[parameter.law].in_urdf in dynamics.keys()
+    dynamics = urdf.find(f"joint[@name='{parameter.owner}']/dynamics")
+    return dynamics is not None and _meaning(parameter) in dynamics.keys()
+
+
+def _in_mjcf(parameter: Parameter, value: float) -> bool:
+    """Return whether a joint of MJCF holds a term: no spring that pushes away from its zero."""
+    meaning = _meaning(parameter)
+    if meaning == 'stiffness':
+        return value >= 0.0
+    return bool(meaning)
 
 
 def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
-    head = f'identified by ros_inertial_id, {model.provenance.get("created", "")}'
-    held = ['not held by this file:', *lines] if lines else []
-    text = '\n     '.join([head, *held]).replace('--', '- -')
+    words = [f'identified by ros_inertial_id, {model.provenance.get("created", "")}']
+    if lines:
+        words += ['not held by this file:', *lines]
+    text = '\n     '.join(words).replace('--', '- -')
     return f'<!-- {text} -->'
 
 
@@ -201,7 +237,7 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
             quat=_numbers(quaternion),
         )
         _inertial(parents[i], model.values[first[link] : first[link] + 10])
-        # A spring that pushes away from its zero is what something else was taken for.
+        # A spring that pushes away from its zero is another effect, mistaken for one.
         terms[joint]['stiffness'] = max(0.0, terms[joint]['stiffness'])
         _joint(parents[i], robot, i, terms[joint], errors[joint])
     _add_servos(root, robot, servos(model, robot), delay_of(model))
@@ -222,21 +258,18 @@ def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, di
     """Return the standard errors of ``joint_terms``; covariance : (p, p) of all parameters."""
     sd, out = np.sqrt(np.diag(covariance)), {}
     for joint in model.robot['joints']:
-        own = [k for k, p in enumerate(model.parameters) if p.law and p.owner == joint]
-        terms = [
-            _terms(model, values, joint)
-            for values in (model.values, *model.values + np.diag(sd)[own])
-        ]
-        found = np.array([list(x.values()) for x in terms])
-        slopes = (found[1:] - found[0]).T / sd[own]
-        out[joint] = dict(
-            zip(
-                terms[0],
-                np.sqrt(
-                    np.einsum('ij,jk,ik->i', slopes, covariance[np.ix_(own, own)], slopes)
-                ).tolist(),
-            )
-        )
+        columns = [k for k, p in enumerate(model.parameters) if p.law and p.owner == joint]
+        terms = _terms(model, model.values, joint)
+        changes = np.zeros((len(columns), len(terms)))
+        for change, k in zip(changes, columns):
+            values = model.values.copy()
+            values[k] += sd[k]
+            change[:] = list(_terms(model, values, joint).values())
+            change -= list(terms.values())
+        slopes = changes.T / sd[columns]
+        joint_covariance = covariance[np.ix_(columns, columns)]
+        variances = np.einsum('ij,jk,ik->i', slopes, joint_covariance, slopes)
+        out[joint] = dict(zip(terms, np.sqrt(variances).tolist()))
     return out
 
 
@@ -244,8 +277,9 @@ def _terms(model, values, joint):
     """Return one joint's terms of ``joint_terms``, at other ``values`` (p,) of the parameters."""
     out = dict.fromkeys((*JOINT_TERMS, 'stiffness'), 0.0)
     for p, x in zip(model.parameters, values):
-        if p.law and p.owner == joint and not LAWS[p.law].brakes and LAWS[p.law].in_urdf:
-            out[LAWS[p.law].in_urdf] = float(x)
+        meaning = _meaning(p)
+        if p.owner == joint and meaning and not LAWS[p.law].brakes:
+            out[meaning] = float(x)
     fastest = np.abs(model.validity_range.get(joint, {}).get('v', 1.0)).max()
     return {**out, **damping_and_friction(model.parameters, values, joint, float(fastest))}
 
@@ -254,20 +288,19 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
     """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
     if model.options.get('effort_kind') != 'command':
         return {}
-    gains = [
-        np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
-        for name in ('stiffness', 'damping')
-    ]
-    return {
-        joint: dict(zip(('stiffness', 'damping'), own))
-        for joint, *own in zip(robot.joint_names, *gains)
-    }
+    gains: dict[str, dict[str, float]] = {joint: {} for joint in robot.joint_names}
+    for name in SERVO_GAINS:
+        values = np.broadcast_to(model.options[name] or (0.0,), len(robot)).tolist()
+        for joint, value in zip(robot.joint_names, values):
+            gains[joint][name] = value
+    return gains
 
 
 def delay_of(model: IdentifiedModel) -> float:
-    """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
-    late = -model.preprocessing[0].get('time_offset', 0.0)
-    return max(0.0, late) if model.options.get('effort_kind') == 'command' else 0.0
+    """Return the delay [s] of commands: efforts, which are made of them, are as much early."""
+    if model.options.get('effort_kind') != 'command':
+        return 0.0
+    return max(0.0, -model.preprocessing[0].get('time_offset', 0.0))
 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:
@@ -278,65 +311,51 @@ def _inertial(body: xml.Element, pi: np.ndarray) -> None:
         'inertial',
         mass=_numbers([mass]),
         pos=_numbers(centre),
-        fullinertia=_numbers([central[place] for place in PLACES]),
+        fullinertia=_numbers(central[FULLINERTIA]),
     )
 
 
 def _joint(body, robot, i, terms, errors):
     """Give a body its joint, with the standard errors of its terms in a comment."""
-    names = {'friction': 'frictionloss'}
-    held = {names.get(name, name): value for name, value in terms.items() if value}
-    if held:
-        said = ', '.join(
-            f'{names.get(name, name)} {errors[name]:.2g}' for name in terms if terms[name]
-        )
-        body.append(xml.Comment(f' standard errors: {said} '))
-    extra = {name: _numbers([value]) for name, value in held.items()}
-    if np.isfinite(robot.lower[i]) and np.isfinite(robot.upper[i]):
-        extra['range'] = _numbers([robot.lower[i], robot.upper[i]])
-    xml.SubElement(
-        body,
-        'joint',
-        {
-            'name': robot.joint_names[i],
-            'type': 'slide' if robot.prismatic[i] else 'hinge',
-            'axis': _numbers(robot.axes[i]),
-            **extra,
-        },
-    )
+    kind = 'hinge'
+    if robot.prismatic[i]:
+        kind = 'slide'
+    attributes = {'name': robot.joint_names[i], 'type': kind, 'axis': _numbers(robot.axes[i])}
+    sizes = []
+    for term, value in terms.items():
+        if value:
+            attributes[MJCF_TERMS[term]] = _numbers([value])
+            sizes.append(f'{MJCF_TERMS[term]} {errors[term]:.2g}')
+    if sizes:
+        body.append(xml.Comment(f' standard errors: {", ".join(sizes)} '))
+    limits = [robot.lower[i], robot.upper[i]]
+    if np.isfinite(limits).all():
+        attributes['range'] = _numbers(limits)
+    xml.SubElement(body, 'joint', attributes)
 
 
 def _add_servos(root, robot, gains, delay):
     """Add a position actuator per joint, whose command waits in MuJoCo's history."""
     if not gains:
         return
-    late = (
-        {
-            'delay': _numbers([delay]),
-            'interp': 'linear',
-            'nsample': str(int(np.ceil(delay / SHORTEST_STEP)) + 1),
-        }
-        if delay
-        else {}
-    )
     actuators = xml.SubElement(root, 'actuator')
-    for words in SERVO_WORDS[0 if late else 1 :]:
-        actuators.append(xml.Comment(f' {words} '))
+    history = {}
+    if delay:
+        samples = int(np.ceil(delay / SHORTEST_STEP)) + 1
+        history = {'delay': _numbers([delay]), 'interp': 'linear', 'nsample': str(samples)}
+        actuators.append(xml.Comment(f' {DELAY_WORDS} '))
+    actuators.append(xml.Comment(f' {FEEDFORWARD_WORDS} '))
     for joint, limit in zip(robot.joint_names, robot.effort):
-        force = {'forcerange': _numbers([-limit, limit])} if limit > 0 else {}
-        xml.SubElement(
-            actuators,
-            'position',
-            {
-                'name': joint,
-                'joint': joint,
-                'kp': _numbers([gains[joint]['stiffness']]),
-                'kv': _numbers([gains[joint]['damping']]),
-                **force,
-                **late,
-            },
-        )
+        attributes = {
+            'name': joint,
+            'joint': joint,
+            'kp': _numbers([gains[joint]['stiffness']]),
+            'kv': _numbers([gains[joint]['damping']]),
+        }
+        if limit > 0:
+            attributes['forcerange'] = _numbers([-limit, limit])
+        xml.SubElement(actuators, 'position', {**attributes, **history})
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:
-    return ' '.join(repr(float(x)) for x in values)
+    return ' '.join(map(repr, np.asarray(values, dtype=float).tolist()))

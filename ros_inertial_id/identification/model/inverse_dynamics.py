@@ -6,7 +6,7 @@ with each acceleration is the mass matrix (Khalil and Dombre 2002, ch. 9), the o
 friction and springs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -16,20 +16,32 @@ from numpy.typing import ArrayLike
 
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock
 from ...errors import ConfigError
 from ...methods.capabilities import DirectTorques
 
 
-def _inertial(p: Parameter) -> bool:
+def _of_body(parameter: Parameter) -> bool:
+    return not parameter.law
+
+
+def _inertial(parameter: Parameter) -> bool:
     """Return whether a torque is linear in the acceleration: of a body or a rotor."""
-    return not p.law or p.law in LAWS and LAWS[p.law].inertial
+    law = LAWS.get(parameter.law)
+    return _of_body(parameter) or (law is not None and law.inertial)
+
+
+def _friction(parameter: Parameter) -> bool:
+    """Return whether a torque is of friction or an offset, and not of the position."""
+    law = LAWS.get(parameter.law)
+    return not _inertial(parameter) and (law is None or not law.position)
 
 
 _KINDS: dict[str, Callable[[Parameter], bool]] = {
-    'all': lambda p: True,
-    'bodies': lambda p: not p.law,
+    'all': lambda parameter: True,
+    'bodies': _of_body,
     'inertial': _inertial,
-    'friction': lambda p: not (_inertial(p) or p.law in LAWS and LAWS[p.law].position),
+    'friction': _friction,
 }
 
 
@@ -78,13 +90,12 @@ class InverseDynamics:
         """Return the rows (..., n, p) of the standard parameters at states (..., n)."""
         shape, flat = self._flat(q, v, a)
         out = np.zeros((*flat[0].shape, len(self.parameters)))
-        start = 0
-        for block in self.method.regress(
-            self.method.state_of(self.robot, *flat), self.robot, self.parameters
-        ):
-            for k, group in enumerate(block.groups):
-                out[start : start + len(group.W), k, group.columns] = group.W
-            start += len(block.t)
+        first = 0
+        for block in self._blocks(*flat):
+            samples = slice(first, first + len(block.t))
+            for joint, group in enumerate(block.groups):
+                out[samples, joint, group.columns] = group.W
+            first = samples.stop
         return out.reshape(*shape, -1)
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
@@ -98,33 +109,35 @@ class InverseDynamics:
         """Return the torques (..., n) of the parameters of a ``kind``, see ``_KINDS``."""
         shape, flat = self._flat(q, v, a)
         if kind not in self._torques:
-            share = self.values * [_KINDS[kind](p) for p in self.parameters]
-            self._torques[kind] = (
-                self.method.predictor(self.robot, self.parameters, share).states
-                if isinstance(self.method, DirectTorques)
-                else partial(self._by_rows, share, kind == 'all')
-            )
+            self._torques[kind] = self._torques_of(kind)
         return self._torques[kind](*flat).reshape(shape)
 
-    def _by_rows(
-        self, share: np.ndarray, whole: bool, q: np.ndarray, v: np.ndarray, a: np.ndarray
-    ) -> np.ndarray:
-        """Return the torques (N, n) of a ``share`` (p,) of the values by the rows of states."""
+    def _torques_of(self, kind: str) -> Callable[..., np.ndarray]:
+        """Return the function (q, v, a) -> torques (N, n) of the parameters of a ``kind``."""
+        values = self.values * [_KINDS[kind](parameter) for parameter in self.parameters]
+        if isinstance(self.method, DirectTorques):
+            return self.method.predictor(self.robot, self.parameters, values).states
         # What is known beforehand stands beside the rows as a whole: it has no shares.
-        return np.concatenate(
-            [
-                np.stack(
-                    [
-                        x + (g.known if whole else 0.0)
-                        for g, x in zip(block.groups, block.predicted(share).values())
-                    ],
-                    axis=-1,
-                )
-                for block in self.method.regress(
-                    self.method.state_of(self.robot, q, v, a), self.robot, self.parameters
-                )
-            ]
-        )
+        return partial(self._by_rows, values, kind == 'all')
+
+    def _by_rows(
+        self, values: np.ndarray, with_known: bool, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Return the torques (N, n) of parameters by the rows of states."""
+        torques = []
+        for block in self._blocks(q, v, a):
+            predicted = block.predicted(values)
+            if with_known:
+                for group in block.groups:
+                    predicted[group.name] += group.known
+            torques.append(np.stack(list(predicted.values()), axis=-1))
+        return np.concatenate(torques)
+
+    def _blocks(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Iterator[RegressorBlock]:
+        """Return the RegressorBlocks of states (N, n)."""
+        state = self.method.state_of(self.robot, q, v, a)
+        blocks: Iterator[RegressorBlock] = self.method.regress(state, self.robot, self.parameters)
+        return blocks
 
     def _flat(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike
@@ -134,7 +147,7 @@ class InverseDynamics:
         if not arrays[0].shape == arrays[1].shape == arrays[2].shape:
             arrays = list(np.broadcast_arrays(*arrays))
         shape, count = arrays[0].shape, len(self.robot.coordinates)
-        if not shape or shape[-1] != count:
+        if shape[-1:] != (count,):
             raise ConfigError(
                 'q, v, a',
                 expected=f'arrays (..., {count}), one column per joint',

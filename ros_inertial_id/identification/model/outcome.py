@@ -26,31 +26,35 @@ from ...methods import METHODS
 from ...methods.contract import Robot
 
 EVERYWHERE = [-np.inf, np.inf]  # a description knows no validity range
-FAST = 10.0  # [rad/s or m/s] of joints without a velocity limit, for curves over the speed
+SPEED_WITHOUT_LIMIT = (
+    10.0  # [rad/s or m/s] of joints without a velocity limit, for curves over the speed
+)
 
 
 def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
     """Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement."""
     data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
-    free = solution.free if solution.consistent else None
+    unconstrained = None
+    if solution.consistent:
+        unconstrained = solution.free
     return IdentifiedModel(
-        data.method.name,
-        asdict(data.options),
-        robot_entry(data.robot),
-        mounting_entry(data, [r.mounting for r in recordings], base),
-        base.parameters,
-        solution.values,
-        base_entries(base, solution.estimate, free),
-        solution.estimate.cov_params,
-        statistics,
-        solution.ranges,
-        [o.summary for o in data.observations],
-        provenance(recordings),
+        method=data.method.name,
+        options=asdict(data.options),
+        robot=robot_entry(data.robot),
+        mounting=mounting_entry(data, [r.mounting for r in recordings], base),
+        parameters=base.parameters,
+        values=solution.values,
+        base=base_entries(base, solution.estimate, unconstrained),
+        covariance=solution.estimate.cov_params,
+        statistics=statistics,
+        validity_range=solution.ranges,
+        preprocessing=[o.summary for o in data.observations],
+        provenance=provenance(recordings),
     )
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:
-    """Return what a model file says of a ``robot``: enough to build it again."""
+    """Return the entry of a ``robot`` in a model file: enough to build it again."""
     return {
         'name': robot.name,
         'joints': list(robot.joint_names),
@@ -62,7 +66,7 @@ def robot_entry(robot: Robot) -> dict[str, Any]:
 
 
 def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dict[str, Any]:
-    """Return what a model file says of mountings, ``texts`` as recorded, that show ``base``."""
+    """Return the entry of mountings, ``texts`` as recorded, under which ``base`` was estimated."""
     gravity: list[list[float]] = []
     for robot in data.robots:
         if not any(np.allclose(robot.gravity_base, g) for g in gravity):
@@ -81,42 +85,41 @@ def base_entries(
     estimate : of them, that predicts; what is not determined has no value
     unconstrained : the Estimate by the data alone, a pair (value, standard error) beside it
     """
-    out = []
     # A given value is a value, though no data showed it.
     given = np.array([is_known(base.parameters[k]) for k in base.independent])
-    rows = zip(
-        base.names(),
-        base.expressions(),
-        base.units(),
-        estimate.params,
-        estimate.bse,
-        estimate.determined | given,
-        base.nominal(),
-        base.groupings(),
-    )
-    for name, expression, unit, value, error, determined, nominal, grouping in rows:
-        known = bool(determined)
-        out.append(
-            {
-                'name': name,
-                'expression': expression,
-                'unit': unit,
-                'determined': known,
-                'value': float(value) if known else None,
-                'standard_error': float(error) if known else None,
-                'relative_percent': float(100 * error / abs(value)) if known and value else None,
-                'nominal': float(nominal),
-                'grouping': grouping,
-            }
-        )
-    if unconstrained:
-        for entry, pair in zip(out, zip(unconstrained.params, unconstrained.bse)):
-            entry['unconstrained'] = [float(x) for x in pair] if entry['determined'] else None
-    return out
+    determined = estimate.determined | given
+    columns = (base.names(), base.expressions(), base.units(), base.nominal(), base.groupings())
+    entries = []
+    for k, (name, expression, unit, nominal, grouping) in enumerate(zip(*columns)):
+        value = error = relative = None
+        if determined[k]:
+            value, error = float(estimate.params[k]), float(estimate.bse[k])
+        if value:
+            relative = float(100 * estimate.bse[k] / abs(estimate.params[k]))
+        entry = {
+            'name': name,
+            'expression': expression,
+            'unit': unit,
+            'determined': bool(determined[k]),
+            'value': value,
+            'standard_error': error,
+            'relative_percent': relative,
+            'nominal': float(nominal),
+            'grouping': grouping,
+        }
+        if unconstrained:
+            entry['unconstrained'] = None
+            if determined[k]:
+                entry['unconstrained'] = [
+                    float(unconstrained.params[k]),
+                    float(unconstrained.bse[k]),
+                ]
+        entries.append(entry)
+    return entries
 
 
 def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
-    """Return what a model file says of its ``recordings`` and of the versions at work."""
+    """Return the provenance of ``recordings``, the time, and the versions of the software."""
     import pinocchio
     import scipy
 
@@ -166,29 +169,47 @@ def described_model(urdf: str, mounting: str, changes: dict[str, Any]) -> Identi
     values = np.array([_described(robot, p) for p in parameters])
     with one_thread():
         base = structural_base(method, [robot], parameters)
-    none = np.zeros(len(base.independent))
     links = {link: values[k : k + 10].tolist() for link, k in bodies(parameters).items()}
+    nothing = _nothing_estimated(len(base.independent))
     return IdentifiedModel(
-        name,
-        asdict(options),
-        robot_entry(robot),
-        {'text': [mounting], 'gravity_base': [gravity.tolist()]},
-        parameters,
-        values,
-        base_entries(
-            base, Estimate(none, np.diag(none), none, none, none.astype(bool), {}, {}, np.inf, 0)
-        ),
-        np.diag(none),
-        {'consistent': {'links': links}},
-        {
-            joint: {'q': EVERYWHERE, 'v': [-speed, speed], 'a': EVERYWHERE}
-            for joint, speed in zip(
-                robot.joint_names, np.where(robot.velocity > 0.0, robot.velocity, FAST).tolist()
-            )
-        },
-        [{'cutoff': options.cutoff, 'velocity': options.velocity}],
-        provenance(()),
+        method=name,
+        options=asdict(options),
+        robot=robot_entry(robot),
+        mounting={'text': [mounting], 'gravity_base': [gravity.tolist()]},
+        parameters=parameters,
+        values=values,
+        base=base_entries(base, nothing),
+        covariance=nothing.cov_params,
+        statistics={'consistent': {'links': links}},
+        validity_range=_described_range(robot),
+        preprocessing=[{'cutoff': options.cutoff, 'velocity': options.velocity}],
+        provenance=provenance(()),
     )
+
+
+def _nothing_estimated(count):
+    """Return the Estimate of so many base parameters of which no data say anything."""
+    zeros = np.zeros(count)
+    return Estimate(
+        params=zeros,
+        cov_params=np.diag(zeros),
+        bse=zeros,
+        data_bse=zeros,
+        determined=zeros.astype(bool),
+        standard_deviation={},
+        correlation={},
+        condition_number=np.inf,
+        rank=0,
+    )
+
+
+def _described_range(robot):
+    """Return the validity range of a description: of speeds the limits."""
+    speeds = np.where(robot.velocity > 0.0, robot.velocity, SPEED_WITHOUT_LIMIT).tolist()
+    ranges = {}
+    for joint, speed in zip(robot.joint_names, speeds):
+        ranges[joint] = {'q': EVERYWHERE, 'v': [-speed, speed], 'a': EVERYWHERE}
+    return ranges
 
 
 def _described(robot: RobotModel, parameter: Parameter) -> float:
@@ -196,5 +217,5 @@ def _described(robot: RobotModel, parameter: Parameter) -> float:
     if not parameter.law:
         return parameter.nominal
     model = robot.pin_model
-    place = model.joints[1 + robot.joint_names.index(parameter.owner)].idx_v
-    return float(getattr(model, LAWS[parameter.law].in_urdf)[place])
+    index = model.joints[1 + robot.joint_names.index(parameter.owner)].idx_v
+    return float(getattr(model, LAWS[parameter.law].in_urdf)[index])

@@ -5,8 +5,10 @@ A recording that counts twice shrinks all standard errors by a square root of tw
 of another robot bends all parameters, and a validation on the training data validates nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import repeat
 import math
 from typing import Any
 
@@ -25,9 +27,16 @@ from ...methods import METHODS
 from ...methods.capabilities import JointTorques
 from ...methods.contract import Method, Observation, Robot, State
 
-ALIKE = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
+SAME_KINEMATICS = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
+MOST_HELD_SAMPLES = 80_000  # of all recordings: 50 MB of training states of seven joints
+MOST_DIFFERENCES = 4  # of two robots that a message names
+# What kinematics are compared by: attribute of RobotModel, what it is called, unit.
+KINEMATICS = (
+    ('translations', 'placement', ' m'),
+    ('rotations', 'orientation', ''),
+    ('axes', 'axis', ''),
+)
 Progress = Callable[[str, int, int], None]
-HELD = 80_000  # samples of all recordings whose training states are held: 50 MB of seven joints
 
 
 def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
@@ -37,27 +46,27 @@ def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[st
     A repetition has the same content (its hash) and the same window.
     RecordingError where two windows of one bag overlap.
     """
-    kept: list[Recording] = []
+    distinct: list[Recording] = []
     repeated: list[str] = []
     for recording in recordings:
-        same = [r for r in kept if _common(r, recording)]
-        if any(_window(r) == _window(recording) for r in same):
+        earlier = _overlapping(recording, distinct)
+        if earlier is None:
+            distinct.append(recording)
+        elif _window(earlier) == _window(recording):
             repeated.append(name_of(recording))
-        elif same:
+        else:
             raise RecordingError(
                 'two windows of one bag overlap: samples would count twice',
-                found=[f'{name_of(r)} from {_shown(r)}' for r in (same[0], recording)],
+                found=[_name_and_window(earlier), _name_and_window(recording)],
                 do='give windows that do not overlap',
             )
-        else:
-            kept.append(recording)
-    return kept, repeated
+    return distinct, repeated
 
 
 def seen_before(training: Sequence[Mapping[str, Any]], others: Sequence[Recording]) -> list[str]:
     """Return the names of ``others`` that share samples with ``training`` (provenances)."""
-    known = [Recording({}, provenance=entry) for entry in training]
-    return [name_of(r) for r in others if any(_common(k, r) for k in known)]
+    trained = [Recording({}, provenance=entry) for entry in training]
+    return [name_of(r) for r in others if _overlapping(r, trained) is not None]
 
 
 def check_one_robot(robots: Sequence[Any], recordings: Sequence[Recording]) -> None:
@@ -67,17 +76,16 @@ def check_one_robot(robots: Sequence[Any], recordings: Sequence[Recording]) -> N
     They may differ in their mounting and in their nominal inertias, of which the first count.
     """
     first = robots[0]
+    do = 'identify each robot by itself, or give the --urdf that holds for all'
     for robot, recording in zip(robots[1:], recordings[1:]):
         if robot.kinematics_sha256() == first.kinematics_sha256():
             continue
-        names = tuple(first.joint_names), tuple(robot.joint_names)
         what = f'{name_of(recording)} is of another robot than {name_of(recordings[0])}'
-        do = 'identify each robot by itself, or give the --urdf that holds for all'
-        if names[0] != names[1]:
+        if tuple(robot.joint_names) != tuple(first.joint_names):
             raise RobotModelError(
                 what,
-                expected=f'{first.name}: {", ".join(names[0])}',
-                found=f'{robot.name}: {", ".join(names[1])}',
+                expected=f'{first.name}: {", ".join(first.joint_names)}',
+                found=f'{robot.name}: {", ".join(robot.joint_names)}',
                 do=do,
             )
         raise RobotModelError(
@@ -90,47 +98,56 @@ def name_of(recording: Recording) -> str:
     return str(recording.provenance.get('path', 'a recording without a file'))
 
 
-def _common(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings share samples."""
-    if one is other:
+def _overlapping(recording: Recording, others: Sequence[Recording]) -> Recording | None:
+    """Return the first of ``others`` that shares samples with a ``recording``, None without."""
+    return next((other for other in others if _share_samples(other, recording)), None)
+
+
+def _share_samples(first: Recording, second: Recording) -> bool:
+    if first is second:
         return True
-    content = one.provenance.get('sha256')
-    if not content or content != other.provenance.get('sha256'):
+    content = first.provenance.get('sha256')
+    if not content or content != second.provenance.get('sha256'):
         return False
-    (a, b), (c, d) = _window(one), _window(other)
-    return max(a, c) < min(b, d)
+    starts, ends = zip(_window(first), _window(second))
+    return max(starts) < min(ends)
 
 
 def _window(recording: Recording) -> tuple[float, float]:
-    start, end = (recording.provenance.get(name) for name in ('start_s', 'end_s'))
-    return start or 0.0, math.inf if end is None else end
+    """Return where the window of a ``recording`` starts and ends [s]."""
+    start = recording.provenance.get('start_s') or 0.0
+    end = recording.provenance.get('end_s')
+    if end is None:
+        end = math.inf
+    return start, end
 
 
-def _shown(recording: Recording) -> str:
+def _name_and_window(recording: Recording) -> str:
     start, end = _window(recording)
-    return f'{start:g} s to ' + ('its end' if math.isinf(end) else f'{end:g} s')
+    until = f'{end:g} s'
+    if math.isinf(end):
+        until = 'its end'
+    return f'{name_of(recording)} from {start:g} s to {until}'
 
 
-def _differences(one: Any, other: Any) -> str:
+def _differences(first: Any, second: Any) -> str:
     """Return where the kinematics of two robots with the same joint names differ."""
-    if not (isinstance(one, RobotModel) and isinstance(other, RobotModel)):
+    if not isinstance(first, RobotModel) or not isinstance(second, RobotModel):
         return 'other axes, placements or closures'
-    words = []
-    for name, kind in (
-        ('translations', 'placement'),
-        ('rotations', 'orientation'),
-        ('axes', 'axis'),
-    ):
-        apart = np.abs(getattr(one, name) - getattr(other, name)).reshape(len(one), -1).max(1)
-        words += [
-            f'{kind} of {joint} by {size:.3g}' + (' m' if name == 'translations' else '')
-            for joint, size in zip(one.joint_names, apart)
-            if size > ALIKE
-        ]
-    return (
-        '; '.join(words[:4]) + (f' and {len(words) - 4} more' if len(words) > 4 else '')
-        or 'other parents or kinds of joints'
-    )
+    differences = []
+    for attribute, noun, unit in KINEMATICS:
+        change = getattr(first, attribute) - getattr(second, attribute)
+        largest = np.abs(change).reshape(len(first), -1).max(1)
+        for joint in np.flatnonzero(largest > SAME_KINEMATICS):
+            name = first.joint_names[joint]
+            differences.append(f'{noun} of {name} by {largest[joint]:.3g}{unit}')
+    if not differences:
+        return 'other parents or kinds of joints'
+    named = '; '.join(differences[:MOST_DIFFERENCES])
+    more = len(differences) - MOST_DIFFERENCES
+    if more > 0:
+        named += f' and {more} more'
+    return named
 
 
 class TrainingStates:
@@ -138,19 +155,21 @@ class TrainingStates:
 
     def __init__(self, observation: Observation, hold: bool) -> None:
         self._observation, self._hold = observation, hold
-        self._held: list[State] | None = None
+
+    @cached_property
+    def _held(self) -> list[State]:
+        return list(self._observation.states(training=True))
 
     def __iter__(self) -> Iterator[State]:
-        if not self._hold:
-            return self._observation.states(training=True)
-        if self._held is None:
-            self._held = list(self._observation.states(training=True))
-        return iter(self._held)
+        if self._hold:
+            return iter(self._held)
+        return self._observation.states(training=True)
 
 
 def training_states(observations: Sequence[Observation]) -> tuple[TrainingStates, ...]:
     """Return the TrainingStates of ``observations``, held where all of them have room."""
-    hold = sum(o.samples() for o in observations) <= HELD
+    samples = sum(o.samples() for o in observations)
+    hold = samples <= MOST_HELD_SAMPLES
     return tuple(TrainingStates(o, hold) for o in observations)
 
 
@@ -179,16 +198,21 @@ class Dataset:
         """Return the first robot: they differ in their mounting alone."""
         return self.robots[0]
 
+    @property
+    def first(self) -> Any:
+        """Return the first observation: they are filtered and read alike."""
+        return self.observations[0]
+
     def each(self) -> 'Iterator[Dataset]':
         """Yield a Dataset of each recording alone."""
         for k in range(len(self.observations)):
-            own = slice(k, k + 1)
+            alone = slice(k, k + 1)
             yield replace(
                 self,
-                robots=self.robots[own],
-                observations=self.observations[own],
-                recordings=self.recordings[own],
-                training=self.training[own],
+                robots=self.robots[alone],
+                observations=self.observations[alone],
+                recordings=self.recordings[alone],
+                training=self.training[alone],
             )
 
     def samples(self, training: bool) -> int:
@@ -207,14 +231,11 @@ class Dataset:
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
-        held = (
-            self.training
-            if training and self.training
-            else [o.states(training) for o in self.observations]
-        )
-        for robot, states in zip(self.robots, held):
-            for state in states:
-                yield robot, state
+        parts: Sequence[Iterable[State]] = self.training
+        if not training or not self.training:
+            parts = [o.states(training) for o in self.observations]
+        for robot, states in zip(self.robots, parts):
+            yield from zip(repeat(robot), states)
 
     def blocks(
         self, parameters: Sequence[Parameter], training: bool = True
@@ -223,10 +244,10 @@ class Dataset:
         for robot, state in self.states(training):
             yield from self.method.regress(state, robot, parameters)
 
-    def report(self, stage: str, done: int, whole: int) -> None:
-        """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
-        if self.progress:
-            self.progress(stage, done, whole)
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Tell whoever waits that ``done`` of ``total`` samples of a stage are through."""
+        if self.progress is not None:
+            self.progress(stage, done, total)
 
 
 def read_dataset(
@@ -242,15 +263,16 @@ def read_dataset(
     urdf : text of the description, '' for the recordings' own
     Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
     """
-    first = recordings[0]
-    options = with_recorded_locks(first, options, urdf or description_of(first, options))
+    kind = METHODS[method]
+    description = urdf or description_of(recordings[0], options)
+    options = with_recorded_locks(recordings[0], options, description)
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
-    observations = _observed(recordings, robots, options, METHODS[method])
-    if len(observations) > 1 and isinstance(METHODS[method], JointTorques):
+    observations = _observed(recordings, robots, options, kind)
+    if len(observations) > 1 and isinstance(kind, JointTorques):
         observations = at_one_cutoff(observations, options.decimate)
     return Dataset(
-        METHODS[method],
+        kind,
         robots,
         observations,
         options,
@@ -260,9 +282,11 @@ def read_dataset(
     )
 
 
-def _observed(recordings, robots, options, method):
+def _observed(
+    recordings: Sequence[Recording], robots: Sequence[Robot], options: Any, method: Method
+) -> tuple[Any, ...]:
     """Return what was observed of each; RecordingError names all recordings that are refused."""
-    observations: list[Observation] = []
+    observations: list[Any] = []
     refused: dict[str, list[str]] = {}
     for recording, robot in zip(recordings, robots):
         try:
@@ -272,7 +296,6 @@ def _observed(recordings, robots, options, method):
                 raise
             refused.setdefault(str(error), []).append(name_of(recording))
     if refused:
-        raise RecordingError(
-            '; '.join(f'{", ".join(names)}: {why}' for why, names in refused.items())
-        )
+        reasons = [f'{", ".join(names)}: {reason}' for reason, names in refused.items()]
+        raise RecordingError('; '.join(reasons))
     return tuple(observations)

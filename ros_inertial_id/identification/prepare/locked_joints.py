@@ -5,11 +5,13 @@ A link that is held elsewhere than the model takes it weighs otherwise on the jo
 and no residual shows it: free bodies take it up.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .description_choice import asked_topics
 from ...dynamics.robot_model import (
     load_robot_model,
     mimicked,
@@ -19,11 +21,12 @@ from ...dynamics.robot_model import (
 )
 from ...errors import ConfigError, RecordingError
 from ...measurement.joints.channels import JOINT_STATE, sound
-from ...measurement.recording import Recording
+from ...measurement.recording import Channel, Recording
 
-SHIFT = 0.02  # of the first moment of the body that carries it: a gripper's fingers shift it less
-HELD = 0.05  # [rad or m]: nothing that is fixed, brake or servo, gives way by more
+MOMENT_SHIFT = 0.02  # of the first moment of a body: fingers of a gripper shift it by less
+LOCK_PLAY = 0.05  # [rad or m]: nothing that is fixed, brake or servo, gives way by more
 GLITCHES = 1.0  # [%] of the samples at either end that may be none of the joint's positions
+FAR_BEYOND_LIMITS = 1.5  # ranges from their middle: of another unit
 
 
 def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
@@ -39,65 +42,17 @@ def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
     if not isinstance(options, RobotOptions) or not options.locked_joints:
         return options
     joints, locked = named_joints(urdf, options)
-    followed, limits = mimicked(urdf), position_limits(urdf)
-
-    def shifts(joint: str, start: float, end: float) -> bool:
-        """Return whether a joint between two positions shifts what the others have to hold."""
-        if abs(end - start) <= HELD:
-            return False
-        one, other = (
-            load_robot_model(urdf, joints, locked={**locked, joint: x}).inertias[:, :4]
-            for x in (start, end)
-        )
-        moment, way = (np.linalg.norm(x[:, 1:], axis=1) for x in (one, other - one))
-        return not one[:, 0].any() or bool((way > SHIFT * moment).any())
-
-    for joint, given in locked.items():
-        moved, factor, offset = joint, 1.0, 0.0
-        values = _recorded(recording, joint, options)
-        if not len(values) and joint in followed:
-            moved, factor, offset = followed[joint]
-            values = _recorded(recording, moved, options)
-        if not len(values) or getattr(options, 'position_kind', 'link') == 'motor':
-            continue
-        least, middle, most = (
-            factor * float(x) + offset
-            for x in np.percentile(values, [GLITCHES, 50.0, 100.0 - GLITCHES])
-        )
-        low, high = limits.get(joint, (np.nan, np.nan))
-        if not options.locked_positions and abs(middle - (high + low) / 2) > 1.5 * (high - low):
-            raise RecordingError(
-                f'the recorded position of {joint} is far beyond its limits',
-                found=f'{middle:.3g}',
-                expected=f'{low:.3g} to {high:.3g}',
-                do='it has another unit: say in locked_positions where it is [rad or m]',
-            )
-        if shifts(joint, least, most):
-            how, do = (
-                ('moves', 'do not lock it')
-                if moved == joint
-                else (
-                    f'follows {moved}, which moves',
-                    'method closed_loop, friction: of the joints, '
-                    f"closures: ['coupling {joint} {moved} {factor:g} {offset:g}']",
-                )
-            )
-            raise RecordingError(
-                f'{joint} is locked and {how} in the recording',
-                expected='one that stands still',
-                found=f'{min(least, most):.3g} to {max(least, most):.3g} rad (m)',
-                do=f'cut the recording to where it stands, BAG@START:END, or identify it: {do}',
-            )
-        if not options.locked_positions:
-            locked[joint] = middle
-        elif shifts(joint, given, middle):
-            raise ConfigError(
-                f'locked_positions say another place of {joint} than the recording',
-                expected=f'{middle:.3g} as recorded',
-                found=given,
-                do='leave locked_positions out, and the recording counts; a model '
-                'holds only for the place that it was identified at',
-            )
+    recorded = _recorded_locks(recording, options, urdf, tuple(locked))
+    limits = position_limits(urdf)
+    for lock in recorded:
+        robot = LockedRobot(urdf, joints, locked)
+        if options.locked_positions:
+            _check_still(lock, robot)
+            _check_position(lock, robot)
+        else:
+            _check_unit(lock, limits)
+            _check_still(lock, robot)
+            locked[lock.joint] = lock.median
     return replace(
         options,
         joints=joints,
@@ -106,16 +61,137 @@ def with_recorded_locks(recording: Recording, options: Any, urdf: str) -> Any:
     )
 
 
-def _recorded(recording: Recording, joint: str, options: Any) -> np.ndarray:
-    """Return the positions (N,) of a ``joint`` in the fullest topic that has it, none without."""
-    asked = [topic.lstrip('/') for topic in getattr(options, 'joint_states_topic', '').split()]
-    for channel in sorted(
-        recording.of_type(JOINT_STATE).values(),
-        key=lambda c: (c.topic.lstrip('/') not in asked, -len(c.names)),
-    ):
-        if joint in channel.names and 'position' in channel.fields:
-            values = channel.fields['position'][:, channel.names.index(joint)]
-            values = values[sound(values)]
-            if len(values):
-                return values
+@dataclass(frozen=True)
+class RecordedLock:
+    """
+    Where a locked joint was recorded: by itself, or by the joint that it follows.
+
+    followed : the joint that was recorded; its position times ``factor`` plus ``offset`` is that
+        of ``joint``
+    low, median, high : percentiles of that position without glitches [rad or m]; of a negative
+        factor low is the greater
+    """
+
+    joint: str
+    followed: str
+    factor: float
+    offset: float
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LockedRobot:
+    """A robot of which ``joints`` move and others are locked: ``locked`` {joint: position}."""
+
+    urdf: str
+    joints: tuple[str, ...]
+    locked: dict[str, float]
+
+    def inertias(self, joint: str, position: float) -> np.ndarray:
+        """Return mass and first moments (n, 4) of the bodies, a ``joint`` at ``position``."""
+        locked = {**self.locked, joint: position}
+        return load_robot_model(self.urdf, self.joints, locked=locked).inertias[:, :4]
+
+    def is_shifted(self, joint: str, start: float, end: float) -> bool:
+        """
+        Return whether a ``joint`` shifts what the others have to hold.
+
+        start, end : its positions [rad or m]
+        """
+        if abs(end - start) <= LOCK_PLAY:
+            return False
+        before = self.inertias(joint, start)
+        after = self.inertias(joint, end)
+        if not before[:, 0].any():  # nothing is known of what weighs
+            return True
+        moment = np.linalg.norm(before[:, 1:], axis=1)
+        shift = np.linalg.norm((after - before)[:, 1:], axis=1)
+        return bool((shift > MOMENT_SHIFT * moment).any())
+
+
+def _recorded_locks(
+    recording: Recording, options: RobotOptions, urdf: str, joints: tuple[str, ...]
+) -> list[RecordedLock]:
+    """Return the RecordedLock of each of the locked ``joints`` whose positions were recorded."""
+    if getattr(options, 'position_kind', 'link') == 'motor':
+        return []
+    mimics = mimicked(urdf)
+    channels = _fullest_first(recording, asked_topics(options))
+    locks = []
+    for joint in joints:
+        followed, factor, offset = joint, 1.0, 0.0
+        positions = _recorded_positions(channels, joint)
+        if not len(positions) and joint in mimics:
+            followed, factor, offset = mimics[joint]
+            positions = _recorded_positions(channels, followed)
+        if len(positions):
+            percentiles = np.percentile(positions, [GLITCHES, 50.0, 100.0 - GLITCHES])
+            low, median, high = (factor * percentiles + offset).tolist()
+            locks.append(RecordedLock(joint, followed, factor, offset, low, median, high))
+    return locks
+
+
+def _fullest_first(recording: Recording, asked: list[str]) -> list[Channel]:
+    """Return the joint states, ``asked`` topics before others, those of most joints first."""
+
+    def order(channel: Channel) -> tuple[bool, int]:
+        return channel.topic.lstrip('/') not in asked, -len(channel.names)
+
+    return sorted(recording.of_type(JOINT_STATE).values(), key=order)
+
+
+def _recorded_positions(channels: list[Channel], joint: str) -> np.ndarray:
+    """Return the positions (N,) of a ``joint`` in the first channel that has it, none without."""
+    for channel in channels:
+        if joint not in channel.names or 'position' not in channel.fields:
+            continue
+        positions = channel.fields['position'][:, channel.names.index(joint)]
+        positions = positions[sound(positions)]
+        if len(positions):
+            return positions
     return np.empty(0)
+
+
+def _check_unit(lock: RecordedLock, limits: Mapping[str, tuple[float, float]]) -> None:
+    """Raise RecordingError where a joint is so far beyond its ``limits`` that the unit differs."""
+    lower, upper = limits.get(lock.joint, (np.nan, np.nan))
+    if abs(lock.median - (upper + lower) / 2) > FAR_BEYOND_LIMITS * (upper - lower):
+        raise RecordingError(
+            f'the recorded position of {lock.joint} is far beyond its limits',
+            found=f'{lock.median:.3g}',
+            expected=f'{lower:.3g} to {upper:.3g}',
+            do='it has another unit: say in locked_positions where it is [rad or m]',
+        )
+
+
+def _check_still(lock: RecordedLock, robot: LockedRobot) -> None:
+    """Raise RecordingError where a joint moves what weighs while it is locked."""
+    if not robot.is_shifted(lock.joint, lock.low, lock.high):
+        return
+    how, do = 'moves', 'do not lock it'
+    if lock.followed != lock.joint:
+        how = f'follows {lock.followed}, which moves'
+        coupling = f'coupling {lock.joint} {lock.followed} {lock.factor:g} {lock.offset:g}'
+        do = f"method closed_loop, friction: of the joints, closures: ['{coupling}']"
+    least, greatest = sorted((lock.low, lock.high))
+    raise RecordingError(
+        f'{lock.joint} is locked and {how} in the recording',
+        expected='one that stands still',
+        found=f'{least:.3g} to {greatest:.3g} rad (m)',
+        do=f'cut the recording to where it stands, BAG@START:END, or identify it: {do}',
+    )
+
+
+def _check_position(lock: RecordedLock, robot: LockedRobot) -> None:
+    """Raise ConfigError where locked_positions contradict the recording."""
+    given = robot.locked[lock.joint]
+    if robot.is_shifted(lock.joint, given, lock.median):
+        raise ConfigError(
+            f'locked_positions say another place of {lock.joint} than the recording',
+            expected=f'{lock.median:.3g} as recorded',
+            found=given,
+            do='leave locked_positions out, and the recording counts; a model '
+            'holds only for the place that it was identified at',
+        )

@@ -10,8 +10,10 @@ Base parameters that are known are named as reports name them (mcxR2), which mea
 the robot is there: they are turned into the sums that they stand for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+import math
+from operator import attrgetter
 import re
 from typing import Any
 
@@ -26,19 +28,20 @@ from ...dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ...errors import ConfigError, RecordingError, RobotModelError
 from ...estimation.base_parameters import BaseParameters, find_base_parameters
 from ...estimation.r_factors import one_thread, RFactors
-from ...measurement.recording import Recording
+from ...measurement.recording import Channel, Recording
 from ...methods import DEFAULT_METHOD, METHODS
 from ...methods.capabilities import ClosedLoops, KnownOptions
 from ...methods.contract import Method
 from ...options import described_blocks
 
-SAMPLES = 3  # random samples per column: enough for any structure (PERFORMANCE.md)
-SPAN = 1e-6  # relative residual of a combination that is inside the span of others
-SAME = 0.02  # m/s^2, a tenth of a degree: the same mounting
+SAMPLES_PER_COLUMN = 3  # random ones: enough for any structure (PERFORMANCE.md)
+OUTSIDE_SPAN = 1e-6  # relative residual of a combination that is no combination of others
+SAME_GRAVITY = 0.02  # m/s^2, a tenth of a degree: the same mounting
 IMU = 'sensor_msgs/msg/Imu'
-WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
-AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
-NAME = re.compile(r'^\s*([A-Za-z]+R\d+)(?=\s|=|$)')
+WEAKEST_GRAVITY = 4.0  # [m/s^2] that an IMU of a wrong scale may still show
+MOST_SHAKING = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
+IDENTITY = attrgetter('name', 'unit', 'owner', 'law')  # of a Parameter
+BASE_PARAMETER_NAME = re.compile(r'^\s*([A-Za-z]+R\d+)(?=\s|=|$)')
 
 
 def robot_of(
@@ -58,21 +61,33 @@ def robot_of(
             found='none in the recording',
             do='give --urdf, or record robot_description; it is in the first file of a split bag',
         )
-    own = described_blocks(text)
-    if own and (method not in own or own[method].get('closures') and not options.closures):
-        raise RobotModelError(
-            'the robot description says how its loops close and which joints are driven',
-            found=f'method {method}, options without it',
-            expected=f'method {next(iter(own))}',
-            do='give it with --urdf (urdf_file of a node) and without --method',
-        )
-    mounting = options.mounting or recording.mounting or 'upright'
-    build = METHODS[method].build
+    _check_closures(text, options, method)
     options = with_recorded_locks(recording, options, text)
-    imu = None
+    build = METHODS[method].build
+    mounting = options.mounting or recording.mounting or 'upright'
+    measured = None
     if mounting.strip() == 'imu':
-        imu = imu_gravity(recording, build(text, options, gravity_from_mounting('upright')))
-    return build(text, options, gravity_from_mounting(mounting, imu, options.gravity_magnitude))
+        upright = build(text, options, gravity_from_mounting('upright'))
+        measured = imu_gravity(recording, upright)
+    gravity = gravity_from_mounting(mounting, measured, options.gravity_magnitude)
+    return build(text, options, gravity)
+
+
+def _check_closures(urdf: str, options: Any, method: str) -> None:
+    """Raise RobotModelError where a ``urdf`` says how its loops close and the options do not."""
+    described = described_blocks(urdf)
+    if not described:
+        return
+    if method in described:
+        closures = described[method].get('closures')
+        if not closures or options.closures:
+            return
+    raise RobotModelError(
+        'the robot description says how its loops close and which joints are driven',
+        found=f'method {method}, options without it',
+        expected=f'method {next(iter(described))}',
+        do='give it with --urdf (urdf_file of a node) and without --method',
+    )
 
 
 def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
@@ -85,38 +100,42 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
     Raises RecordingError for readings that are not finite or not at rest, and for a frame that
     the description does not have or that moves.
     """
-    for channel in recording.of_type(IMU).values():
-        force = channel.fields['linear_acceleration']
-        wrong = ~np.isfinite(force).all(1)
-        if wrong.any():
-            raise RecordingError(
-                f'the base IMU {channel.topic} is not finite',
-                found=f'{int(wrong.sum())} of {len(force)} messages',
-            )
-        mean, shake = force.mean(0), force.std(0).max()
-        if shake > AT_REST:
-            raise RecordingError(
-                f'the base IMU {channel.topic} was not at rest',
-                expected=f'a standard deviation below {AT_REST} m/s^2',
-                found=f'{shake:.2f} m/s^2',
-            )
-        if np.linalg.norm(mean) < WEAKEST:
-            raise RecordingError(
-                f'the base IMU {channel.topic} shows no gravity',
-                expected=f'about 9.81 m/s^2, at least {WEAKEST}',
-                found=f'{np.linalg.norm(mean):.3g} m/s^2',
-            )
-        return -(_rotation_of(channel, robot) @ mean)
-    return None
+    channel = next(iter(recording.of_type(IMU).values()), None)
+    if channel is None:
+        return None
+    force = channel.fields['linear_acceleration']
+    finite = np.isfinite(force).all(1)
+    if not finite.all():
+        raise RecordingError(
+            f'the base IMU {channel.topic} is not finite',
+            found=f'{np.count_nonzero(~finite)} of {len(force)} messages',
+        )
+    shaking = force.std(0).max()
+    if shaking > MOST_SHAKING:
+        raise RecordingError(
+            f'the base IMU {channel.topic} was not at rest',
+            expected=f'a standard deviation below {MOST_SHAKING} m/s^2',
+            found=f'{shaking:.2f} m/s^2',
+        )
+    mean = force.mean(0)
+    magnitude = np.linalg.norm(mean)
+    if magnitude < WEAKEST_GRAVITY:
+        raise RecordingError(
+            f'the base IMU {channel.topic} shows no gravity',
+            expected=f'about 9.81 m/s^2, at least {WEAKEST_GRAVITY}',
+            found=f'{magnitude:.3g} m/s^2',
+        )
+    rotation = _rotation_of(channel, robot)
+    return np.asarray(-(rotation @ mean))
 
 
-def _rotation_of(channel, robot):
+def _rotation_of(channel: Channel, robot: Any) -> np.ndarray:
     """Return the rotation (3, 3) of a base IMU's frame in the base."""
     if not channel.frame_id:
         return np.eye(3)
-    frames = {f.name: f for f in robot.pin_model.frames}
+    frames = {frame.name: frame for frame in robot.pin_model.frames}
+    fixed = [name for name, frame in frames.items() if frame.parentJoint == 0]
     frame = frames.get(channel.frame_id)
-    fixed = [name for name, f in frames.items() if f.parentJoint == 0]
     if frame is None:
         raise RecordingError(
             f'the base IMU {channel.topic} is in a frame that the description does not have',
@@ -124,7 +143,7 @@ def _rotation_of(channel, robot):
             exists=fixed,
             do='add its link to the URDF, or give the mounting as rpy or gravity',
         )
-    if frame.parentJoint != 0:
+    if channel.frame_id not in fixed:
         raise RecordingError(
             f'the IMU {channel.topic} sits on a moving link',
             exists=fixed,
@@ -132,7 +151,8 @@ def _rotation_of(channel, robot):
             expected='one on the base',
             do='give the mounting as rpy or gravity',
         )
-    return frame.placement.rotation
+    rotation: np.ndarray = frame.placement.rotation
+    return rotation
 
 
 def check_robot(model: IdentifiedModel, robot: Any) -> None:
@@ -149,26 +169,49 @@ def check_robot(model: IdentifiedModel, robot: Any) -> None:
             f'the model is of robot {model.robot["name"]!r} with other kinematics',
             found=f'robot {robot.name!r}, same joint names but other axes or placements',
         )
-    method, options = METHODS[model.method], prediction_options(model)
-    columns = [(p.name, p.unit, p.owner, p.law) for p in model.parameters]
-    there = [(p.name, p.unit, p.owner, p.law) for p in method.parameters(robot, options)]
-    bodies = [column for column in there if not column[3]]
-    if [c for c in columns if not c[3]] != bodies or not set(columns) <= set(there):
+    method = METHODS[model.method]
+    options = prediction_options(model)
+    _check_columns(model, method.parameters(robot, options))
+    state = method.random_state(robot, 2, np.random.default_rng(0))
+    _check_validity_range(model, method.validity_range(state, robot))
+    check_mounting(method, model, options, robot)
+
+
+def _check_columns(model: IdentifiedModel, parameters: Sequence[Parameter]) -> None:
+    """Raise RobotModelError unless a model has all ``parameters`` of bodies, of laws some."""
+    identified_bodies = _identities(_of_bodies(model.parameters))
+    bodies = _identities(_of_bodies(parameters))
+    strange = set(_identities(model.parameters)) - set(_identities(parameters))
+    if strange or identified_bodies != bodies:
         raise RobotModelError(
             'the parameters of the model are not those of its robot',
-            found=sorted({c[0] for c in set(columns) ^ set(bodies) - set(there)}),
+            found=sorted({p.name for p in model.parameters}),
             do='take the file as it was written',
         )
-    state = method.random_state(robot, 2, np.random.default_rng(0))
-    for where, quantities in method.validity_range(state, robot).items():
-        lacking = set(quantities) - set(model.validity_range.get(where, ()))
+
+
+def _identities(parameters: Sequence[Parameter]) -> list[tuple[str, str, str, str]]:
+    """Return what parameters are, whatever their values: name, unit, owner and law."""
+    return list(map(IDENTITY, parameters))
+
+
+def _of_bodies(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Return those of ``parameters`` that are of bodies and not of friction laws."""
+    return [p for p in parameters if not p.law]
+
+
+def _check_validity_range(
+    model: IdentifiedModel, ranges: Mapping[str, Mapping[str, np.ndarray]]
+) -> None:
+    """Raise RobotModelError where a model lacks a quantity of ``ranges``, {joint: {quantity}}."""
+    for joint, quantities in ranges.items():
+        lacking = set(quantities) - set(model.validity_range.get(joint, ()))
         if lacking:
             raise RobotModelError(
-                f'the validity_range of the model lacks {where}',
+                f'the validity_range of the model lacks {joint}',
                 found=f'no {", ".join(sorted(lacking))}',
                 do='take the file as it was written',
             )
-    check_mounting(method, model, options, robot)
 
 
 def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: str) -> Any:
@@ -179,26 +222,31 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
     urdf : text, '' for that of the recordings
     ConfigError where there is no such base parameter.
     """
-    if not isinstance(options, KnownOptions) or not any(map(NAME.match, options.known)):
+    if not isinstance(options, KnownOptions):
         return options
-    bare = replace(options, known=())
-    robots = [robot_of(recording, bare, urdf, method) for recording in recordings]
-    columns = [p for p in METHODS[method].parameters(robots[0], bare) if not p.law]
+    if not any(map(BASE_PARAMETER_NAME.match, options.known)):
+        return options
+    nothing_known = replace(options, known=())
+    robots = [robot_of(recording, nothing_known, urdf, method) for recording in recordings]
+    columns = _of_bodies(METHODS[method].parameters(robots[0], nothing_known))
     base = structural_base(METHODS[method], robots, columns)
-    sums = dict(zip(base.names(), base.groupings()))
+    groupings = dict(zip(base.names(), base.groupings()))
+    known = tuple(_as_sum(line, groupings) for line in options.known)
+    return replace(options, known=known)
 
-    def written(line):
-        match = NAME.match(line)
-        if not match:
-            return line
-        if match[1] not in sums:
-            raise ConfigError('option known', found=match[1], exists=list(sums))
-        terms = ' + '.join(
-            f'{np.format_float_positional(c)} {name}' for name, c in sums[match[1]].items()
-        ).replace('+ -', '- ')
-        return f'{terms} = {line[match.end() :].strip(" =") or "0"}'
 
-    return replace(options, known=tuple(map(written, options.known)))
+def _as_sum(line: str, groupings: Mapping[str, Mapping[str, float]]) -> str:
+    """Return a ``line`` of ``known``, of a base parameter as the sum that it stands for."""
+    match = BASE_PARAMETER_NAME.match(line)
+    if match is None:
+        return line
+    name = match[1]
+    if name not in groupings:
+        raise ConfigError('option known', found=name, exists=list(groupings))
+    terms = [f'{np.format_float_positional(c)} {p}' for p, c in groupings[name].items()]
+    weighted_sum = ' + '.join(terms).replace('+ -', '- ')
+    value = line[match.end() :].strip(' =') or '0'
+    return f'{weighted_sum} = {value}'
 
 
 def structural_base(
@@ -206,12 +254,15 @@ def structural_base(
 ) -> BaseParameters:
     """Return the BaseParameters of random motion of ``robots``, each as it is mounted."""
     rng = np.random.default_rng(0)
-    factors, keep = RFactors(len(parameters)), np.arange(len(parameters))
+    factors = RFactors(len(parameters))
+    columns = np.arange(len(parameters))
+    samples = math.ceil(SAMPLES_PER_COLUMN * len(parameters) / len(robots))  # of each robot
     for robot in robots:
-        state = method.random_state(robot, -(-SAMPLES * len(parameters) // len(robots)), rng)
+        state = method.random_state(robot, samples, rng)
         for block in method.regress(state, robot, parameters):
-            factors.accumulate(block, keep)
-    return find_base_parameters(factors.system()[0], parameters)
+            factors.accumulate(block, columns)
+    rows = factors.system()[0]
+    return find_base_parameters(rows, parameters)
 
 
 def rank_of_bodies(method: Method, robots: Sequence[Any], base: BaseParameters) -> dict[str, int]:
@@ -221,17 +272,19 @@ def rank_of_bodies(method: Method, robots: Sequence[Any], base: BaseParameters) 
     Two ways to one number (Gautier 1991): where they differ the structure is not certain.
     Nothing is returned where no loops are closed.
 
-    base : BaseParameters that it returned
+    base : BaseParameters of random motion of ``robots``, see ``structural_base``
     """
     if not isinstance(method, ClosedLoops):
         return {}
-    bodies = [p for p in base.parameters if not p.law]
+    bodies = _of_bodies(base.parameters)
+    samples = SAMPLES_PER_COLUMN * len(bodies)
     rng = np.random.default_rng(1)  # other states than those of the rows
-    rows = [method.energy_rows(robot, bodies, SAMPLES * len(bodies), rng) for robot in robots]
-    by_rows = sum(not base.parameters[k].law for k in base.independent)
+    rows = [method.energy_rows(robot, bodies, samples, rng) for robot in robots]
+    by_energy = find_base_parameters(np.concatenate(rows), bodies)
+    independent = [base.parameters[k] for k in base.independent]
     return {
-        'rank_of_bodies': by_rows,
-        'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies)),
+        'rank_of_bodies': len(_of_bodies(independent)),
+        'rank_by_energy': len(by_energy),
     }
 
 
@@ -243,13 +296,17 @@ def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:
 def unknown(known: BaseParameters, wanted: BaseParameters) -> np.ndarray:
     """Return the indices (k,) of base parameters ``wanted`` that ``known`` ones do not give."""
     scales = np.array([p.scale for p in wanted.parameters])
-    span, targets = (
-        K / np.linalg.norm(K, axis=1)[:, None]
-        for K in (base.matrix() / scales for base in (known, wanted))
-    )
+    span = _unit_rows(known.matrix() / scales)
+    targets = _unit_rows(wanted.matrix() / scales)
     basis, _ = np.linalg.qr(span.T)
-    outside = np.linalg.norm(targets - (targets @ basis) @ basis.T, axis=1)
-    return np.flatnonzero(outside > SPAN)
+    inside = (targets @ basis) @ basis.T
+    outside = np.linalg.norm(targets - inside, axis=1)
+    return np.flatnonzero(outside > OUTSIDE_SPAN)
+
+
+def _unit_rows(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.asarray(rows / lengths[:, None])
 
 
 def mounting_parameters(
@@ -261,39 +318,43 @@ def mounting_parameters(
     A missing one whose name stands for another sum in ``base`` comes with its own: the weight of a
     slide tells it from the rotor that drives it only where it hangs.
     """
-    general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
-    lacking = set(unknown(base, general).tolist())
-    names, shown = general.names(), set(base.names())
-    missing = [
-        f'{n} = {words}' if n in shown else n
-        for k, (n, words) in enumerate(zip(names, general.expressions()))
-        if k in lacking
-    ]
-    return {'known': [n for k, n in enumerate(names) if k not in lacking], 'missing': missing}
+    robots = any_mounting(method, urdf, options)
+    general = structural_base(method, robots, base.parameters)
+    lacking = unknown(base, general).tolist()
+    base_names = base.names()
+    known, missing = [], []
+    for k, (name, expression) in enumerate(zip(general.names(), general.expressions())):
+        if k not in lacking:
+            known.append(name)
+        elif name in base_names:
+            missing.append(f'{name} = {expression}')
+        else:
+            missing.append(name)
+    return {'known': known, 'missing': missing}
 
 
 def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: Any) -> None:
     """Raise RobotModelError that names what lacks to predict ``robot``, as it is mounted."""
-    known = [np.array(g) for g in model.mounting['gravity_base']]
-    if any(np.allclose(robot.gravity_base, g, atol=SAME) for g in known):
+    gravities = np.array(model.mounting['gravity_base'])
+    if np.isclose(robot.gravity_base, gravities, atol=SAME_GRAVITY).all(1).any():
         return
     with one_thread():
-        before = structural_base(
-            method,
-            [method.build(model.robot['urdf'], options, g) for g in known],
-            model.parameters,
-        )
-        now = structural_base(method, [robot], model.parameters)
-    lacking = unknown(before, now)
-    if lacking.size:
-        names, words = now.names(), now.expressions()
-        raise RobotModelError(
-            'this mounting needs parameters that were not identified',
-            found=[f'{names[k]} = {words[k]}' for k in lacking],
-            expected=f'gravity_base as in {model.mounting["gravity_base"]}, not '
-            f'{np.round(robot.gravity_base, 3).tolist()}',
-            do='identify with a recording under this mounting too',
-        )
+        identified_robots = [
+            method.build(model.robot['urdf'], options, gravity) for gravity in gravities
+        ]
+        identified = structural_base(method, identified_robots, model.parameters)
+        needed = structural_base(method, [robot], model.parameters)
+    lacking = unknown(identified, needed)
+    if not lacking.size:
+        return
+    names, expressions = needed.names(), needed.expressions()
+    raise RobotModelError(
+        'this mounting needs parameters that were not identified',
+        found=[f'{names[k]} = {expressions[k]}' for k in lacking],
+        expected=f'gravity_base as in {model.mounting["gravity_base"]}, not '
+        f'{np.round(robot.gravity_base, 3).tolist()}',
+        do='identify with a recording under this mounting too',
+    )
 
 
 def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.ndarray:
@@ -307,4 +368,6 @@ def across_gravity(gravity: np.ndarray) -> np.ndarray:
     direction = gravity / np.linalg.norm(gravity)
     Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
     across = Q[:, 1:3]
-    return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]
+    if np.cross(*across.T) @ direction > 0.0:
+        return across
+    return across[:, ::-1]

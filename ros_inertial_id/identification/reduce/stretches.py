@@ -14,13 +14,14 @@ from ..prepare.dataset import Dataset
 from ...methods.capabilities import JointMotion
 
 FOLDS = 5  # of cross-validation
-PIECE = 1.0  # [s] of motion that is left out in one piece at least: no residual lasts as long
-ROUNDS = 5  # of pieces that each fold has at most, spread over a recording
+SHORTEST_PIECE = 1.0  # [s] of motion that is left out in one piece: no residual lasts as long
+PIECES_PER_FOLD = 5  # at most, spread over a recording
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
-NEAR = 0.15  # rms of the differences of all positions and velocities, in standard deviations
-APART = 0.5  # [s] between samples that repeat each other
-RETURN = 0.5  # of the way between them that their distance is at most
-LOOKED_AT = 3000  # samples
+SAME_MOTION = 0.15  # rms of the differences of positions and velocities, in standard deviations
+SHORTEST_RETURN = 0.5  # [s] between samples that repeat each other
+LARGEST_RETURN = 0.5  # of the way between them that their distance is at most
+MOTION_SAMPLES = 3000  # that are compared with each other
+BLOCK_ROWS = 256  # compared at once: a matrix product beats trees of 14 axes
 
 
 @dataclass(frozen=True)
@@ -42,39 +43,43 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
     Mean squares of velocities, and of positions about their mean, of all joints in units of their
     own: zero where motions are not distinguished.  None where no sample is left after filtering.
     """
-    none = np.zeros(STRETCHES)
     if not isinstance(data.method, JointMotion):
-        count = sum(len(state.t) for _, state in data.states(training=True))
-        return (
-            (
-                Numbers(fold_of(np.arange(count), count, data.seconds()).astype(np.int8), 1),
-                none,
-                none,
-            )
-            if count
-            else None
-        )
-    stride, done = -(-data.samples(training=True) // LOOKED_AT), 0
-    motion: list[list[np.ndarray]] = []
+        return _stretches_of_time(data)
+    stride = -(-data.samples(training=True) // MOTION_SAMPLES)
+    positions, velocities, times, samples = [], [], [], 0
     for robot, state in data.states(training=True):
         ranges = data.method.validity_range(state, robot).values()
-        thin = slice((-done) % stride, None, stride)
-        done += len(state.t)
-        motion.append(
-            [np.stack([own[x][thin] for own in ranges], axis=1) for x in 'qv']
-            + [state.t[thin].copy()]
-        )
-    if not done:
+        thinned = slice((-samples) % stride, None, stride)
+        samples += len(state.t)
+        positions.append(np.stack([joint['q'][thinned] for joint in ranges], axis=1))
+        velocities.append(np.stack([joint['v'][thinned] for joint in ranges], axis=1))
+        times.append(state.t[thinned].copy())
+    if not samples:
         return None
-    q, v, t = map(np.concatenate, zip(*motion))
+    q, v, t = np.concatenate(positions), np.concatenate(velocities), np.concatenate(times)
     number = distinct_stretches(q, v, t, STRETCHES)
-    squares = (
-        (v / np.maximum(v.std(0), 1e-12)) ** 2,
-        ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2,
+    speed = (v / np.maximum(v.std(0), 1e-12)) ** 2
+    distance = ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2
+    return (
+        Numbers(number.astype(np.int8), stride),
+        _means(number, speed.mean(1)),
+        _means(number, distance.mean(1)),
     )
+
+
+def _stretches_of_time(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None:
+    """Return what ``stretches_of`` does where motions are not distinguished: folds of the time."""
+    samples = sum(len(state.t) for _, state in data.states(training=True))
+    if not samples:
+        return None
+    number = fold_of(np.arange(samples), samples, data.seconds())
+    return Numbers(number.astype(np.int8), 1), np.zeros(STRETCHES), np.zeros(STRETCHES)
+
+
+def _means(number: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the means (STRETCHES,) of x (N,) over the samples of each ``number`` (N,)."""
     counts = np.maximum(np.bincount(number, minlength=STRETCHES), 1)
-    speed, distance = (np.bincount(number, x.mean(1), STRETCHES) / counts for x in squares)
-    return Numbers(number.astype(np.int8), stride), speed, distance
+    return np.bincount(number, x, STRETCHES) / counts
 
 
 def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) -> np.ndarray:
@@ -91,15 +96,17 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
     way = np.concatenate([[0.0], np.cumsum(steps)])
     first, squares = np.arange(len(x)), np.square(x).sum(1)
-    for low in range(0, len(x), 256):  # some rows at once: a matrix product beats trees of 14 axes
-        part = slice(low, low + 256)
-        square = squares[part, None] + squares[low:] - 2.0 * x[part] @ x[low:].T
-        one, other = np.nonzero(square <= NEAR**2 * x.shape[1])
-        distance = np.sqrt(np.maximum(square[one, other], 0.0))
-        one, other = one + low, other + low
+    for low in range(0, len(x), BLOCK_ROWS):
+        rows = slice(low, low + BLOCK_ROWS)
+        square = squares[rows, None] + squares[low:] - 2.0 * x[rows] @ x[low:].T
+        earlier, later = np.nonzero(square <= SAME_MOTION**2 * x.shape[1])
+        distance = np.sqrt(np.maximum(square[earlier, later], 0.0))
+        earlier, later = earlier + low, later + low
         # A slow motion is near itself for long, without having come back.
-        far = (clock[other] - clock[one] > APART) & (distance <= RETURN * (way[other] - way[one]))
-        np.minimum.at(first, other[far], one[far])
+        lasted = clock[later] - clock[earlier] > SHORTEST_RETURN
+        returned = distance <= LARGEST_RETURN * (way[later] - way[earlier])
+        repeats = lasted & returned
+        np.minimum.at(first, later[repeats], earlier[repeats])
     new = first == np.arange(len(x))
     age = np.cumsum(new)  # of the distinct motion, in samples
     for k in np.flatnonzero(~new):
@@ -115,5 +122,6 @@ def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
     A fold is not one fifth of the time: what the arm does there alone would be left out as a
     whole, and the residual be that of motion that the others do not show.
     """
-    pieces = FOLDS * int(np.clip(seconds / (FOLDS * PIECE), 1, ROUNDS))
+    per_fold = int(np.clip(seconds / (FOLDS * SHORTEST_PIECE), 1, PIECES_PER_FOLD))
+    pieces = FOLDS * per_fold
     return np.minimum(sample * pieces // samples, pieces - 1) % FOLDS

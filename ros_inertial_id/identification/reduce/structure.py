@@ -21,7 +21,7 @@ from ...estimation.least_squares import nonnegative_solution, span
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
-SMOOTH = 3  # in the order of widths tried: .02 rad/s
+USUAL_WIDTH = 3  # in the order of smooth widths tried: .02 rad/s
 SWEEPS = 10  # joint by joint, until nothing changes
 
 
@@ -48,76 +48,85 @@ class Structure:
         general : Structure of the same columns and more
         EstimationError where it does not hold a column.
         """
-        known = {p: int(place) for p, place in zip(general.columns, general.keep) if place >= 0}
+        there = general.parameters_of_places()
+        indices = dict(zip(there, range(len(there))))
         wanted = self.parameters_of_places()
-        if not all(p in known for p in wanted):
+        if not indices.keys() >= set(wanted):
             raise EstimationError(
                 'a base parameter of this mounting has no column in the factors',
                 do='round the placements of the robot description',
             )
-        return np.array([known[p] for p in wanted])
+        return np.array([indices[parameter] for parameter in wanted])
 
     def parameters_of_places(self) -> list[Parameter]:
         """Return the Parameter of every place in the R factors."""
-        owner = {int(place): self.columns[k] for k, place in enumerate(self.keep) if place >= 0}
-        return [owner[k] for k in range(len(owner))]
+        columns = np.flatnonzero(self.keep >= 0)
+        in_order = columns[np.argsort(self.keep[columns])]
+        return [self.columns[column] for column in in_order]
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
     """Return {name: [column, ...]} of ``parameters`` that differ in their nonlinear one alone."""
-    columns: dict[str, list[int]] = {}
-    for k, parameter in enumerate(parameters):
-        columns.setdefault(parameter.name, []).append(k)
-    return {name: ks for name, ks in columns.items() if len(ks) > 1}
+    by_name = _columns_by_name(parameters)
+    return {name: columns for name, columns in by_name.items() if len(columns) > 1}
+
+
+def _columns_by_name(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
+    """Return {name: [column, ...]} in the order of the first of each."""
+    by_name: dict[str, list[int]] = {}
+    for column, parameter in enumerate(parameters):
+        by_name.setdefault(parameter.name, []).append(column)
+    return by_name
 
 
 def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the ``parameters`` with one alone of every set: the middle one of the last law."""
-    drop: set[int] = set()
-    for ks in alternatives(parameters).values():
-        last = [k for k in ks if parameters[k].law == parameters[ks[-1]].law]
-        drop |= set(ks) - {last[len(last) // 2]}
-    return tuple(p for k, p in enumerate(parameters) if k not in drop)
+    dropped: set[int] = set()
+    for columns in alternatives(parameters).values():
+        last_law = parameters[columns[-1]].law
+        of_last_law = [column for column in columns if parameters[column].law == last_law]
+        middle = of_last_law[len(of_last_law) // 2]
+        dropped |= set(columns) - {middle}
+    return tuple(p for column, p in enumerate(parameters) if column not in dropped)
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
     """Return the Structure that random states of ``robots``, under every mounting, show."""
-    same_column = alternatives(columns)
-    later = {k for ks in same_column.values() for k in ks[1:]}
-    primary = [k for k in range(len(columns)) if k not in later]
-    base = structural_base(method, robots, [columns[k] for k in primary])
+    primary = [indices[0] for indices in _columns_by_name(columns).values()]
+    base = structural_base(method, robots, [columns[index] for index in primary])
     keep = np.full(len(columns), -1)
     keep[np.array(primary)[base.independent]] = np.arange(len(base))
     choices, size = {}, len(base)
-    for name, ks in same_column.items():
-        if keep[ks[0]] >= 0:
-            keep[ks[1:]] = np.arange(size, size + len(ks) - 1)
-            size += len(ks) - 1
-            choices[name] = [int(keep[k]) for k in ks]
+    for name, indices in alternatives(columns).items():
+        first, *others = indices
+        if keep[first] >= 0:
+            keep[others] = np.arange(size, size + len(others))
+            size += len(others)
+            choices[name] = keep[indices].tolist()
     return Structure(base, tuple(columns), keep, choices)
 
 
 def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
     """Return the constants tried for all joints alike: {coefficient: Parameter} of each."""
     parameters = structure.parameters_of_places()
-    every = [[parameters[k] for k in places] for places in structure.choices.values()]
-    pairs = dict.fromkeys((p.law, p.nonlinear) for own in every for p in own)
-    return [
-        {
-            own[0].name: next(p for p in own if (p.law, p.nonlinear) == pair)
-            for own in every
-            if any((p.law, p.nonlinear) == pair for p in own)
-        }
-        for pair in pairs
-    ] or [{}]
+    tried: dict[tuple[str, float | None], dict[str, Parameter]] = {}
+    for name, places in structure.choices.items():
+        for place in places:
+            parameter = parameters[place]
+            constants = tried.setdefault((parameter.law, parameter.nonlinear), {})
+            constants.setdefault(name, parameter)
+    return list(tried.values()) or [{}]
 
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
     """Return which constants ``tried`` all joints have unless others predict better: smooth."""
-    smooth = [
-        k for k, own in enumerate(tried) if not any(LAWS[p.law].memory for p in own.values())
-    ] or list(range(len(tried)))
-    return smooth[min(SMOOTH, len(smooth) - 1)]
+    memory = []
+    for constants in tried:
+        memory.append(any(LAWS[parameter.law].memory for parameter in constants.values()))
+    smooth = np.flatnonzero(np.logical_not(memory))
+    if not smooth.size:
+        smooth = np.arange(len(tried))
+    return int(smooth[min(USUAL_WIDTH, len(smooth) - 1)])
 
 
 def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:
@@ -131,63 +140,62 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
         return {}
     parameters = structure.parameters_of_places()
     factors = merge([f.select(np.arange(len(parameters))) for f in stretches])
-    picked = {name: 0 for name in choices}
+    base_columns = [indices[0] for indices in choices.values()]
+    places = dict(zip(choices, base_columns))
     for _ in range(SWEEPS):
         columns = np.arange(len(base))
-        for name, k in picked.items():
-            columns[choices[name][0]] = choices[name][k]
+        columns[base_columns] = list(places.values())
         beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
-        new = {
-            name: int(np.argmin(_residuals(factors, beta, columns, ks, parameters)))
-            for name, ks in choices.items()
-        }
-        if new == picked:
+        best = {}
+        for name, indices in choices.items():
+            residuals = _residuals(factors, beta, columns, indices, parameters)
+            best[name] = indices[int(np.argmin(residuals))]
+        if best == places:
             break
-        picked = new
-    return {name: parameters[choices[name][k]] for name, k in picked.items()}
+        places = best
+    return {name: parameters[place] for name, place in places.items()}
 
 
-def _residuals(factors, beta, columns, choice, parameters):
+def _residuals(
+    factors: RFactors,
+    beta: np.ndarray,
+    columns: np.ndarray,
+    tried: Sequence[int],
+    parameters: Sequence[Parameter],
+) -> list[float]:
     """
-    Return what each alternative leaves, the joint's other friction free, all else held.
+    Return the residual norm with each column of ``tried``, all other ``columns`` at ``beta``.
 
-    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
+    The joint's other friction is free.  That of a joint without rows of its own (a dependent joint
+    of a closed loop) shows in all rows.
     """
-    owner = parameters[choice[0]].owner
-    groups = factors.groups
-    groups = [groups[owner]] if owner in groups else list(groups.values())
-    size = factors.size
-    W, free = np.vstack([group.equations(size) for group in groups]), []
-    residual = np.concatenate([group.R[:, -2] for group in groups])
-    for column, value in zip(columns, beta):
-        if column in choice:
-            continue
-        if parameters[column].law and parameters[column].owner == owner:
-            free.append(column)
-        else:
-            residual = residual - W[:, column] * value
-    out = []
-    for candidate in choice:
-        # What may have either sign is taken off; the others are not negative.
-        own = [*free, candidate]
-        signed = [c for c in own if LAWS[parameters[c].law].signed]
-        basis = span(W[:, signed])
-        out.append(
-            _left(
-                *(
-                    x - basis @ (basis.T @ x)
-                    for x in (W[:, [c for c in own if c not in signed]], residual)
-                )
-            )
-        )
-    return out
+    joint = parameters[tried[0]].owner
+    groups = list(factors.groups.values())
+    if joint in factors.groups:
+        groups = [factors.groups[joint]]
+    W = np.vstack([group.equations(factors.size) for group in groups])
+    target = np.concatenate([group.R[:, -2] for group in groups])
+    brakes = np.array([bool(p.law) and p.owner == joint for p in parameters])[columns]
+    known = ~np.isin(columns, tried)
+    for k in np.flatnonzero(known & ~brakes):
+        target = target - W[:, columns[k]] * beta[k]
+    friction = columns[known & brakes]
+    return [_residual(W, target, np.append(friction, column), parameters) for column in tried]
 
 
-def _left(A, b):
-    """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
-    size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+def _residual(
+    W: np.ndarray, target: np.ndarray, friction: np.ndarray, parameters: Sequence[Parameter]
+) -> float:
+    """Return the norm of what columns ``friction`` (k,) of W leave of ``target`` (m,)."""
+    signed = np.array([LAWS[parameters[column].law].signed for column in friction])
+    # What may have either sign is taken off; the others are not negative.
+    basis = span(W[:, friction[signed]])
+    passive = W[:, friction[~signed]]
+    A = passive - basis @ (basis.T @ passive)
+    b = target - basis @ (basis.T @ target)
+    A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     try:
-        return float(np.linalg.norm(b - A / size @ nonnegative_solution(A / size, b)))
+        return float(np.linalg.norm(b - A @ nonnegative_solution(A, b)))
     except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
         return float(np.linalg.norm(b))
 
@@ -201,21 +209,25 @@ def at_constants(
     structure : of all columns that are tried; constants : name -> Parameter with law and constant
     EstimationError where one was not among those tried.
     """
-    parameters, final = structure.parameters_of_places(), list(structure.base.parameters)
-    T = np.eye(len(parameters))[:, : len(structure.base)]
+    base, parameters = structure.base, structure.parameters_of_places()
+    with_constants = list(base.parameters)
+    chosen = np.arange(len(base))
     for name, places in structure.choices.items():
-        wanted = constants[name]
-        own = [
-            k
-            for k in places
-            if (parameters[k].law, parameters[k].nonlinear) == (wanted.law, wanted.nonlinear)
-        ]
-        if not own:
-            raise EstimationError(
-                f'{name} of the model: {wanted.law or "no law"}, {wanted.nonlinear}',
-                exists=sorted({f'{parameters[k].law} {parameters[k].nonlinear}' for k in places}),
-                do='identify the model again with the friction laws of the plan',
-            )
-        T[:, places[0]] = np.eye(len(parameters))[:, own[0]]
-        final[structure.base.independent[places[0]]] = parameters[own[0]]
-    return replace(structure.base, parameters=tuple(final)), T
+        place = _place_of(constants[name], places, parameters)
+        chosen[places[0]] = place
+        with_constants[base.independent[places[0]]] = parameters[place]
+    T = np.eye(len(parameters))[:, chosen]
+    return replace(base, parameters=tuple(with_constants)), T
+
+
+def _place_of(wanted: Parameter, places: Sequence[int], parameters: Sequence[Parameter]) -> int:
+    """Return the first of ``places`` with the law and constant of a Parameter."""
+    for place in places:
+        tried = parameters[place]
+        if (tried.law, tried.nonlinear) == (wanted.law, wanted.nonlinear):
+            return place
+    raise EstimationError(
+        f'{wanted.name} of the model: {wanted.law or "no law"}, {wanted.nonlinear}',
+        exists=sorted({f'{parameters[k].law} {parameters[k].nonlinear}' for k in places}),
+        do='identify the model again with the friction laws of the plan',
+    )

@@ -106,6 +106,23 @@ class WideFactor:
         T[:, : self.places] = self.columns_under_gravity(change)
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
+    def with_earlier_efforts(self, offset: float) -> 'WideFactor':
+        """Return the WideFactor whose efforts are ``offset`` [s] earlier, to first order."""
+        if not offset:
+            return self
+        return replace(
+            self, by_number=tuple(self._with_earlier(f, offset) for f in self.by_number)
+        )
+
+    def _with_earlier(self, factors, offset):
+        groups = {}
+        for name, group in factors.groups.items():
+            R = group.R.copy()
+            rate = np.flatnonzero(group.columns == self.efforts + self.joints)[0]
+            R[:, -2:] += offset * R[:, [rate]]  # the triangle stays one: the rate is before them
+            groups[name] = replace(group, R=R)
+        return RFactors(factors.size, groups)
+
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
         T = np.zeros((self.total.size, across.shape[1]))

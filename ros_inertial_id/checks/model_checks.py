@@ -1,0 +1,339 @@
+"""
+Model checks: what is wrong with a recording that only a model of the arm can tell.
+
+    read -> contacts -> delay -> verdict by residuals -> causes, where it is not good -> findings
+
+The rows are written once, and are those that an identification goes on with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .alternatives import way_of
+from .causes import causes, CHECKS, Explanation, LOADED
+from .checked import masks, without_bad
+from .contacts import contacts
+from .explains import DELAYED
+from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, WRONG
+from .finding_kinds import found
+from .joint_kind import in_degrees, turning
+from .joint_order import exchanged
+from .recording_under_test import recording_under_test, RecordingUnderTest
+from .thresholds import (
+    FOREIGN,
+    GOOD_RESIDUAL,
+    LATE,
+    MASSES_OF_GAINS,
+    MOVING_SHARE,
+    RESTING_SPEED,
+    SURE,
+    SYSTEMATIC_RESIDUAL,
+    TOO_LATE,
+    UNRELATED_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+    VISIBLE,
+)
+from .velocity_kind import by_best_velocity, differentiated
+from .verdicts import joint_verdicts, Judged, whole_verdict
+from ..errors import EstimationError, InertialIdError, RecordingError
+from ..identification.choose.nuisances import LOAD as LOAD_NUISANCE
+from ..identification.choose.nuisances import nuisances
+from ..identification.choose.time_offset import aligned
+from ..identification.identified_model import IdentifiedModel
+from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.reduce.model_columns import ModelColumns
+from ..identification.reduce.wide_factor import wide_factor
+from ..measurement.recording import Recording
+
+SAMPLES = 1000  # that show causes, of velocities that are not those identified with
+LEGS = ', or legs are in contact with the ground'
+
+Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
+
+
+@dataclass(frozen=True)
+class ModelChecks:
+    """
+    What the model checks say.
+
+    findings : all of them; rms : torque, residual, noise, nominal of a Checkup
+    data, columns : aligned, that an identification goes on with, None where there are none
+    """
+
+    findings: tuple[Finding, ...]
+    rms: Rms
+    data: Dataset | None = None
+    columns: ModelColumns | None = None
+
+
+def model_checks(
+    recording: Recording,
+    settings: tuple[Any, str, str],
+    model: IdentifiedModel | None,
+    signals: Sequence[Finding],
+) -> ModelChecks:
+    """
+    Return the ModelChecks of one ``recording``, without the samples that signal checks mask.
+
+    settings : options, name of the method, text of the description
+    model : instead of the description's inertias; signals : Findings of the signal checks
+    """
+    options, method, urdf = settings
+    try:
+        data = read_dataset([recording], options, method, urdf)
+        choice = by_best_velocity(data, signals)
+        test = recording_under_test(choice.data, model, every=1)
+        touched = contacts(choice.data, test.model, test.column_indices)
+        if masks(touched):
+            without = without_bad(recording, touched)[0]
+            checked = model_checks(without, settings, model, signals)
+            return replace(checked, findings=(*checked.findings, *touched))
+        return _checked(test, choice, model, signals)
+    except (RecordingError, EstimationError) as error:
+        return ModelChecks((not_prepared(error),), {})
+
+
+def not_prepared(error: InertialIdError) -> Finding:
+    """Return the Finding of a recording that cannot be prepared for an identification."""
+    return found('cannot be prepared', (), 1.0, why=str(error))
+
+
+def _checked(test, choice, model, signals):
+    """Return the ModelChecks of a recording without contacts."""
+    data, columns = aligned(choice.data, test.model, wide_factor)
+    findings = [*choice.findings, *_resting(test, model), *_impossible(test.data.robot)]
+    late = []
+    if not _velocities_lag(choice.data, signals):
+        late = _late(data, test)
+    if _needs_a_cause(test, data, columns):
+        explained = _explained(test, choice, model, signals)
+        findings += _with_delay(explained, late)
+    else:
+        findings += causes(test, (LOADED,)).findings
+        findings += _other_bodies(test)
+        findings += late
+    findings += _gains_from_masses(test)
+    if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
+        findings = [_or_legs(f) if f.severity == WRONG else f for f in findings]
+    return ModelChecks(tuple(findings), _rms(test, model), data, columns)
+
+
+def _with_delay(explained: list[Finding], late: list[Finding]) -> list[Finding]:
+    """Return the findings with the delay that is taken off, where no other cause is named."""
+    delayed = [f for f in explained if f.name == DELAYED]
+    named = [f for f in explained if f.unit == REMOVED and f.severity != NOTE]
+    if not late or len(named) > len(delayed):
+        return explained
+    return [f for f in explained if f not in delayed] + late
+
+
+def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumns) -> bool:
+    """Return whether the verdict is not good anyway, or a sensor does what none should."""
+    fit = Judged(
+        _by_joint(test, test.free_residual),
+        _by_joint(test, test.torque),
+        noise=_by_joint(test, test.noise()),
+    )
+    whole = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
+    sliding = any(getattr(test.data.robot, 'prismatic', ()))
+    if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
+        return True
+    sensors = [n for n in nuisances(data, columns) if n.joint and n.what != LOAD_NUISANCE]
+    return any(abs(n.value) > max(n.prior, SURE * n.standard_error) for n in sensors)
+
+
+def _described_share(test: RecordingUnderTest) -> float:
+    """Return what the description alone leaves of the torque, 0 without inertias."""
+    if not test.described:
+        return 0.0
+    moved = test.moved
+    torque = float(np.linalg.norm(test.torque[moved]))
+    return float(np.linalg.norm(test.described_residual[moved])) / max(torque, 1e-300)
+
+
+def _explained(test, choice, model, signals):
+    """Return the Findings of what explains a verdict that is not good."""
+    every = 1
+    if _velocities_lag(choice.data, signals, used=False):
+        # Velocities that lag make causes where there are none.
+        data = differentiated(choice)
+        if data is not choice.data:
+            every = -(-data.samples(training=True) // SAMPLES)
+            test = recording_under_test(data, model, every)
+    explanation = causes(test, (*CHECKS, LOADED))
+    findings = list(explanation.findings)
+    if findings:
+        findings += _contacts_beside(test, explanation)
+    sliding = turning(test, model, every)
+    if sliding:
+        return [*findings, *sliding]
+    if not findings:
+        degrees = in_degrees(test)
+        if degrees:
+            return degrees
+    order = exchanged(test, explanation.residual)
+    if order:
+        return [*findings, *order]
+    return [*findings, *_large_residual(test, explanation)]
+
+
+def _contacts_beside(test: RecordingUnderTest, explanation: Explanation) -> list[Finding]:
+    """Return the Findings of contacts in data changed by what explains them."""
+    target, elements = explanation.change.target, test.elements
+    efforts = target[:, elements.effort(0) : elements.effort(test.count)]
+    efforts = efforts + np.diag(target[:, elements.measured])
+    return masks(contacts(test.data, test.model, test.column_indices, efforts.T))
+
+
+def _velocities_lag(data, signals, used=True):
+    """Return whether a signal check says that velocities lag, ``used``: that are used."""
+    lag = any(f.name == 'velocity delayed' and not f.windows for f in signals)
+    return lag and (data.first.measured_velocity or not used)
+
+
+def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
+    """Return a Finding where the identification reads the efforts at other times than stamped."""
+    if not data.first.effort_source.may_be_late:
+        return []
+    summary = data.first.summary
+    delay = summary.get('time_offset_found', 0.0)
+    error = summary.get('time_offset_error', 0.0)
+    if abs(delay) < max(LATE, 2.0 * error):
+        return []
+    severity = DOUBTFUL
+    if abs(delay) > TOO_LATE:
+        severity = WRONG
+    late = found(
+        'efforts late',
+        test.names,
+        1e3 * abs(delay),
+        severity=severity,
+        delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
+    )
+    return [late]
+
+
+def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[Finding]:
+    """Return a Finding where motion, or what is described, does not explain the efforts."""
+    torque = max(float(np.linalg.norm(explanation.torque[test.moved])), 1e-300)
+    relative = float(np.linalg.norm(explanation.residual[test.moved])) / torque
+    causes_found = explanation.findings
+    moving = _moving_share(test)
+    if (relative > SYSTEMATIC_RESIDUAL and moving < MOVING_SHARE) or not test.moved.any():
+        return [_at_rest(test, moving)]
+    if relative > UNRELATED_RESIDUAL and _is_unrelated(test, torque):
+        name, amount = 'efforts do not follow the motion', 100.0 * relative
+        return [found(name, test.names, amount, left=amount)]
+    described = _described_share(test)
+    foreign = described > UNUSABLE_RESIDUAL and relative > VISIBLE and not causes_found
+    if relative > FOREIGN or foreign:
+        name, amount = 'description of another robot', 100.0 * relative
+        by_description = 100.0 * described
+        return [found(name, test.names, amount, by_description=by_description, left=amount)]
+    if causes_found:
+        return []
+    return _other_bodies(test)
+
+
+def _moving_share(test):
+    """Return the share of samples in which any joint moves."""
+    states: Any = test.data.states(training=True)
+    fast = [(np.abs(state.v) > RESTING_SPEED).any(axis=1) for _, state in states]
+    return float(np.concatenate(fast).mean())
+
+
+def _at_rest(test, moving):
+    severity = DOUBTFUL if test.moved.any() else WRONG
+    return found(
+        'arm at rest',
+        test.names,
+        100.0 * (1.0 - moving),
+        severity=severity,
+        moving=100 * moving,
+        speed=RESTING_SPEED,
+    )
+
+
+def _is_unrelated(test, torque):
+    """Return whether free bodies leave the torque even of the data that they are fitted to."""
+    fitted = test.fitted_residual()[test.moved]
+    return np.linalg.norm(fitted) > UNRELATED_RESIDUAL * torque
+
+
+def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
+    """Return a Finding where the described bodies do not explain what others do."""
+    share = _described_share(test)
+    if share < GOOD_RESIDUAL:
+        return []
+    own = np.diagonal(test.described_factors[0])
+    severity = DOUBTFUL if share > UNUSABLE_RESIDUAL else NOTE
+    other = found(
+        'bodies other than described',
+        test.names,
+        100.0 * share,
+        severity=severity,
+        factor=float(np.median(own[test.moved])),
+        by_description=100.0 * share,
+    )
+    return [other]
+
+
+def _gains_from_masses(test: RecordingUnderTest) -> list[Finding]:
+    """Return a Finding where gains make every described torque right, as no scale does."""
+    if not test.data.options.drive_gain or not test.described:
+        return []
+    factors, shown = test.own_factors()
+    off = np.abs(factors[shown] - 1.0)
+    if shown.sum() < 2 or off.max() > MASSES_OF_GAINS:
+        return []
+    amount = 100.0 * float(off.max())
+    return [found('gains from described masses', test.names, amount, off=amount)]
+
+
+def _resting(test: RecordingUnderTest, model: IdentifiedModel | None) -> list[Finding]:
+    """Return a Finding where some joints of an arm stand still."""
+    names = [name for name, moved in zip(test.names, test.moved) if not moved]
+    if not names or not test.moved.any():
+        return []
+    severity = DOUBTFUL if model is None else NOTE
+    stand = 'stands' if len(names) == 1 else 'stand'
+    return [found('joints at rest', names, len(names), severity=severity, stand=stand)]
+
+
+def _impossible(robot: Any) -> list[Finding]:
+    """Return a Finding of described inertias that no body of the ``robot`` has."""
+    doubts = getattr(robot, 'doubts', ())
+    if not doubts:
+        return []
+    return [found('impossible inertia', (), len(doubts), links=', '.join(doubts))]
+
+
+def _or_legs(finding):
+    """Return a ``finding`` of a robot of several limbs, which the ground may be at as well."""
+    do = f'{finding.do}; or hang the robot, or fix its base'
+    return replace(finding, says=finding.says + LEGS, do=do)
+
+
+def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
+    """Return the numbers of a Checkup, of joints that moved."""
+    # What friction takes of a joint at rest says nothing of a model.
+    out = {
+        'torque': _by_joint(test, test.torque),
+        'residual': _by_joint(test, test.free_residual),
+        'noise': _by_joint(test, test.noise()),
+    }
+    # Under a model that is given, friction alone would be fitted to these very data.
+    if model is None:
+        alone = test.described_residual if test.described else test.torque
+        out['nominal'] = _by_joint(test, alone)
+    return out
+
+
+def _by_joint(test, values):
+    """Return {joint: value} of the joints that moved."""
+    return {
+        name: float(value) for name, value, moved in zip(test.names, values, test.moved) if moved
+    }

@@ -1,0 +1,446 @@
+"""
+RecordingUnderTest: what the checks of causes ask of a recording, and what could be wrong with it.
+
+Two kinds of bodies judge a change of the data.  Free ones lean on the description, with the
+plainest laws and a tilt; those described have friction free alone, and see what free bodies
+absorb: a gain of all joints, a load, no gravity.  Both are a LeftOut, which predicts stretches
+left out, and both compare logarithms of errors joint by joint, so that no joint outweighs another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .consistent_bodies import consistent_errors
+from .thresholds import FLOOR
+from ..dynamics.friction import LAWS
+from ..estimation.base_parameters import with_known
+from ..identification.choose.choice import log_ratio
+from ..identification.identified_model import IdentifiedModel
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.described import described_bodies, less_described
+from ..identification.reduce.left_out import LeftOut
+from ..identification.reduce.model_columns import is_optional, ModelColumns, resting_columns
+from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from ..lapack import solve_triangular
+
+FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'
+WITHOUT_QUARTERS = slice(4, None)  # of the sets: fastest, farthest, and every fourth stretch
+EACH_STRETCH_ONCE = slice(-4, None)  # of the sets: every fourth stretch
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Change:
+    """
+    What could be wrong, as another combination of elements.
+
+    target : (n, e) of each joint's elements, see reduce/left_out.py; gravity : (3,) [m/s^2]
+    scale : (n,) unit of the errors; load : whether the last link is other than described
+    """
+
+    target: np.ndarray
+    gravity: np.ndarray
+    scale: np.ndarray
+    load: bool = False
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """
+    One thing that could be wrong.
+
+    name : of its finding; joints : numbers of those concerned; change : of the data
+    words : what the sentence of its finding has in braces
+    severity : if not that of its finding
+    confirmed_by_friction : friction shows it, whatever linear solutions say
+    below_report_size : so small that friction, elasticity or a description do the same: it
+        competes and is not said
+    """
+
+    name: str
+    joints: Sequence[int]
+    change: Change
+    words: dict[str, Any] = field(default_factory=dict)
+    severity: str = ''
+    confirmed_by_friction: bool = False
+    below_report_size: bool = False
+
+
+class RecordingUnderTest:
+    """
+    What checks ask of data as recorded.
+
+    data : of one recording; wide : of its rows
+    nominal : standard parameters (10 per link) of the bodies, those described or a model's
+    """
+
+    def __init__(self, data: Dataset, wide: WideFactor, nominal: np.ndarray) -> None:
+        self.data, self.wide, self.nominal = data, wide, nominal
+        self.gravity = data.robot.gravity_base
+        self.names = data.robot.joint_names
+        self.model = ModelColumns(wide, self.gravity, described=self._described_parameters())
+        self.elements = self.model.elements
+        resting = resting_columns(wide)
+        self.column_indices = np.array(
+            [
+                k
+                for k, p in enumerate(self.model.parameters)
+                if p.name not in resting and not is_optional(p)
+            ]
+        )
+        still = {p.owner for p in wide.structure.columns if p.name in resting}
+        self.moved = np.array([name not in still for name in self.names])
+        self._free: dict[bytes, LeftOut] = {}
+
+    def _described_parameters(self):
+        """Return the described values (columns,) of the bodies, zero elsewhere."""
+        base = self.wide.structure.base
+        standard = np.zeros(len(base.parameters))
+        standard[: len(self.nominal)] = self.nominal
+        values = np.zeros(self.wide.places)
+        values[: len(base)] = base.reduce(standard)
+        return values
+
+    @property
+    def count(self) -> int:
+        """Return the number of joints."""
+        return len(self.names)
+
+    @property
+    def described(self) -> bool:
+        """Return whether the description has inertias."""
+        return bool(np.any(self.nominal))
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """Return the target (n, e) as recorded."""
+        out = np.zeros((self.count, self.elements.count))
+        out[:, self.elements.measured] = 1.0
+        return out
+
+    @cached_property
+    def plain(self) -> Change:
+        """Return no change."""
+        return Change(self.measured, self.gravity, np.ones(self.count))
+
+    def with_target(self, target: np.ndarray) -> Change:
+        """Return the Change that asks for another ``target`` (n, e)."""
+        return replace(self.plain, target=target)
+
+    def scaled(self, factors: np.ndarray) -> Change:
+        """Return the Change of efforts that are ``factors`` (n,) times torques."""
+        scale = 1.0 / factors
+        return replace(self.plain, target=scale[:, None] * self.measured, scale=scale)
+
+    def element(
+        self, number: int | slice, joints: Sequence[int] | slice = slice(None)
+    ) -> np.ndarray:
+        """Return the target (n, e) of one element in groups of ``joints``."""
+        out = np.zeros_like(self.measured)
+        out[joints, number] = 1.0
+        return out
+
+    # Bodies
+
+    def free_bodies(self, gravity: np.ndarray) -> LeftOut:
+        """Return the LeftOut to which bodies are free, under a ``gravity`` (3,) [m/s^2]."""
+        key = gravity.tobytes()
+        if key not in self._free:
+            self._free[key] = self._of_model(gravity, self.column_indices)
+        return self._free[key]
+
+    def _of_model(self, gravity, column_indices):
+        """Return the LeftOut of some columns of the model, and of its tilts, under a gravity."""
+        model = self.model
+        if not np.array_equal(gravity, self.gravity):
+            model = ModelColumns(
+                self.wide,
+                self.gravity,
+                gravity=gravity,
+                weights=model.weights,
+                described=self._described_parameters(),
+            )
+        chosen = np.append(column_indices, model.tilts).astype(int)
+        T = np.eye(len(model.prior.unit))[:, chosen]
+        return model.about(T, model.prior.of(chosen), model.weights, FLOOR)
+
+    @cached_property
+    def bodies_as_described(self) -> LeftOut:
+        """Return the LeftOut to which bodies are as described."""
+        return described_bodies(self.model, self.column_indices, floor=FLOOR)
+
+    @cached_property
+    def loaded_bodies(self) -> LeftOut:
+        """Return the LeftOut to which all bodies but the last one are as described."""
+        return described_bodies(self.model, self.column_indices, load=True, floor=FLOOR)
+
+    @cached_property
+    def loaded_friction(self) -> LeftOut:
+        """Return the LeftOut of free bodies to which friction may grow with the load, too."""
+        more = []
+        for k, p in enumerate(self.model.parameters):
+            if p.law and LAWS[p.law].loaded and self.moved[self.names.index(p.owner)]:
+                more.append(k)
+        return self._of_model(self.gravity, np.union1d(self.column_indices, np.array(more, int)))
+
+    @cached_property
+    def sizes(self) -> 'Sizes':
+        """Return the Sizes of elements, bodies free under gravity as given."""
+        return Sizes(self, self.free_bodies(self.gravity))
+
+    # Errors of stretches left out
+
+    def left_out(self, changes: Sequence[Change], bodies: str) -> list[np.ndarray]:
+        """
+        Return the errors (sets, stretches, n) of each of ``changes``, nan where not left out.
+
+        bodies : FREE or DESCRIBED; errors are squared, in units of each change's scale
+        """
+        together: dict[Any, list[int]] = {}
+        for k, change in enumerate(changes):
+            key: Any = change.load if bodies == DESCRIBED else change.gravity.tobytes()
+            together.setdefault(key, []).append(k)
+        out: list[Any] = [None] * len(changes)
+        for numbers in together.values():
+            alike = [changes[k] for k in numbers]
+            for k, errors in zip(numbers, self._left_out_alike(alike, bodies)):
+                out[k] = errors
+        return out
+
+    def _left_out_alike(self, changes, bodies):
+        """Return the errors (W, sets, stretches, n) of changes that one LeftOut judges."""
+        targets, judge = self.targets(changes, bodies), self._judge(changes[0], bodies)
+        errors = judge.targets_left_out(targets, judge.sets[WITHOUT_QUARTERS])
+        scales = np.array([change.scale for change in changes])
+        return errors / scales[:, None, None, :] ** 2
+
+    def _judge(self, change, bodies):
+        if bodies == FREE:
+            return self.free_bodies(change.gravity)
+        return self.loaded_bodies if change.load else self.bodies_as_described
+
+    def targets(self, changes: Sequence[Change], bodies: str) -> np.ndarray:
+        """Return the targets (n, e, W) of ``changes``, less what described bodies say."""
+        targets = np.stack([change.target for change in changes], axis=2)
+        if bodies == FREE:
+            return targets
+        gravity = np.array([change.gravity for change in changes]).T
+        return less_described(self.elements, targets, gravity)
+
+    def consistent(self, change: Change) -> np.ndarray:
+        """Return the errors (4, stretches, n) of consistent bodies, see ``left_out``."""
+        judge = self.free_bodies(change.gravity)
+        sets = judge.sets[EACH_STRETCH_ONCE]
+        errors = consistent_errors(self.model, self.column_indices, judge, change.target, sets)
+        return errors / change.scale**2
+
+    @cached_property
+    def as_recorded(self) -> dict[str, np.ndarray]:
+        """Return the left-out errors of the data as recorded, by both kinds of bodies."""
+        return {bodies: self.left_out([self.plain], bodies)[0] for bodies in (FREE, DESCRIBED)}
+
+    def gap(self, *pairs: np.ndarray) -> tuple[float, float]:
+        """Return the mean log ratio of pairs of errors of joints that moved, and its error."""
+        errors = [self._by_stretch(x) for x in pairs[::2]]
+        others = [self._by_stretch(x) for x in pairs[1::2]]
+        return log_ratio(np.concatenate(errors), np.concatenate(others))
+
+    def _by_stretch(self, errors):
+        """Return errors (sets times moved joints, stretches)."""
+        moved = errors[..., self.moved].transpose(0, 2, 1)
+        return moved.reshape(-1, errors.shape[1])
+
+    # Residuals [N m, N]
+
+    @cached_property
+    def row_counts(self) -> np.ndarray:
+        """Return the rows (n,) of each joint, at least one."""
+        return np.maximum(self.model.rows.sum(0), 1.0)
+
+    @cached_property
+    def effort_squares(self) -> np.ndarray:
+        """Return the sums of squares (n,) of what was measured."""
+        out = []
+        for rows in self.model.groups:
+            measured = rows.R[:, :, len(rows.index) + self.elements.measured]
+            out.append(float((measured**2).sum()))
+        return np.array(out)
+
+    def residual(self, errors: np.ndarray) -> np.ndarray:
+        """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
+        squares = np.nanmean(errors[EACH_STRETCH_ONCE], axis=0).sum(0)
+        beyond_floor = squares - FLOOR**2 * self.effort_squares
+        return np.sqrt(np.maximum(beyond_floor, 0.0) / self.row_counts)
+
+    @cached_property
+    def torque(self) -> np.ndarray:
+        """Return the rms (n,) of the efforts as recorded."""
+        return np.sqrt(self.effort_squares / self.row_counts)
+
+    def torque_of(self, change: Change) -> np.ndarray:
+        """Return the rms (n,) of the efforts after a ``change``, in units of its scale."""
+        squares = []
+        for rows, target in zip(self.model.groups, change.target):
+            changed = rows.R[:, :, len(rows.index) :] @ target
+            squares.append(float((changed**2).sum()))
+        return np.sqrt(np.array(squares) / self.row_counts) / change.scale
+
+    @cached_property
+    def free_residual(self) -> np.ndarray:
+        """Return the rms (n,) that free bodies leave of stretches left out."""
+        return self.residual(self.as_recorded[FREE])
+
+    @cached_property
+    def described_residual(self) -> np.ndarray:
+        """Return the rms (n,) that described bodies leave of stretches left out."""
+        return self.residual(self.as_recorded[DESCRIBED])
+
+    def fitted_residual(self) -> np.ndarray:
+        """Return the rms (n,) that free bodies leave of all data, none left out."""
+        judge, stretches = self.free_bodies(self.gravity), range(self.model.count)
+        targets = self.targets([self.plain], FREE)
+        x = judge.solved_targets(judge.stacked(stretches, targets))
+        errors = judge.errors(x, stretches, targets)[:, :, 0]
+        return self.residual(errors[None])
+
+    def noise(self) -> np.ndarray:
+        """
+        Return the rms (n,) that noise of the efforts leaves behind the filter.
+
+        It is as strong there, per band of frequencies, as what the filter takes away of the
+        residual.
+        """
+        summary = self.data.first.summary
+        above = max(0.5 * summary['rate'] - summary['cutoff'], 1e-9)
+        beta = np.zeros(self.wide.total.size)
+        solution = self.model.solution(self.model.whole, self.column_indices)
+        beta[: self.model.size] = solution[: self.model.size]
+        groups = [self.wide.total.groups[name] for name in self.names]
+        raw = np.array([group.residual(beta, True) for group in groups])
+        filtered = np.array([group.residual(beta) for group in groups])
+        taken_away = np.maximum(raw**2 - filtered**2, 0.0) / self.row_counts
+        return np.sqrt(taken_away * summary['cutoff'] / above)
+
+    # What the description and friction say of the efforts
+
+    @cached_property
+    def described_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (n, n) effort columns over described torques of joints, and their errors."""
+        ratio, error = np.zeros((self.count, self.count)), np.full((self.count,) * 2, np.inf)
+        efforts = [self.elements.effort(j) for j in range(self.count)]
+        bodies = self.bodies_as_described
+        merged = bodies.merged_rows(self.elements.count)
+        for j, rows in enumerate(merged):
+            k = len(rows.index)
+            beyond_friction = rows.R[k:, k:]
+            described = beyond_friction[:, self.elements.still] + (
+                beyond_friction[:, self.elements.gravity] @ self.gravity
+            )
+            recorded = beyond_friction[:, efforts]
+            square = described @ described
+            if square <= 1e-12 * np.square(recorded).sum(0).max():
+                continue
+            ratio[j] = described @ recorded / square
+            left = np.square(recorded - np.outer(described, ratio[j])).sum(0)
+            independent = self.row_counts[j] / self.model.correlation_rows[self.names[j]]
+            error[j] = np.sqrt(left / square / independent)
+        return ratio, error
+
+    def own_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (n,) efforts over described torques, and where the recording shows it."""
+        ratio, error = (np.diagonal(x) for x in self.described_factors)
+        shown = error < 0.3 * np.abs(ratio)
+        usual = np.median(ratio[shown]) if shown.any() else 1.0
+        return np.where(shown, ratio, usual), shown
+
+    @cached_property
+    def driving(self) -> np.ndarray:
+        """Return (n,) by how many standard errors friction drives each joint at half its speed."""
+        judge = self.free_bodies(self.gravity)
+        unknowns = len(judge.prior.unit)
+        brakes = np.zeros((self.count, unknowns))
+        for k, column in enumerate(self.column_indices):
+            parameter = self.model.parameters[column]
+            if not self._brakes(parameter):
+                continue
+            speed = 1.0
+            if not LAWS[parameter.law].dry:
+                speed = 0.5 * max(map(abs, self.wide.ranges[parameter.owner]['v']))
+            brakes[self.names.index(parameter.owner), k] = speed
+        stacked = judge.stacked(range(judge.count), self.targets([self.plain], FREE))
+        x = judge.solved_targets(stacked)[:, 0]
+        R = stacked[:unknowns, :unknowns]
+        scaled = brakes * judge.prior.unit
+        spread = solve_triangular(R, scaled.T, trans=True, check_finite=False)
+        return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), TINY)
+
+    def _brakes(self, parameter):
+        """Return whether a ``parameter`` is of friction that only brakes, of a joint."""
+        if not parameter.law or parameter.owner not in self.names:
+            return False
+        return LAWS[parameter.law].brakes and not LAWS[parameter.law].signed
+
+
+class Sizes:
+    """
+    How much of elements there is in data that free bodies explain, by all stretches.
+
+    test : the recording; judge : the LeftOut that explains it
+    """
+
+    def __init__(self, test: RecordingUnderTest, judge: LeftOut) -> None:
+        self.test = test
+        elements, count = test.elements, test.count
+        targets = [_in_group(test, elements.measured, j) for j in range(count)]
+        targets += [_in_group(test, elements.rate, j) for j in range(count)]
+        targets += [test.element(elements.slope(j)) for j in range(count)]
+        stacked = judge.stacked(range(judge.count), np.stack(targets, axis=2))
+        unknowns = len(judge.prior.unit)
+        self._rest = stacked[unknowns:, unknowns:]
+
+    def of(self, combination: np.ndarray, usual: float, base: np.ndarray | None = None) -> float:
+        """
+        Return how much there is of a ``combination`` (3 n,), of ``usual`` size.
+
+        Combinations are of [measured | rate in each group | slopes]
+        base : (3 n,) what it is added to, what was measured in all groups by default
+        """
+        if base is None:
+            base = self.measured
+        column = usual * self._rest[:, :-1] @ combination
+        target = self._rest[:, :-1] @ base + self._rest[:, -1]
+        return float(-usual * (column @ target) / (column @ column + 1.0))
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Return the combination (3 n,) of what was measured in all groups."""
+        return self.picked('measured')
+
+    def picked(self, kind: str, joints: Sequence[int] | slice = slice(None)) -> np.ndarray:
+        """Return the combination (3 n,) of a ``kind`` of all elements, in groups of ``joints``."""
+        count = self.test.count
+        first = {'measured': 0, 'rate': count, 'slope': 2 * count}[kind]
+        out = np.zeros(3 * count)
+        out[first : first + count][joints] = 1.0
+        return out
+
+
+def _in_group(test, element, joint):
+    return test.element(element, [joint])
+
+
+def recording_under_test(
+    data: Dataset, model: IdentifiedModel | None, every: int
+) -> RecordingUnderTest:
+    """Return one recording under test, every n-th sample, masses of a ``model`` if any."""
+    parameters = data.method.parameters(data.robot, data.options)
+    columns = with_known(parameters, data.options.given)
+    nominal = data.robot.inertias.ravel()
+    if model is not None:
+        nominal = model.values[: 10 * len(data.robot)]
+    wide = wide_factor(data, wide_structure(data, columns), every)
+    return RecordingUnderTest(data, wide, nominal)

@@ -1,0 +1,180 @@
+"""
+Verdicts: the rules by which residuals and findings make a recording, or a model, good or not.
+
+For a joint, with its residual in cross-validation, or of data that the model has not seen,
+relative to its own torque (RMS over RMS):
+
+- do not use: more than half remains as residual (three quarters of the variance is what a model
+  should explain at least); at 100 % predicting zero is better; or a finding says it is wrong;
+- usable: more than a fifth; or more than a tenth that is systematic, i.e. several times what noise
+  of the efforts leaves behind the filter; or more than a fifth outside the trained range; or worse
+  than the description alone; or a finding is doubtful;
+- good: otherwise; not checked: no rule covers it, as there is no residual to judge.
+
+For the whole the same on all torques together, of which no more than an eightieth may be
+systematic.  It is never better than usable while a joint leaves too much of its own torque, and
+names that joint: a wrist weighs nothing in the sum.  What is wrong with single joints, beside
+which the others predict as well, is said of these joints alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from .finding import CROSS, DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE, Verdict, WORDS, WRONG
+from .thresholds import (
+    BEYOND_NOISE,
+    GOOD_RESIDUAL,
+    SYSTEMATIC_OF_ALL,
+    SYSTEMATIC_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+    WORSE_THAN_DESCRIBED,
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """
+    What is judged, of joints that moved.
+
+    residual, torque : {joint: RMS of the residual, of measured torque}; where : in words
+    noise : {joint: RMS that noise of the efforts leaves behind the filter}, empty: not known
+    """
+
+    residual: Mapping[str, float]
+    torque: Mapping[str, float]
+    where: str = CROSS
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+    def share(self, joints: Sequence[str]) -> float:
+        """Return the residual of ``joints`` together, relative to their torque."""
+        torque = _together(self.torque, joints)
+        if not torque:
+            return 0.0
+        return _together(self.residual, joints) / torque
+
+    def words(self, share: float) -> str:
+        """Return a ``share`` of the torque in words."""
+        return f'{100 * share:.3g} % relative residual {self.where}'
+
+    def systematic(self, joints: Sequence[str], least: float) -> list[str]:
+        """Return the reason against more than ``least`` of the torque that is no noise."""
+        share = self.share(joints)
+        if not self.noise or not least < share <= GOOD_RESIDUAL:
+            return []
+        residual, noise = _together(self.residual, joints), _together(self.noise, joints)
+        if residual < BEYOND_NOISE * noise:
+            return []
+        return [
+            f'{self.words(share)}, of which noise of the efforts explains '
+            f'{100 * noise / residual:.2g} %: systematic'
+        ]
+
+
+def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:
+    return float(np.linalg.norm([values.get(joint, 0.0) for joint in joints]))
+
+
+def joint_verdicts(
+    fit: Judged,
+    nominal: Mapping[str, float],
+    findings: Sequence[Finding],
+    outside: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Verdict]:
+    """
+    Return {joint: Verdict}.
+
+    nominal : {joint: RMS of what the description alone leaves}, may be empty
+    findings : of the checks
+    outside : {joint: RMS of the residual outside of the trained range}, may be empty
+    """
+    out = {}
+    for joint, torque in fit.torque.items():
+        of_joint = [f for f in findings if joint in f.joints]
+        wrong = [f.says for f in of_joint if f.severity == WRONG]
+        doubtful = [f.says for f in of_joint if f.severity == DOUBTFUL]
+        doubtful += fit.systematic([joint], SYSTEMATIC_RESIDUAL)
+        doubtful += _outside_range(fit, joint, torque, outside)
+        if joint in nominal and fit.residual[joint] > WORSE_THAN_DESCRIBED * nominal[joint]:
+            doubtful.append(
+                f'residual more than {WORSE_THAN_DESCRIBED} times that of the described bodies '
+                'with fitted friction'
+            )
+        out[joint] = _verdict(fit, [joint], wrong, doubtful)
+    return out
+
+
+def _outside_range(fit, joint, torque, outside):
+    """Return the reason against a joint that predicts badly where it was not trained."""
+    bad = outside.get(joint, 0.0) > GOOD_RESIDUAL * torque >= fit.residual[joint]
+    if not torque or not bad:
+        return []
+    share = outside[joint] / torque
+    return [f'{100 * share:.3g} % relative residual outside the validity range']
+
+
+def whole_verdict(
+    fit: Judged, joints: Mapping[str, Verdict], findings: Sequence[Finding]
+) -> Verdict:
+    """
+    Return the Verdict of all joints together.
+
+    fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
+    """
+    moved = list(fit.torque)
+    wrong = [f.says for f in findings if f.severity == WRONG and not _of_joints_alone(f, moved)]
+    doubtful = [f.says for f in findings if f.severity == DOUBTFUL]
+    doubtful += fit.systematic(moved, SYSTEMATIC_OF_ALL)
+    verdict = _verdict(fit, moved, wrong, doubtful)
+    named = _named_joints(fit, joints)
+    if not named or not moved or verdict.word == DO_NOT_USE:
+        return verdict
+    return Verdict(USABLE, (*verdict.reasons, *named))
+
+
+def _of_joints_alone(finding, moved):
+    """Return whether a finding makes single joints wrong, and leaves others to be used."""
+    return finding.alone and not set(moved) <= set(finding.joints)
+
+
+def _named_joints(fit, joints):
+    """Return the reasons that name joints with too much of their own torque left."""
+    bad = [joint for joint, verdict in joints.items() if verdict.word == DO_NOT_USE]
+    others = [joint for joint in fit.torque if joint not in bad]
+    poor = [joint for joint in others if fit.share([joint]) > GOOD_RESIDUAL]
+    lacking = [joint for joint in others if fit.systematic([joint], SYSTEMATIC_RESIDUAL)]
+    sentences = {
+        'not for {}': bad,
+        f'more than {100 * GOOD_RESIDUAL:.0f} % relative residual of {{}} {fit.where}': poor,
+        f'more than {100 * SYSTEMATIC_RESIDUAL:.0f} % systematic residual of {{}} {fit.where}': (
+            lacking
+        ),
+    }
+    return [says.format(', '.join(names)) for says, names in sentences.items() if names]
+
+
+def _verdict(
+    fit: Judged, joints: Sequence[str], wrong: Sequence[str], doubtful: Sequence[str]
+) -> Verdict:
+    """Return the Verdict by the relative residual of ``joints`` and reasons against them."""
+    share, reasons = fit.share(joints), list(dict.fromkeys(wrong))
+    if share >= 1.0:
+        reasons.append(f'{fit.words(share)}: predicting zero is better')
+    elif share > UNUSABLE_RESIDUAL:
+        reasons.append(fit.words(share))
+    if reasons:
+        return Verdict(DO_NOT_USE, tuple(reasons))
+    reasons = list(dict.fromkeys(doubtful))
+    if share > GOOD_RESIDUAL:
+        reasons.append(fit.words(share))
+    if reasons:
+        return Verdict(USABLE, tuple(reasons))
+    return Verdict(GOOD)
+
+
+def no_better_than(word: str, verdict: Verdict, reasons: Sequence[str]) -> Verdict:
+    """Return a ``verdict`` that is no better than a ``word``, for further ``reasons``."""
+    worst = max(word, verdict.word, key=WORDS.index)
+    return Verdict(worst, (*verdict.reasons, *reasons))

@@ -1,0 +1,144 @@
+"""
+Nuisances: what sensors do to the data, each estimated under a prior, always, with its error.
+
+A delay of each joint, a gain of each and the zero of each encoder are columns beside all that a
+model may have: friction of all laws and widths, without which they would explain a share of it.
+Their priors are what such sensors do, so that nothing is all or nothing: what the data do not show
+stays near zero, with the error of the prior.  One linear solution gives all of them; the delay of
+all efforts, which is applied, has rounds of its own (``time_offset``).  A gain is one of what the
+other joints say of the same bodies, so its column is the torque that the model predicts.  Of a
+load the description decides: free bodies carry it without a trace.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .time_offset import DELAY_PRIOR, moving_columns
+from ..prepare.dataset import Dataset
+from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
+from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
+from ...estimation.r_factors import of_columns
+
+DELAY, JOINT_DELAY, GAIN, ZERO, LOAD = (
+    'delay of the efforts',
+    'delay of a joint',
+    'gain of a joint',
+    'zero of an encoder',
+    'load at the last link',
+)
+JOINT_DELAY_PRIOR = 0.001  # [s]: joints of one driver are filtered alike
+ZERO_PRIOR = 0.005  # [rad or m], a third of a degree: homing switches and marks
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """
+    One thing that a sensor may do, as the recording shows it.
+
+    what : of the names above; joint : '' for all; unit : of the numbers
+    value, standard_error : under the prior; prior : standard deviation before the data
+    applied : whether the model has it taken off
+    """
+
+    what: str
+    joint: str
+    unit: str
+    value: float
+    standard_error: float
+    prior: float
+    applied: bool = False
+
+    def entry(self) -> dict[str, Any]:
+        """Return plain values for the model file."""
+        return asdict(self)
+
+
+def nuisances(data: Dataset, model: ModelColumns) -> tuple[Nuisance, ...]:
+    """
+    Return the Nuisances of efforts and positions, by data whose efforts are aligned.
+
+    model : of the rows of ``data``, all columns that a model may have
+    """
+    if not model.elements.joints:
+        return ()
+    out = [*_of_all(data), *_of_joints(data, model)]
+    if data.robot.inertias.any():
+        out.append(_load(data, model))
+    return tuple(out)
+
+
+def _of_all(data):
+    """Return the Nuisance that is the delay of all efforts, if it was looked for."""
+    summary = data.first.summary
+    if 'time_offset_error' not in summary:
+        return []
+    value, error = summary['time_offset_found'], summary['time_offset_error']
+    return [Nuisance(DELAY, '', 's', value, error, DELAY_PRIOR, applied=True)]
+
+
+def _of_joints(data, model):
+    """Return the Nuisances of each joint by one linear solution."""
+    names, elements = model.names, model.elements
+    column_indices = moving_columns(data, model)
+    params = model.solution(model.whole, column_indices)
+    fitted = model.with_fitted_torque(params)
+    scale_error = data.first.effort_source.scale_error
+    kinds = (
+        (JOINT_DELAY, 's', JOINT_DELAY_PRIOR),
+        (GAIN, '1', scale_error),
+        (ZERO, 'rad', ZERO_PRIOR),
+    )
+    count = len(names)
+    targets = np.zeros((count, elements.count + 1, 3 * count + 1))
+    for j in range(count):
+        targets[j, elements.rate, j] = -1.0
+        targets[j, elements.count, count + j] = 1.0
+        targets[:, elements.slope(j), 2 * count + j] = -1.0
+    targets[:, elements.measured, -1] = 1.0
+    priors = np.repeat([prior for *_, prior in kinds], count)
+    values, errors = _solved(fitted, column_indices, targets, priors)
+    out = []
+    for k, (what, unit, prior) in enumerate(kinds):
+        for j, joint in enumerate(names):
+            own = k * count + j
+            out.append(Nuisance(what, joint, unit, values[own], errors[own], prior))
+    return out
+
+
+def _solved(model, column_indices, targets, priors):
+    """
+    Return values and errors (m,) of what the first m ``targets`` stand for.
+
+    targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
+    """
+    size, k = len(model.prior.unit), len(column_indices)
+    stacked = model.stacked(range(model.count), targets)
+    R = of_columns(stacked, np.append(column_indices, np.arange(size, stacked.shape[1])))
+    beyond = R[k:, k:]
+    columns, measured = beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
+    rows = np.vstack([columns, np.eye(len(priors))])
+    solution = np.linalg.lstsq(rows, np.append(measured, np.zeros(len(priors))), rcond=None)[0]
+    covariance = np.linalg.inv(rows.T @ rows)
+    errors = np.sqrt(np.diag(covariance))
+    return (priors * solution).tolist(), (priors * errors).tolist()
+
+
+def _load(data, model):
+    """Return the Nuisance that is the mass of a load, bodies but the last as described."""
+    resting = resting_columns(model.wide)
+    plain = [
+        k for k, p in enumerate(model.parameters) if p.name not in resting and not is_optional(p)
+    ]
+    judge = described_bodies(model, np.array(plain), load=True)
+    targets = measured_targets(model.elements, len(model.names))
+    targets = less_described(model.elements, targets, model.gravity)
+    stacked = judge.stacked(range(judge.count), targets)
+    size = len(judge.prior.unit)
+    solution = judge.solved_targets(stacked)[:, 0]
+    inverse = np.linalg.inv(stacked[:size, :size])
+    mass = size - len(USUAL_LOAD)
+    error = float(judge.prior.unit[mass] * np.linalg.norm(inverse[mass]))
+    prior = float(USUAL_LOAD[0])
+    return Nuisance(LOAD, data.robot.link_names[-1], 'kg', float(solution[mass]), error, prior)

@@ -1,0 +1,75 @@
+"""
+Bodies as described: a LeftOut whose bodies are those of the description, friction alone free.
+
+It sees what free bodies absorb: a gain of all joints, a load, gravity that was taken off.
+"""
+
+import numpy as np
+
+from ...dynamics.inertial_parameters import bodies
+from .left_out import Elements, LeftOut, Prior, Weights
+from .model_columns import ModelColumns
+
+USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
+
+
+def described_bodies(
+    model: ModelColumns, column_indices: np.ndarray, load: bool = False, floor: float = 0.0
+) -> LeftOut:
+    """
+    Return the LeftOut to which bodies are those described, whose torques are elements.
+
+    column_indices : (k,) of the model, of which friction is free
+    load : whether ten parameters of the last link are free, too, the last unknowns
+    floor : see LeftOut
+    Targets are to be less the torques of the described bodies: see ``less_described``.
+    """
+    friction = [k for k in column_indices if k < model.size and model.parameters[k].law]
+    T = np.eye(len(model.prior.unit))[:, friction]
+    deviations = model.prior.unit[friction]
+    if load:
+        T = np.hstack([T, _last_link(model)])
+        deviations = np.append(deviations, USUAL_LOAD)
+    prior = Prior.of_zero(deviations)
+    plain = model.about(T, prior, model.weights, floor)
+    return LeftOut(model.wide, plain.groups, prior, _weights(plain, model), model.elements, floor)
+
+
+def less_described(elements: Elements, targets: np.ndarray, gravity: np.ndarray) -> np.ndarray:
+    """
+    Return ``targets`` (groups, e, W) less the torques of the described bodies.
+
+    gravity : (3,) or (3, W) in the base frame [m/s^2]
+    """
+    out = targets.copy()
+    out[:, elements.still] -= 1.0
+    out[:, elements.gravity] -= np.reshape(gravity, (3, -1))
+    return out
+
+
+def measured_targets(elements: Elements, groups: int) -> np.ndarray:
+    """Return the targets (groups, e, 1) of what was measured."""
+    out = np.zeros((groups, elements.count, 1))
+    out[:, elements.measured] = 1.0
+    return out
+
+
+def _last_link(model):
+    """Return the columns (P, 10) of the last link's standard parameters."""
+    base = model.wide.structure.base
+    first = list(bodies(base.parameters).values())[-1]
+    out = np.zeros((len(model.prior.unit), 10))
+    out[: len(base)] = base.matrix()[:, first : first + 10]
+    return out
+
+
+def _weights(plain, model):
+    """Return the Weights by residuals beside described bodies."""
+    targets = measured_targets(model.elements, len(model.names))
+    targets = less_described(model.elements, targets, model.gravity)
+    stretches = np.arange(plain.count)
+    x = plain.solved_targets(plain.stacked(stretches, targets))
+    squares = plain.errors(x, stretches, targets)[:, :, 0].sum(0)
+    correlation = np.array([model.correlation_rows[name] for name in model.names])
+    rows = np.maximum(plain.rows.sum(0), 1.0)
+    return Weights(np.sqrt(squares / rows * correlation), model.correlation_rows)

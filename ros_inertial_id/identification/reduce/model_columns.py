@@ -1,0 +1,209 @@
+"""
+ModelColumns: all columns that a model may have, two tilts of gravity behind them, as a LeftOut.
+
+A model is a choice of these columns.  The weights of rows come from the residuals of the plainest
+one, and from how much stretches that are alike by chance contradict one another.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from ...dynamics.friction import LAWS
+from ...dynamics.inertial_parameters import Parameter
+from ...estimation.r_factors import stack, triangle
+from ...lapack import solve_triangular
+from ...measurement.joints.kinematic_state import AT_REST
+from ..prepare.mounting import across_gravity
+from .left_out import Elements, GroupRows, LeftOut, Prior, Weights
+from .structure import alike_constants, usual_constants
+from .wide_factor import WideFactor
+
+# Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
+# consistent ones cannot, and are as near to the description as ones that lean so much on it.
+LEAN = 0.1
+TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
+WEIGHT_ROUNDS = 3  # of weights by residuals
+CORRELATION_MARGIN = 2.0  # the ends of stretches cut what lasts: scores show about half of it
+INFORMATIVE = 1e-6  # of the largest information on scaled columns: less is rounding
+
+
+class ModelColumns(LeftOut):
+    """
+    The columns of a WideFactor under one gravity, and two angles of it.
+
+    wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
+    plain : (k,) columns of the model whose residuals give the weights, the simplest by default
+    beta : (columns,) parameters at which a tilt acts, those of the description by default
+    weights : of rows, found if not given
+    described : (columns,) parameters of the bodies whose torques are elements, by default those
+        of the description
+    """
+
+    def __init__(
+        self,
+        wide: WideFactor,
+        given: np.ndarray,
+        plain: np.ndarray | None = None,
+        *,
+        gravity: np.ndarray | None = None,
+        beta: np.ndarray | None = None,
+        weights: Weights | None = None,
+        described: np.ndarray | None = None,
+    ) -> None:
+        self.given, self.gravity = given, given if gravity is None else gravity
+        self.plain = plain_columns(wide) if plain is None else plain
+        self.parameters: list[Parameter] = wide.structure.parameters_of_places()
+        self.size = wide.places
+        self.nominal = np.zeros(self.size + 2)
+        base = wide.structure.base
+        self.nominal[: len(base)] = base.nominal()
+        self.beta = self.nominal[:-2] if beta is None else beta
+        self.described = self.nominal[:-2] if described is None else described
+        fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
+        self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
+        more = _elements(wide, given, self.described)
+        groups = [_group_rows(wide, name, fitted, more) for name in wide.groups]
+        count = len(groups)
+        super().__init__(
+            wide,
+            groups,
+            self._prior(wide),
+            weights or Weights(np.ones(count), {}),
+            Elements(wide.joints),
+            0.0,
+        )
+        if weights is None:
+            self.weights = self._found_weights()
+
+    def of_rows(self, wide: WideFactor, weights: Weights | None = None) -> 'ModelColumns':
+        """Return the ModelColumns of other rows; weights : of these, found if not given."""
+        return ModelColumns(wide, self.given, weights=weights, described=self.described)
+
+    def _tilts(self, wide):
+        """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
+        if not wide.gravity_columns.size or not self.given.any():
+            return np.zeros((wide.total.size, 2))
+        gravity = self.gravity if self.gravity.any() else self.given
+        return wide.tilts(self.beta, across_gravity(gravity) * np.linalg.norm(gravity))
+
+    def _prior(self, wide):
+        """Return the Prior of the description, bodies leaning on it."""
+        base = wide.structure.base
+        count = len(base)
+        unit = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT])
+        unit[:count] = base.prior_sd
+        root = np.diag(1.0 / unit)
+        laws = np.array([bool(base.parameters[k].law) for k in base.independent])
+        lean = np.where(laws, 1.0, LEAN)
+        factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))
+        root[:count, :count] = solve_triangular(factor, np.eye(count), lower=True)
+        return Prior(unit, np.column_stack([root * unit, root @ self.nominal]))
+
+    @cached_property
+    def prior_sd(self) -> np.ndarray:
+        """Return the units (columns + 2,) of the unknowns."""
+        return self.prior.unit
+
+    def _found_weights(self):
+        """Return the Weights by residuals of the plain model."""
+        stretches = np.arange(self.count)
+        rows = np.maximum(self.rows.sum(0), 1.0)
+        for _ in range(WEIGHT_ROUNDS):
+            x = self.solution(self.stacked(stretches), self.plain)[:, None]
+            squares = self.errors(x, stretches)[:, :, 0].sum(0)
+            self.weights = Weights(np.sqrt(np.maximum(squares, 1e-300) / rows), {})
+        scores = np.array([self._score(group, x[:, 0]) for group in range(len(self.names))])
+        # One joint's are known to a factor of two or so: half way to those of all.
+        correlation = CORRELATION_MARGIN * np.sqrt(scores * np.median(scores))
+        correlation = np.maximum(1.0, correlation)
+        sd = self.sd * np.sqrt(correlation)
+        return Weights(sd, dict(zip(self.names, correlation.tolist())))
+
+    def _score(self, group, x):
+        """Return the mean square of the scores of stretches over that of white noise."""
+        rows = self.groups[group]
+        count = len(rows.index)
+        plain = np.flatnonzero(np.isin(rows.index, self.plain))
+        R = triangle(stack(list(rows.R[:, :, plain])))
+        length = np.maximum(np.linalg.norm(R, axis=0), 1e-300)
+        _, s, Vt = np.linalg.svd(R / length)
+        informative = s > np.sqrt(INFORMATIVE) * s[0]
+        if not informative.any():  # nothing moves what these rows are about
+            return 0.0
+        axes = (Vt[informative] / s[informative, None]).T
+        with_rows = self.rows[:, group] > 0.0
+        residual = rows.R[:, :, count] - rows.R[:, :, :count] @ x[rows.index]
+        scores = np.einsum('srk,sr->sk', rows.R[:, :, plain] / length, residual)
+        z = scores[with_rows] @ axes / self.sd[group]
+        return float(np.square(z).sum(0).mean())
+
+
+def _elements(wide, given, described):
+    """Return the columns (size, e - 1) of the elements beside what was measured."""
+    identity = np.eye(wide.total.size)
+    if not wide.joints:
+        return identity[:, :0]
+    rate = wide.efforts + wide.joints
+    others = np.delete(wide.efforts + np.arange(2 * wide.joints + 1), wide.joints)
+    columns = [identity[:, [rate]], identity[:, others]]
+    upright = wide.columns_under_gravity(np.zeros(3))
+    still = upright
+    if wide.gravity_columns.size:
+        still = wide.columns_under_gravity(-given)
+    columns.append((still @ described)[:, None])
+    for axis in np.eye(3):
+        by_gravity = wide.columns_under_gravity(axis) - upright
+        columns.append((by_gravity @ described)[:, None])
+    return np.hstack(columns)
+
+
+def _group_rows(wide, name, fitted, more):
+    """Return the GroupRows of the group ``name``: [fitted columns | measured | more elements]."""
+    factors = [stretch.groups.get(name) for stretch in wide.stretches]
+    first = next(factor for factor in factors if factor is not None)
+    own, elements = fitted[first.columns], more[first.columns]
+    index = np.flatnonzero(own.any(axis=0))
+    T = own[:, index]
+    width = len(index) + 1 + elements.shape[1]
+    out = np.zeros((len(factors), width, width))
+    for R, factor in zip(out, factors):
+        if factor is not None:
+            columns = factor.R[:, :-2]
+            rows = np.column_stack([columns @ T, factor.R[:, -2], columns @ elements])
+            R[:] = triangle(np.asfortranarray(rows))
+    return GroupRows(index, out)
+
+
+def plain_columns(wide: WideFactor) -> np.ndarray:
+    """Return the columns (k,) of the simplest model: the laws of every joint, the usual width."""
+    tried = alike_constants(wide.structure)
+    usual, resting = tried[usual_constants(tried)], resting_columns(wide)
+    out = []
+    for k, parameter in enumerate(wide.structure.parameters_of_places()):
+        chosen = usual.get(parameter.name, parameter) == parameter
+        if chosen and parameter.name not in resting and not is_optional(parameter):
+            out.append(k)
+    return np.array(out)
+
+
+def is_optional(parameter: Parameter) -> bool:
+    """Return whether a ``parameter`` is of a friction law that only some joints have."""
+    return parameter.law in LAWS and LAWS[parameter.law].optional
+
+
+def resting_columns(wide: WideFactor) -> set[str]:
+    """
+    Return the names of friction and rotor inertia of joints that stood still.
+
+    The noise of their velocities is all that a fit has for them: what it makes of that would be
+    used as soon as they move.
+    """
+    if not wide.joints:
+        return set()
+    out = set()
+    for parameter in wide.structure.columns:
+        positions = wide.ranges.get(parameter.owner, {}).get('q', (0.0, np.inf))
+        if parameter.law and np.ptp(positions) < AT_REST:
+            out.add(parameter.name)
+    return out
