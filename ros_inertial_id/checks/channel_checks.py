@@ -6,33 +6,29 @@ channel.  For the answer of a recorder, for live windows, and for methods withou
 Every channel is read in pieces, so memory beyond the recording itself is that of a few pieces.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from . import signal_samples, signal_values
-from .finding import DOUBTFUL, Finding, MASKED, NOTE
-from .signals import not_finite, Quantity, RawSignals, runs
+from .explains import explains_everything, without_effects
+from .finding import DOUBTFUL, Finding, MASKED, Window
+from .finding_kinds import found
+from .signals import across, columns_alike, intervals_of, not_finite, Quantity, RawSignals
 from ..dynamics.robot_model import load_robot_model
 from ..errors import InertialIdError
 from ..measurement.bags.messages import COMMANDS
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Channel, Recording
 
-PIECE = 200_000  # samples that are looked at together
-FEWEST = 20  # samples that show anything: fewer have no rate and no noise
-REPEATED = 0.05  # share of the messages: fewer bend no comparison
-SILENT = 0.2  # share of the messages that may repeat before it is worth more than a note
+CHANNEL_PIECE = 200_000  # messages of a channel that are looked at together
+FEWEST_MESSAGES = 20  # that show anything: fewer have no rate and no noise
+SENSOR_FROZEN = 0.2  # of the messages that may repeat before it is worth more than a note
+SENSOR_SPIKES = 0.02  # of the messages: more are how the signal is
 ANGLES = 'orientation'  # a quaternion may change its sign from one message to the next
-# What a finding causes beside itself, by the beginnings of names: jumps are no spikes.
-ECHOES = {
-    'position not unwrapped': ('velocity', 'position sp', 'wrong rate'),
-    'stamps jitter': ('wrong rate',),
-    'position in degrees': ('velocity in another unit', 'wrong rate'),
-}
-# Beside these nothing else counts.
-ALONE = 'two robots on one topic', 'stamps run backwards', 'stamps jump'
+
+Limits = dict[str, tuple[float, float]]
 
 
 def channel_checks(recording: Recording) -> list[Finding]:
@@ -43,59 +39,55 @@ def channel_checks(recording: Recording) -> list[Finding]:
     No model is fitted; nothing is raised for bad data.
     """
     limits = _limits(recording.robot_description)
-    streams = {
-        topic: c
-        for topic, c in recording.channels.items()
-        if len(c) >= FEWEST and c.type not in COMMANDS
-    }  # which may stand still and jump
-    origin = recording.origin_ns() if streams else 0
-    found: list[Finding] = []
-    for channel in streams.values():
-        pieces = [channel.rows(slice(k, k + PIECE)) for k in range(0, len(channel), PIECE)]
-        found += merged(
-            f for piece in pieces if len(piece) >= FEWEST for f in _findings(piece, limits, origin)
-        )
-    return found
+    out: list[Finding] = []
+    for channel in recording.channels.values():
+        if channel.type in COMMANDS:  # which may stand still and jump
+            continue
+        findings: list[Finding] = []
+        for piece in _pieces(channel):
+            findings += _findings(piece, limits, recording.origin_ns())
+        out += merged(findings)
+    return out
 
 
-def _findings(
-    channel: Channel, limits: dict[str, tuple[float, float]], origin: int
-) -> list[Finding]:
+def _pieces(channel: Channel) -> Iterator[Channel]:
+    for first in range(0, len(channel), CHANNEL_PIECE):
+        piece = channel.rows(slice(first, first + CHANNEL_PIECE))
+        if len(piece) >= FEWEST_MESSAGES:
+            yield piece
+
+
+def _findings(channel: Channel, limits: Limits, origin: int) -> Iterator[Finding]:
     if channel.type != JOINT_STATE:
-        return list(_sensor_findings(channel, origin))
-    return not_finite(channel, channel.names, origin) + [
-        f for signals in joint_signals(channel, limits, origin) for f in signal_findings(signals)
-    ]
+        yield from _sensor_findings(channel, origin)
+        return
+    yield from not_finite(channel, channel.names, origin)
+    for signals in joint_signals(channel, limits, origin):
+        yield from signal_findings(signals)
 
 
-def joint_signals(
-    channel: Channel, limits: dict[str, tuple[float, float]], origin: int
-) -> Iterator[RawSignals]:
+def joint_signals(channel: Channel, limits: Limits, origin: int) -> Iterator[RawSignals]:
     """
     Yield the RawSignals of joints that come in the same messages of a JointState ``channel``.
 
     limits : {joint: (lower, upper) position}, where they are known; origin : zero of time [ns]
     """
-    whole = np.ones((len(channel), len(channel.names)), dtype=bool)
+    complete = np.ones((len(channel), len(channel.names)), dtype=bool)
     for values in channel.fields.values():
-        there = np.isfinite(values)
-        whole &= there | ~there.any(axis=0)  # what is never published takes no part
-    patterns: dict[bytes, list[int]] = {}
-    for j in np.flatnonzero(whole.sum(axis=0) >= FEWEST):
-        patterns.setdefault(whole[:, j].tobytes(), []).append(int(j))
-    for columns in patterns.values():
-        chosen = whole[:, columns[0]]
-        rows: slice | np.ndarray = slice(None) if chosen.all() else chosen
-        t = (channel.stamp_ns[rows] - origin) * 1e-9
-        quantities = {
-            name: Quantity(t, values[rows][:, columns])
-            for name, values in channel.fields.items()
-            if np.isfinite(values[rows][:, columns]).all()
-        }
+        finite = np.isfinite(values)
+        complete &= finite | ~finite.any(axis=0)  # what is never published takes no part
+    t = (channel.stamp_ns - origin) * 1e-9
+    several = np.flatnonzero(complete.sum(axis=0) >= FEWEST_MESSAGES)
+    for chosen, columns in columns_alike(complete, several):
+        quantities = {}
+        for name, values in channel.fields.items():
+            x = Quantity(t, values[:, columns]).at(chosen)
+            if np.isfinite(x.values).all():
+                quantities[name] = x
         if 'position' not in quantities:
             continue
         names = tuple(channel.names[j] for j in columns)
-        lower, upper = np.array([limits.get(n, (np.nan, np.nan)) for n in names]).T
+        lower, upper = np.array([limits.get(name, (np.nan, np.nan)) for name in names]).T
         yield RawSignals(
             names,
             quantities['position'],
@@ -108,19 +100,15 @@ def joint_signals(
         )
 
 
-def _limits(urdf: str) -> dict[str, tuple[float, float]]:
-    """Return {joint: (lower, upper)} of a description, nothing where it has none to give."""
+def _limits(urdf: str) -> Limits:
+    """Return {joint: (lower, upper)} of a description, nan where it has none to give."""
     try:
         robot = load_robot_model(urdf)
     except InertialIdError:
         return {}
-    return {
-        name: (low, high)
-        for name, low, high, slides in zip(
-            robot.joint_names, robot.lower.tolist(), robot.upper.tolist(), robot.prismatic
-        )
-        if not slides
-    }
+    lower = np.where(robot.prismatic, np.nan, robot.lower)
+    upper = np.where(robot.prismatic, np.nan, robot.upper)
+    return dict(zip(robot.joint_names, zip(lower.tolist(), upper.tolist())))
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -142,49 +130,28 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 def signal_findings(signals: RawSignals) -> list[Finding]:
     """
-    Return the Findings of the signal checks of the ``signals`` of joints, without echoes.
+    Return the Findings of the signal checks of the ``signals`` of joints, without effects.
 
     None where there is too little to compare: the identification says why it cannot be used.
     """
     t = signals.position.t
-    if len(t) < FEWEST or not t[-1] > t[0]:
+    if len(t) < FEWEST_MESSAGES or not t[-1] > t[0]:
         return list(signals.broken)
-    found = [f for one in (*signal_samples.CHECKS, *signal_values.CHECKS) for f in one(signals)]
-    if any(f.name in ALONE for f in found):
-        return [*signals.broken, *_without_echoes(found)]
-    # Bad samples contradict the positions too: velocities are compared without them.
-    bad = [
-        w
-        for f in found
-        if f.severity == MASKED and not f.name.startswith('effort')
-        for w in f.windows
-    ]
-    found += signal_values.velocities(_without_repeats(signals), bad)
-    return [*signals.broken, *_without_echoes(found)]
+    findings: list[Finding] = []
+    for check in (*signal_samples.CHECKS, *signal_values.CHECKS):
+        findings += check(signals)
+    if not any(explains_everything(f) for f in findings):  # positions that can be differentiated
+        findings += signal_values.velocities(signals, _bad_samples(findings))
+    return without_effects([*signals.broken, *findings])
 
 
-def _without_repeats(signals: RawSignals) -> RawSignals:
-    """Return ``signals`` without positions and velocities of messages like the one before."""
-    position, velocity = signals.position, signals.velocity
-    if velocity is None or len(velocity.t) != len(position.t):
-        return signals
-    keep = np.append(True, ~signals.repeats)
-    if keep.mean() > 1.0 - REPEATED or keep.sum() < 2:
-        return signals
-    return replace(
-        signals,
-        position=Quantity(position.t[keep], position.values[keep]),
-        velocity=Quantity(velocity.t[keep], velocity.values[keep]),
-    )
-
-
-def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
-    """Return ``findings`` without those that another one causes."""
-    names = {f.name for f in findings}
-    if names & set(ALONE):
-        return [f for f in findings if f.name in ALONE]
-    caused = next((echoes for name, echoes in ECHOES.items() if name in names), ())
-    return [f for f in findings if not f.name.startswith(caused)] if caused else list(findings)
+def _bad_samples(findings: Iterable[Finding]) -> list[Window]:
+    """Return the windows of samples that contradict the motion: it is compared without them."""
+    windows: list[Window] = []
+    for finding in findings:
+        if finding.severity == MASKED and not finding.name.startswith('effort'):
+            windows += finding.windows
+    return windows
 
 
 def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
@@ -194,63 +161,51 @@ def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
     A message whose values all lack is a sensor that says so.  origin : zero of time [ns]
     """
     t = (channel.stamp_ns - origin) * 1e-9
-    yield from signal_values.stamp_findings(t, (channel.topic,))
+    unknown = np.zeros(len(t) - 1, dtype=bool)
+    yield from signal_values.stamp_findings(t, (channel.topic,), unknown)
     for name, values in channel.fields.items():
         if values.dtype.kind != 'f':
             continue
         columns = values.reshape(len(values), -1)
-        whole = np.isfinite(columns).all(axis=1)
-        if whole.sum() > signal_samples.SOME:
-            yield from _values(
-                f'{name} on {channel.topic}',
-                channel.topic,
-                Quantity(t[whole], columns[whole]),
-                not name.startswith(ANGLES),
-            )
+        complete = np.isfinite(columns).all(axis=1)
+        if complete.sum() <= signal_samples.FEWEST_EQUAL:
+            continue
+        x = Quantity(t, columns).at(complete)
+        words = {'channel': f'{name} on {channel.topic}'}
+        yield from _sensor_frozen(channel.topic, x, words)
+        yield from _sensor_clipped(channel.topic, x, words)
+        if not name.startswith(ANGLES):
+            yield from _sensor_spikes(channel.topic, x, words)
 
 
-def _values(what: str, topic: str, x: Quantity, jumps: bool) -> Iterator[Finding]:
+def _sensor_frozen(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
     still = np.asarray(~np.diff(x.values, axis=0).any(axis=1))
-    least = max(signal_samples.SOME, int(signal_samples.FROZEN / x.period))
-    found = [(a, b + 1) for a, b in runs(still) if b - a + 1 >= least]
-    if found and not still.all():  # what never changes is a constant, not a sensor that froze
-        lost = sum(b - a for a, b in found)
-        yield Finding(
-            'frozen',
-            f'{what} repeats the same values ({100 * lost / len(x.t):.2g} % of the messages)',
-            'equal messages in a row',
-            float(lost),
-            'samples',
-            (topic,),
-            DOUBTFUL if lost > SILENT * len(x.t) else NOTE,
-            'look for a blocked driver',
-            x.windows(found),
-        )
-    columns = range(x.values.shape[1])
-    ends = [at for at in (signal_samples.clipped_at(c) for c in x.values.T) if at is not None]
-    if ends:
-        at = np.any(ends, axis=0)
-        yield Finding(
-            'clipped',
-            f'{what} stops at its largest value in {100 * at.mean():.2g} % of the messages',
-            'samples exactly at an extreme value',
-            float(at.sum()),
-            'samples',
-            (topic,),
-            DOUBTFUL,
-            'widen the range of the sensor',
-            x.windows([(a, b) for a, b in runs(at) if b > a]),
-        )
-    bad = np.any([signal_samples.isolated(x, k) for k in columns], axis=0)
-    if jumps and bad.any() and bad.mean() < 0.02:
-        yield Finding(
-            'spikes',
-            f'{what} has spikes',
-            'samples that leave both neighbours',
-            float(bad.sum()),
-            'samples',
-            (topic,),
-            NOTE,
-            'look for broken messages or exchanged markers',
-            x.windows(runs(bad)),
-        )
+    if still.all():  # what never changes is a constant, not a sensor that froze
+        return
+    least = signal_samples.fewest_equal(x)
+    intervals = across(intervals_of(still, least))
+    if not len(intervals):
+        return
+    lost = np.diff(intervals).sum()
+    severity = ''
+    if lost > SENSOR_FROZEN * len(x.t):
+        severity = DOUBTFUL
+    percent = 100 * lost / len(x.t)
+    windows = x.windows(intervals)
+    yield found('sensor frozen', (topic,), lost, windows, severity, percent=percent, **words)
+
+
+def _sensor_clipped(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
+    each = np.apply_along_axis(signal_samples.clipped_at, 0, x.values)
+    clipped = np.asarray(each.any(axis=1))
+    if clipped.any():
+        windows = x.windows(intervals_of(clipped, 2))
+        percent = 100 * clipped.mean()
+        yield found('clipped', (topic,), clipped.sum(), windows, percent=percent, **words)
+
+
+def _sensor_spikes(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
+    each = np.apply_along_axis(signal_samples.isolated, 0, x.values)
+    bad = np.asarray(each.any(axis=1))
+    if bad.any() and bad.mean() < SENSOR_SPIKES:
+        yield found('spikes', (topic,), bad.sum(), x.windows(intervals_of(bad)), **words)

@@ -24,7 +24,7 @@ from .finding import (
 )
 from .finding_kinds import found
 from .model_checks import model_checks, ModelChecks, not_prepared
-from .signal_samples import BY_SHARE, MOST
+from .signal_samples import BY_SHARE, TOO_MUCH_LOST
 from .signals import raw_signals
 from .velocity_kind import saying_what_is_used
 from .verdicts import joint_verdicts, Judged, whole_verdict
@@ -255,7 +255,7 @@ def _masked_if_little(finding, seconds):
     if finding.severity != WRONG or not finding.name.endswith(BY_SHARE):
         return finding
     lost = sum(end - start for start, end in finding.windows)
-    if lost >= MOST * seconds:
+    if lost >= TOO_MUCH_LOST * seconds:
         return finding
     return replace(finding, severity=MASKED)
 

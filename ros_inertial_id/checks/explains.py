@@ -28,6 +28,9 @@ QUALITIES = (  # of the samples of efforts, which stay whatever explains the tor
     'effort not finite',
     'efforts without sign',
 )
+EVERYTHING = ('',)  # the beginning of every name
+NO_MOTION = ('two robots on one topic', 'stamps run backwards', 'stamps jump')
+NOT_FINITE = ('position not finite', 'velocity not finite', 'effort not finite')
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ class Explained:
 
 
 EXPLAINS: dict[str, Explained] = {
-    'two robots on one topic': Explained(('',)),
-    'stamps run backwards': Explained(('',)),
-    'stamps jump': Explained(('',)),
+    'two robots on one topic': Explained(EVERYTHING, but=(*NO_MOTION, *NOT_FINITE)),
+    'stamps run backwards': Explained(EVERYTHING, but=(*NO_MOTION, *NOT_FINITE)),
+    'stamps jump': Explained(EVERYTHING, but=(*NO_MOTION, *NOT_FINITE)),
     'position not unwrapped': Explained(
-        ('velocity', 'position spikes', 'wrong rate'), by_a_note=True
+        ('velocity', 'position spikes', 'wrong rate'), but=NOT_FINITE, by_a_note=True
     ),
     'position in degrees': Explained(('velocity in another unit', 'wrong rate')),
     'velocity or position negated': Explained(
@@ -81,6 +84,11 @@ def without_effects(findings: Sequence[Finding]) -> list[Finding]:
         if explained.inherits:
             out = [_as_bad_as(f, effects) if f in causing else f for f in out]
     return out
+
+
+def explains_everything(finding: Finding) -> bool:
+    """Return whether what else is seen beside ``finding`` says nothing."""
+    return finding.name in EXPLAINS and EXPLAINS[finding.name].effects == EVERYTHING
 
 
 def _counts(finding, explained):

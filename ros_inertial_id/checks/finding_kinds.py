@@ -7,7 +7,7 @@ Checks yield a name, joints, an amount and windows; everything that people read 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .finding import DOUBTFUL, Finding, MASKED, NATS, NOTE, REMOVED, Window, WRONG
@@ -18,7 +18,7 @@ SAMPLES = 'samples'  # unit
 @dataclass(frozen=True)
 class FindingKind:
     """
-    What is said of every finding of one name.
+    What is said of every finding of one kind.
 
     says : the sentence; do : advice; tests : what is compared with what
     unit : of the amount; a unit of one word is a plural
@@ -35,7 +35,277 @@ class FindingKind:
     name: str = ''
 
 
-SIGNAL_KINDS: dict[str, FindingKind] = {}
+QUANTITIES = 'position', 'velocity', 'effort'
+
+# Of joints: values.
+SIGNAL_KINDS: dict[str, FindingKind] = {
+    'position in degrees': FindingKind(
+        says='the positions of {joints} are in degrees',
+        do='publish radians',
+        tests='positions against the limits of the description',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position not unwrapped': FindingKind(
+        says='the position of {joints} jumps by whole turns',
+        do='unwrap the position of this joint, which has limits',
+        tests='jumps of 2 pi',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position not unwrapped without limits': FindingKind(
+        name='position not unwrapped',
+        says='the position of {joints} jumps by whole turns',
+        do='nothing to do: turns are put together again',
+        tests='jumps of 2 pi',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'two robots on one topic': FindingKind(
+        says='the positions alternate between two motions: two robots publish on one topic',
+        do='give each robot a topic of its own',
+        tests='successive steps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'efforts without sign': FindingKind(
+        says='the efforts of {joints} are never below zero: magnitudes, as servos report their '
+        'current',
+        do='have the driver report the direction: from magnitudes nothing is identified',
+        tests='visits of zero',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'velocity or position negated': FindingKind(
+        says='velocity and position of {joints} have opposite signs',
+        do='correct the sign of the one that contradicts the description',
+        tests='velocity against differentiated position',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'velocity in another unit': FindingKind(
+        says='the velocities of {joints} are {factor:.3g} times what the positions say',
+        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        tests='velocity against differentiated position',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'velocity in a unit that has a name': FindingKind(
+        name='velocity in another unit',
+        says='the velocities of {joints} are {factor:.3g} times what the positions say: '
+        '{unit_of_velocity}',
+        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        tests='velocity against differentiated position',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'velocity delayed': FindingKind(
+        says='the velocities of {joints} are {milliseconds:.0f} ms {direction} the positions',
+        do='look for a filter of the velocities in the driver',
+        tests='cross-correlation with differentiated position',
+        unit=NATS,
+        severity=NOTE,
+    ),
+    'wrong rate or stamps': FindingKind(
+        says='the positions change {factor:.3g} times as fast as the velocities of all joints '
+        'say: the stamps are wrong',
+        do='correct the rate or the stamps',
+        tests='velocity against differentiated position',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+}
+
+# Of joints and sensors: stamps.
+SIGNAL_KINDS |= {
+    'stamps run backwards': FindingKind(
+        says='the stamps run backwards {steps_back} times in {messages} messages',
+        do='look for two publishers or two clocks on the topic, or a network that exchanges '
+        'messages{cut}',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'stamps jump': FindingKind(
+        says='the stamps jump by {seconds:.2g} s after {messages} messages',
+        do='two clocks stamp the topic, or it is stamped before its clock runs: cut the '
+        'recording there with @START:END',
+        tests='stamps',
+        unit='s',
+        severity=WRONG,
+    ),
+    'stamps jitter': FindingKind(
+        says='{percent:.0f} % of the stamps are more than {limit:.0f} % of the period off',
+        do='stamp messages when they are measured, not when they are published',
+        tests='steps of the stamps',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'stamps in bursts': FindingKind(
+        name='stamps jitter',
+        says='messages come {messages:.0f} at a time, then none for {milliseconds:.3g} ms',
+        do='stamp messages when they are measured, not when they are published; if they are, '
+        'look at the load of the network and of the recorder',
+        tests='steps of the stamps',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'messages twice': FindingKind(
+        says='{repeated} of {messages} messages come twice',
+        do='look for two recorders, bridges or repeated sends',
+        tests='messages with the stamp and all values of the one before',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'stamps repeat': FindingKind(
+        says='{repeated} of {messages} messages have the stamp of the one before',
+        do='stamp messages when they are measured, at the full rate of the driver',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'messages lost': FindingKind(
+        says='{lost} of {messages} messages are lost; all gaps are interpolated',
+        do='look at the load of the network and of the recorder',
+        tests='whole periods between stamps',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'messages lost in long gaps': FindingKind(
+        name='messages lost',
+        says='{lost} of {messages} messages are lost; {gaps} gaps, up to {longest:.2g} s, are '
+        'too long to interpolate',
+        do='look at the load of the network and of the recorder',
+        tests='whole periods between stamps',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+}
+
+# Of joints: samples of any quantity or of all.
+SIGNAL_KINDS |= {
+    'frozen': FindingKind(
+        says='intervals in which no value changes ({percent:.2g} % of the samples)',
+        do='look for a blocked driver',
+        tests='equal messages in a row',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
+    'samples held': FindingKind(
+        says='{percent:.0f} % of the messages in motion repeat the previous one: the sensor is '
+        'read less often than it is published',
+        do='record at the rate of the driver',
+        tests='equal values of all joints at once',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+}
+
+_QUANTITY_KINDS = {
+    '{quantity} not finite': FindingKind(
+        says='the {quantity} of {joints} is not finite in {broken} of {messages} messages',
+        do='correct its source',
+        tests='values that are no numbers',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
+    '{quantity} not finite too often': FindingKind(
+        name='{quantity} not finite',
+        says='the {quantity} of {joints} is not finite in {broken} of {messages} messages',
+        do='correct its source, or cut the recording with @START:END',
+        tests='values that are no numbers',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    '{quantity} held': FindingKind(
+        name='samples held',
+        says='{percent:.0f} % of the {quantity} in motion repeat the previous one: the sensor is '
+        'read less often than it is published',
+        do='record at the rate of the driver',
+        tests='equal values of all joints at once',
+        unit=NATS,
+        severity=NOTE,
+    ),
+    '{quantity} stuck': FindingKind(
+        says='the {quantity} of {joints} keeps one value for {seconds:.2g} s while the joint '
+        'moves',
+        do='look at the {quantity} of {joints} in the driver',
+        tests='runs of one value',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
+    '{quantity} clipped': FindingKind(
+        says='the {quantity} of {joints} is clipped at {largest:.4g} in {percent:.2g} % of the '
+        'samples',
+        do='move with smaller efforts or widen the range of the sensor',
+        tests='samples exactly at an extreme value',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    '{quantity} quantised': FindingKind(
+        says='the {quantity} of {joints} comes in steps of up to {percent:.2g} % of its '
+        'standard deviation',
+        do='record with more digits',
+        tests='gaps between the values that occur',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    '{quantity} spikes': FindingKind(
+        says='spikes in the {quantity} of {joints}',
+        do='look for broken messages or cables',
+        tests='samples that a jump parts from their neighbours',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
+    '{quantity} jumps at an end': FindingKind(
+        name='{quantity} spikes',
+        says='the {quantity} of {joints} jumps where the recording begins or ends',
+        do='look for broken messages or cables',
+        tests='samples that a jump parts from their neighbours',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
+}
+
+for _quantity in QUANTITIES:
+    for _name, _kind in _QUANTITY_KINDS.items():
+        SIGNAL_KINDS[_name.replace('{quantity}', _quantity)] = replace(
+            _kind,
+            name=_kind.name.replace('{quantity}', _quantity),
+            says=_kind.says.replace('{quantity}', _quantity),
+            do=_kind.do.replace('{quantity}', _quantity),
+        )
+
+SIGNAL_KINDS['effort jumps at an end'] = replace(
+    SIGNAL_KINDS['effort jumps at an end'],
+    do='look for broken messages or cables, unless friction sets in there',
+)
+
+# Of sensors: a channel of a topic, whose name stands where those of joints do.
+SIGNAL_KINDS |= {
+    'sensor frozen': FindingKind(
+        name='frozen',
+        says='{channel} repeats the same values ({percent:.2g} % of the messages)',
+        do='look for a blocked driver',
+        tests='equal messages in a row',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'clipped': FindingKind(
+        says='{channel} stops at its largest value in {percent:.2g} % of the messages',
+        do='widen the range of the sensor',
+        tests='samples exactly at an extreme value',
+        unit=SAMPLES,
+        severity=DOUBTFUL,
+    ),
+    'spikes': FindingKind(
+        says='{channel} has spikes',
+        do='look for broken messages or exchanged markers',
+        tests='samples that leave both neighbours',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+}
 
 LEFT_OUT = 'left-out residual'
 SIGN = (

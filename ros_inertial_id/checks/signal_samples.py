@@ -9,60 +9,81 @@ from collections.abc import Iterator
 import numpy as np
 
 from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
-from .signals import Quantity, RawSignals, runs
+from .finding_kinds import found
+from .signals import across, columns_alike, intervals_of, Quantity, RawSignals
 from .thresholds import CERTAIN
 
-FROZEN = 0.05  # [s] of equal messages, and at least this many samples:
-SOME = 5
-MANY = 20  # stretches: so many are the rhythm of a slow source
-AROUND = 0.05  # [s] on both sides in which a joint that moves goes a way
-SLOW = 0.1  # of what is usual: less is standstill
-STUCK = 0.3  # [s] of one value while the joint moves
-CLIPPED = 0.8  # of the samples near an extreme value that are exactly there
-NEAR = 0.03  # of the range: near it
-MOST = 0.2  # of the samples: a fit with more of them clipped is not the robot's
-STRETCH = 0.5  # [s] without clipping that a filter can use
+# Samples that repeat
+FROZEN = 0.05  # [s] of equal messages, and at least this many:
+FEWEST_EQUAL = 5
+MANY_RUNS = 20  # of equal messages: so many are the rhythm of a slow source
+FROZEN_WRONG = 0.5  # of the samples: more are most of the recording
+HELD_MESSAGES = 0.01  # of the messages: fewer that repeat change nothing
+HELD_CHANNEL = 0.2  # of the values of all joints at once
+NEVER_CHANGES = 0.999  # of the values at once: a constant
+HELD_DOUBTFUL = 0.3  # of the values: more take from the bandwidth of a motion
+STUCK_SECONDS = 0.3  # of one value while the joint moves
+BEYOND_USUAL = 20  # times the usual run of equal values: coarse steps keep their values, too
+TOO_MUCH_LOST = 0.2  # of the samples: a fit without more of them is not the robot's
 BY_SHARE = 'frozen', 'stuck', 'clipped'  # end the names of findings that few samples only mask
+
+# Motion
+AROUND = 0.05  # [s] on both sides in which a joint that moves goes a way
+STANDSTILL_SHARE = 0.1  # of what is usual: less is standstill
+
+# Samples at an extreme value
+CLIPPED = 0.8  # of the samples near an extreme value that are exactly there
+CLIPPED_SAMPLES = 20  # at an extreme value, and in a row:
+CLIPPED_RUN = 5
+NEAR_EXTREME = 0.03  # of the range
+UNCLIPPED_SECONDS = 0.5  # without clipping that a filter can use
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
+
+# Quantisation, step over standard deviation
+COARSE_STEP = 0.02  # worth a note
+ROUGH_STEP = 0.2  # doubtful
+STEP_SAMPLES = 1000  # of which some are equal where there are steps
+
+# Spikes
 ISOLATED = 12.0  # standard deviations by which a spike leaves both neighbours
-BLOCK = 100  # samples of which the noise is taken: ten spikes among them are none
-VISIBLE = 0.05  # of the range of its signal that a spike must have
+NOISE_BLOCK = 100  # samples of which the noise is taken: ten spikes among them are none
+VISIBLE_SPIKE = 0.05  # of the range of its signal that a spike must have
+SPIKES_SHARE = 0.02  # of the samples: more are how the signal is
 ENDS = 5  # first and last samples that may be broken together, as a driver starts
-JUMP = 4.0  # times the steps that one in a hundred exceeds: a jump that no motion makes
-SOME_OF = 1000  # samples
-COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
-
-
-def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
-    """Return (N - 1,) the equal steps in ``rows`` (N - 1,) of a source that is frozen or rests."""
-    out, found = np.zeros_like(rows), runs(rows)
-    lengths = np.array([b - a + 1 for a, b in found])
-    usual = int(3 * np.quantile(lengths, 0.9)) if len(lengths) > MANY else 0  # of a slow source
-    least = max(SOME, int(FROZEN / signals.position.period), usual)
-    for a, b in found:
-        out[a : b + 1] = b - a + 1 >= least
-    return out
+END_JUMP = 4.0  # times the steps that one in a hundred exceeds: a jump that no motion makes
+NORMAL_MEDIAN, NORMAL_90 = 1.4826, 1.645  # |x| / sigma: 1 / median, 90 % quantile
 
 
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
-    q, moving = signals.position.values, _moves_at(signals, signals.position.t)
-    found = [
-        (a, b + 1) for a, b in runs(_long(signals, signals.repeats)) if moving[a] or moving[b + 1]
-    ]
-    if found:
-        lost = sum(b - a for a, b in found)
-        yield Finding(
-            'frozen',
-            f'intervals in which no value changes ({100 * lost / len(q):.2g} % of the samples)',
-            'equal messages in a row',
-            float(lost),
-            'samples',
-            signals.joints,
-            MASKED if lost < 0.5 * len(q) else WRONG,
-            'look for a blocked driver',
-            signals.position.windows(found),
-        )
+    moving = _moves_at(signals, signals.position.t)
+    intervals = across(intervals_of(_long(signals, signals.repeats)))
+    intervals = intervals[moving[intervals].any(axis=1)]
+    if not len(intervals):
+        return
+    lost, count = np.diff(intervals).sum(), len(signals.position.t)
+    severity = MASKED
+    if lost >= FROZEN_WRONG * count:
+        severity = WRONG
+    windows = signals.position.windows(intervals)
+    yield found('frozen', signals.joints, lost, windows, severity, percent=100 * lost / count)
+
+
+def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
+    """Return (N - 1,) the equal steps in ``rows`` (N - 1,) of a source that is frozen or rests."""
+    least = fewest_equal(signals.position)
+    lengths = np.diff(intervals_of(rows)) + 1
+    if len(lengths) > MANY_RUNS:  # of a slow source
+        least = max(least, int(3 * np.quantile(lengths, 0.9)))
+    out = np.zeros_like(rows)
+    for first, last in intervals_of(rows, least):
+        out[first : last + 1] = True
+    return out
+
+
+def fewest_equal(x: Quantity) -> int:
+    """Return how many equal steps of ``x`` in a row are those of a frozen source."""
+    return max(FEWEST_EQUAL, int(FROZEN / x.period))
 
 
 def held(signals: RawSignals) -> Iterator[Finding]:
@@ -70,106 +91,115 @@ def held(signals: RawSignals) -> Iterator[Finding]:
     moving = _moves_at(signals, signals.position.t)
     rows = signals.repeats & (np.diff(signals.position.t) > 0.0)  # a message may come twice
     rows = (rows & ~_long(signals, rows))[moving[1:]]
-    if len(rows) and rows.mean() > 0.01:
-        yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
+    if rows.sum() > HELD_MESSAGES * len(rows):
+        yield _held('samples held', signals, rows.sum(), rows.mean())
         return
     for name, x in signals.quantities().items():
-        chosen = ~signals.rests | (name == 'effort')  # what moves must change
-        same = np.diff(x.values[:, chosen], axis=0) == 0
-        same = same[
-            ~_long(signals, same.all(axis=1)) & _moves_at(signals, x.t)[1:] & (np.diff(x.t) > 0.0)
-        ]
-        if not len(same):
-            continue
-        alone, together = same.mean(axis=0), same.all(axis=1).mean()
-        by_chance = float(np.prod(alone))
-        if together > 0.2 and chosen.sum() > 1 and together < 0.999:
-            chance, here = np.clip((by_chance, together), 1e-12, 1 - 1e-12)
-            nats = len(same) * (
-                here * np.log(here / chance) + (1 - here) * np.log((1 - here) / (1 - chance))
-            )
-            if nats > CERTAIN and together > by_chance:
-                yield _held(name, float(nats), 'nats', signals, float(together))
+        yield from _held_together(signals, name, x)
+
+
+def _held_together(signals: RawSignals, name: str, x: Quantity) -> Iterator[Finding]:
+    """Yield a quantity ``x`` whose joints keep values together more often than by chance."""
+    changing = ~signals.rests  # what moves must change
+    if name == 'effort':
+        changing = np.ones_like(changing)
+    same = np.diff(x.values[:, changing], axis=0) == 0
+    informative = _moves_at(signals, x.t)[1:] & (np.diff(x.t) > 0.0)
+    informative &= ~_long(signals, same.all(axis=1))
+    same = same[informative]
+    if not len(same):
+        return
+    share, chance = float(same.all(axis=1).mean()), float(np.prod(same.mean(axis=0)))
+    if not max(HELD_CHANNEL, chance) < share < NEVER_CHANGES:
+        return
+    evidence = len(same) * _divergence(share, chance)
+    if evidence > CERTAIN:
+        yield _held(f'{name} held', signals, evidence, share)
+
+
+def _held(kind: str, signals: RawSignals, amount: float, share: float) -> Finding:
+    severity = NOTE
+    if share > HELD_DOUBTFUL:
+        severity = DOUBTFUL
+    return found(kind, signals.joints, amount, severity=severity, percent=100 * share)
+
+
+def _divergence(share: float, chance: float) -> float:
+    """Return the log-likelihood difference per sample of a ``share`` against one by ``chance``."""
+    p, q = np.clip((share, chance), 1e-12, 1 - 1e-12)
+    return float(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))
 
 
 def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
     """Return (N,) whether any joint goes a way that shows around the times t (N,) [s]."""
-    at, q = signals.position.t, signals.position.values
+    stamps, q = signals.position.t, signals.position.values
     near = max(1, int(round(AROUND / signals.position.period)))
-    ends = [np.clip(np.arange(len(at)) + k, 0, len(at) - 1) for k in (-near, near)]
-    way = np.abs(q[ends[1]] - q[ends[0]])
+    last = len(stamps) - 1
+    before = np.clip(np.arange(len(stamps)) - near, 0, last)
+    after = np.clip(np.arange(len(stamps)) + near, 0, last)
+    way = np.abs(q[after] - q[before])
     typical = np.sqrt((way**2).mean(axis=0))
-    moves = ((way > SLOW * typical) & ~signals.rests).any(axis=1)
-    return moves[np.searchsorted(at, t).clip(max=len(at) - 1)]
-
-
-def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: float) -> Finding:
-    return Finding(
-        'samples held',
-        f'{100 * share:.0f} % of the {what} in motion repeat the '
-        'previous one: the sensor is read less often than it is published',
-        'equal values of all joints at once',
-        evidence,
-        unit,
-        signals.joints,
-        DOUBTFUL if share > 0.3 else NOTE,
-        'record at the rate of the driver',
-    )
+    moves = ((way > STANDSTILL_SHARE * typical) & ~signals.rests).any(axis=1)
+    return np.asarray(moves[np.searchsorted(stamps, t).clip(max=last)])
 
 
 def stuck(signals: RawSignals) -> Iterator[Finding]:
     """Yield joints of ``signals`` with a quantity that keeps one value while the joint moves."""
-    q = signals.position
-    rows = signals.repeats
     for name, x in signals.quantities().items():
         for j, joint in enumerate(signals.joints):
-            same = np.diff(x.values[:, j]) == 0
-            # Messages that repeat as a whole may stand between, but say nothing of this joint.
-            informative = ~rows if len(same) == len(rows) else np.ones(len(same), dtype=bool)
-            # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
-            usual = len(same) / (1 + np.count_nonzero(~same))
-            least = max(SOME, int(STUCK / x.period), int(20 * usual))
-            long = [
-                (a, b)
-                for a, b in runs(same)
-                if b - a + 1 >= least and informative[a : b + 1].sum() >= max(least, 0.3 * (b - a))
-            ]
-            if not long:
+            intervals = _stuck_intervals(signals, name, x, j)
+            if not len(intervals):
                 continue
-            moving = _moving(signals, x.t, j, name)
-            found = [
-                (a, b + 1)
-                for a, b in long
-                if moving[a : b + 1].mean() > 0.5
-                and not _extreme(x.values[:, j], a)
-                and not _one_step(x.values[:, j], b + 1)
-            ]
-            if not found:
-                continue
-            lost = sum(b - a for a, b in found)
-            whole = lost > 0.2 * len(q.t)
-            yield Finding(
-                f'{name} stuck',
-                f'the {name} of {joint} keeps one value for '
-                f'{lost * x.period:.2g} s while the joint moves',
-                'runs of one value',
-                float(lost),
-                'samples',
-                (joint,),
-                WRONG if whole else MASKED,
-                f'look at the {name} of {joint} in the driver',
-                x.windows(found),
-            )
+            lost = np.diff(intervals).sum()
+            severity = MASKED
+            if lost > TOO_MUCH_LOST * len(signals.position.t):
+                severity = WRONG
+            windows = x.windows(intervals)
+            seconds = lost * x.period
+            yield found(f'{name} stuck', (joint,), lost, windows, severity, seconds=seconds)
+
+
+def _stuck_intervals(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
+    """Return (R, 2) first and last samples in which ``x`` of joint j keeps a value in motion."""
+    column = x.values[:, j]
+    long = _long_runs(column, x.period, signals.repeats)
+    if not len(long):
+        return long
+    moving = _moving(signals, x.t, j, name)
+    in_motion = [_is_stuck(column, moving, *interval) for interval in long]
+    return across(long[in_motion])
+
+
+def _is_stuck(column: np.ndarray, moving: np.ndarray, first: int, last: int) -> bool:
+    """Return whether equal steps of a ``column`` (N,) are a fault; moving : (N,) of its joint."""
+    if moving[first : last + 1].mean() <= 0.5:
+        return False
+    return not _extreme(column, first) and not _one_step(column, last + 1)
+
+
+def _long_runs(column: np.ndarray, period: float, repeats: np.ndarray) -> np.ndarray:
+    """
+    Return (R, 2) first and last steps in which a ``column`` (N,) keeps a value unusually long.
+
+    period : of its samples [s]
+    repeats : (M,) messages like the one before: they may stand between, but say nothing of it
+    """
+    same = np.diff(column) == 0
+    informative = np.ones(len(same), dtype=bool)
+    if len(same) == len(repeats):
+        informative = ~repeats
+    usual = len(same) / (1 + np.count_nonzero(~same))
+    least = max(FEWEST_EQUAL, int(STUCK_SECONDS / period), int(BEYOND_USUAL * usual))
+    long = intervals_of(same, least)
+    counted = np.append(0, np.cumsum(informative))
+    first, last = long.T
+    return long[counted[last + 1] - counted[first] >= np.maximum(least, 0.3 * (last - first))]
 
 
 def _one_step(column: np.ndarray, last: int) -> bool:
     """Return whether ``column`` goes on after ``last`` by one quantisation step: it was alive."""
-    step = _step(column)
-    return (
-        step > 0
-        and last + 1 < len(column)
-        and bool(abs(column[last + 1] - column[last]) < 1.5 * step)
-    )
+    step_after = np.abs(np.diff(column[last : last + 2]))
+    return bool(np.any(step_after < 1.5 * _step(column)))
 
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
@@ -177,11 +207,14 @@ def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray
     source, speed = signals.position, np.gradient(signals.position.values[:, j])
     if name == 'position' and signals.velocity is not None:
         source, speed = signals.velocity, signals.velocity.values[:, j]
-    return np.interp(t, source.t, np.abs(speed)) > SLOW * np.sqrt(np.mean(speed**2))
+    standstill = STANDSTILL_SHARE * np.sqrt(np.mean(speed**2))
+    return np.asarray(np.interp(t, source.t, np.abs(speed)) > standstill)
 
 
-def _extreme(x: np.ndarray, place: int) -> bool:
-    return bool(x[place] in (x.max(), x.min())) and np.ptp(x) > 0
+def _extreme(column: np.ndarray, sample: int) -> bool:
+    """Return whether a ``column`` (N,) that changes is clipped at a ``sample``."""
+    low, high = column.min(), column.max()
+    return bool(low < high and column[sample] in (low, high))
 
 
 def clipped(signals: RawSignals) -> Iterator[Finding]:
@@ -189,127 +222,111 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
     for name, x in signals.quantities().items():
         if name == 'position':
             continue
-        for j, joint in enumerate(signals.joints):
+        for j in np.flatnonzero(~signals.rests):
             column = x.values[:, j]
             at = clipped_at(column)
-            if at is None or signals.rests[j] or _step(column) > COARSE * column.std():
+            if not at.any() or _step(column) > COARSE_STEP * column.std():
                 continue
-            share = float(at.mean())
-            found = [(a, b) for a, b in runs(at) if b > a]
-            yield Finding(
+            yield found(
                 f'{name} clipped',
-                f'the {name} of {joint} is clipped at '
-                f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
-                'samples exactly at an extreme value',
-                float(at.sum()),
-                'samples',
-                (joint,),
-                MASKED
-                if _enough_without(x.t, at)
-                else WRONG
-                if share > MOST and name == 'effort'
-                else DOUBTFUL,
-                'move with smaller efforts or widen the range of the sensor',
-                x.windows(found),
+                (signals.joints[j],),
+                at.sum(),
+                x.windows(intervals_of(at, 2)),
+                _clipped_severity(name, x.t, at),
+                largest=np.abs(column[at]).max(),
+                percent=100 * at.mean(),
             )
 
 
-def _enough_without(t: np.ndarray, bad: np.ndarray) -> bool:
-    """Return whether stretches without samples that are ``bad`` (N,) are most of the data."""
-    whole = sum(t[b] - t[a] for a, b in runs(~bad) if t[b] - t[a] > STRETCH)
-    return bool(whole > 0.5 * (t[-1] - t[0]))
+def _clipped_severity(name: str, t: np.ndarray, at: np.ndarray) -> str:
+    unclipped = np.diff(t[intervals_of(~at)])
+    if unclipped[unclipped > UNCLIPPED_SECONDS].sum() > 0.5 * (t[-1] - t[0]):
+        return MASKED
+    if name == 'effort' and at.mean() > TOO_MUCH_LOST:
+        return WRONG
+    return DOUBTFUL
 
 
-def clipped_at(column: np.ndarray) -> np.ndarray | None:
+def clipped_at(column: np.ndarray) -> np.ndarray:
     """
-    Return (N,) which samples stop at the largest or smallest value, None where none does.
+    Return (N,) which samples stop at the largest or smallest value.
 
     column : (N,) of one quantity; zero is where it rests, not where it stops
     """
-    span = np.ptp(column)
     out = np.zeros(len(column), dtype=bool)
     for extreme in (column.max(), column.min()):
-        exact = column == extreme
-        near = np.abs(column - extreme) < NEAR * span
-        if (
-            extreme
-            and exact.sum() >= 20
-            and exact.sum() > CLIPPED * near.sum()
-            and max(b - a for a, b in runs(exact)) >= 4
-        ):
-            out |= exact
-    return out if out.any() and out.mean() < NEARLY_ALL else None
+        if extreme and _stops_at(column, extreme):
+            out |= column == extreme
+    if out.mean() >= NEARLY_ALL:
+        return np.zeros_like(out)
+    return out
+
+
+def _stops_at(column: np.ndarray, extreme: float) -> bool:
+    exact = column == extreme
+    near = np.abs(column - extreme) < NEAR_EXTREME * np.ptp(column)
+    most = bool(exact.sum() > CLIPPED * near.sum())
+    return most and exact.sum() >= CLIPPED_SAMPLES and len(intervals_of(exact, CLIPPED_RUN)) > 0
 
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` with steps that are coarse against the signal."""
     for name, x in signals.quantities().items():
-        ratios = np.array([_step(c) / max(c.std(), 1e-300) for c in x.values.T])
+        steps = np.apply_along_axis(_step, 0, x.values)
+        ratios = steps / np.maximum(x.values.std(axis=0), 1e-300)
         ratios[signals.rests] = 0.0  # of a joint at rest there is nothing but steps
-        bad = ratios > COARSE
-        if bad.any():
-            names = signals.names(bad)
-            yield Finding(
-                f'{name} quantised',
-                f'the {name} of {", ".join(names)} comes in steps '
-                f'of up to {100 * ratios[bad].max():.2g} % of its standard deviation',
-                'gaps between the values that occur',
-                float(len(x.t) * bad.sum()),
-                'samples',
-                names,
-                DOUBTFUL if ratios.max() > ROUGH else NOTE,
-                'record with more digits',
-            )
+        coarse = ratios > COARSE_STEP
+        if not coarse.any():
+            continue
+        severity, largest = '', ratios.max()
+        if largest > ROUGH_STEP:
+            severity = DOUBTFUL
+        names, amount = signals.names(coarse), len(x.t) * coarse.sum()
+        yield found(f'{name} quantised', names, amount, severity=severity, percent=100 * largest)
 
 
 def _step(column: np.ndarray) -> float:
     """Return the quantisation step of a column (N,), 0 where its values are no multiples."""
-    some = column[:: max(1, len(column) // SOME_OF)]
-    if len(some) >= SOME_OF and len(np.unique(some)) == len(some):
+    some = column[:: max(1, len(column) // STEP_SAMPLES)]
+    if len(some) >= STEP_SAMPLES and len(np.unique(some)) == len(some):
         return 0.0  # of so few levels as steps have, some would occur twice
     levels = np.unique(column)
     if not 1 < len(levels) <= len(column) / 4:
         return 0.0
     gaps = np.diff(levels)
     step = float(np.median(gaps))
-    whole = gaps / step
-    return step if np.mean(np.abs(whole - np.round(whole)) < 0.05) > 0.9 else 0.0
+    multiples = gaps / step
+    if np.mean(np.abs(multiples - np.round(multiples)) < 0.05) <= 0.9:
+        return 0.0
+    return step
 
 
 def spikes(signals: RawSignals) -> Iterator[Finding]:
     """Yield samples of ``signals`` that leave both neighbours, or are parted at an end."""
     for name, x in signals.quantities().items():
-        alike: dict[bytes, list[str]] = {}  # a broken message spoils many joints at once
-        for j, joint in enumerate(signals.joints):
-            bad = isolated(x, j)
-            if name == 'velocity' and len(x.t) == len(signals.position.t):
-                bad &= ~_shown(signals, x.values[:, j], j, bad)
-            if not bad.any() or bad.mean() > 0.02:
-                continue
-            if (
-                name != 'effort'
-                and signals.rests[j]
-                and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()
-            ):
-                continue  # steps of an encoder at rest
-            alike.setdefault(bad.tobytes(), []).append(joint)
-        for mask, joints in alike.items():
-            bad, names = np.frombuffer(mask, dtype=bool), ', '.join(joints)
-            ends = not bad[ENDS:-ENDS].any()
-            yield Finding(
-                f'{name} spikes',
-                f'the {name} of {names} jumps where the recording begins or ends'
-                if ends
-                else f'spikes in the {name} of {names}',
-                'samples that a jump parts from their neighbours',
-                float(bad.sum()),
-                'samples',
-                tuple(joints),
-                MASKED,
-                'look for broken messages or cables'
-                + (', unless friction sets in there' if ends and name == 'effort' else ''),
-                x.windows(runs(bad)),
-            )
+        masks = [_spikes_of(signals, name, x, j) for j in range(len(signals.joints))]
+        spoiled = np.stack(masks, axis=1)
+        # A broken message spoils many joints at once.
+        for bad, columns in columns_alike(spoiled, np.flatnonzero(spoiled.any(axis=0))):
+            kind = f'{name} spikes'
+            if not bad[ENDS:-ENDS].any():
+                kind = f'{name} jumps at an end'
+            joints = [signals.joints[j] for j in columns]
+            yield found(kind, joints, bad.sum(), x.windows(intervals_of(bad)))
+
+
+def _spikes_of(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
+    """Return (N,) the spikes of a quantity ``x`` of joint j, none where so many are no faults."""
+    column = x.values[:, j]
+    bad = isolated(column)
+    if name == 'velocity' and len(x.t) == len(signals.position.t):
+        bad &= ~_shown(signals, column, j, bad)
+    encoder_steps = name != 'effort' and signals.rests[j]
+    if encoder_steps:  # of a joint at rest: less than a spike of those that move
+        encoder_steps = np.ptp(column) < VISIBLE_SPIKE * np.ptp(x.values, axis=0).max()
+    if encoder_steps or bad.mean() > SPIKES_SHARE:
+        return np.zeros_like(bad)
+    return bad
 
 
 def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.ndarray:
@@ -321,32 +338,35 @@ def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.nd
     """
     t, q = signals.position.t, signals.position.values[:, j]
     out = np.zeros_like(bad)
-    for a, b in runs(bad):
-        part = slice(max(0, a - 1), min(len(v), b + 2))
-        ends = [v[k] for k in (a - 1, b + 1) if 0 <= k < len(v)]
-        steps, way = np.diff(t[part]), q[part][-1] - q[part][0]
+    for first, last in intervals_of(bad):
+        before, after = max(0, first - 1), min(len(v) - 1, last + 1)
+        part = slice(before, after + 1)
+        neighbours = np.array([before, after])
+        good = v[neighbours[~bad[neighbours]]]
+        steps, way = np.diff(t[part]), q[after] - q[before]
         recorded = float((0.5 * (v[part][1:] + v[part][:-1]) * steps).sum())
-        out[a : b + 1] = abs(way - recorded) < abs(way - float(np.mean(ends)) * steps.sum())
+        interpolated = float(np.mean(good)) * steps.sum()
+        out[first : last + 1] = abs(way - recorded) < abs(way - interpolated)
     return out
 
 
-def isolated(x: Quantity, j: int) -> np.ndarray:
+def isolated(column: np.ndarray) -> np.ndarray:
     """
-    Return (N,) which samples of column ``j`` of a Quantity ``x`` are spikes of 1 or 2.
+    Return (N,) which samples of a ``column`` (N,) are spikes of 1 or 2.
 
     Or up to ENDS at its beginning or end that a jump parts from all others.
     """
-    column = x.values[:, j]
     low, high = np.quantile(column, (0.005, 0.995))
+    visible = VISIBLE_SPIKE * (high - low)
     out = np.zeros(len(column), dtype=bool)
     for width in (1, 2):
         before = column[width:-width] - column[: -2 * width]
         after = column[width:-width] - column[2 * width :]
         away = np.minimum(np.abs(before), np.abs(after)) * (before * after > 0)
-        if high > low and away.max() > VISIBLE * (high - low):
+        if high > low and away.max() > visible:
             noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
-            out[width:-width] |= away > np.maximum(ISOLATED * noise, VISIBLE * (high - low))
-    return out | _broken_ends(column, VISIBLE * (high - low), out)
+            out[width:-width] |= away > np.maximum(ISOLATED * noise, visible)
+    return out | _broken_ends(column, visible, out)
 
 
 def _broken_ends(column: np.ndarray, visible: float, spikes: np.ndarray) -> np.ndarray:
@@ -357,19 +377,21 @@ def _broken_ends(column: np.ndarray, visible: float, spikes: np.ndarray) -> np.n
     """
     out = np.zeros(len(column), dtype=bool)
     steps = np.abs(np.diff(column))
-    stays = np.where(spikes[1:] | spikes[:-1], 0.0, steps)[ENDS:-ENDS].max(initial=0.0)
-    jumps = np.flatnonzero(
-        steps > max(JUMP * np.quantile(steps, 0.99), visible, 1.5 * stays, 1e-12)
-    )
-    out[: max(jumps[jumps < ENDS], default=-1) + 1] = True
-    out[min(jumps[jumps >= len(steps) - ENDS], default=len(column)) + 1 :] = True
+    lasting = np.where(spikes[1:] | spikes[:-1], 0.0, steps)[ENDS:-ENDS].max(initial=0.0)
+    least = max(END_JUMP * np.quantile(steps, 0.99), visible, 1.5 * lasting, 1e-12)
+    jumps = np.flatnonzero(steps > least)
+    first = max(jumps[jumps < ENDS], default=-1) + 1
+    last = min(jumps[jumps >= len(steps) - ENDS], default=len(steps))
+    out[:first], out[last + 1 :] = True, True
     return out
 
 
 def _usual(column: np.ndarray) -> float:
     """Return the median of the steps of a ``column`` (N,) that are not zero, or 0."""
     steps = np.abs(np.diff(column))
-    return float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
+    if not steps.any():
+        return 0.0
+    return float(np.median(steps[steps > 0]))
 
 
 def _local_noise(deviation: np.ndarray) -> np.ndarray:
@@ -379,12 +401,12 @@ def _local_noise(deviation: np.ndarray) -> np.ndarray:
     From quantiles, which spikes hardly change; of a block and those beside it, as noise comes and
     goes with the motion.
     """
-    count = max(1, len(deviation) // BLOCK)
-    blocks = deviation[: count * BLOCK].reshape(count, -1)
+    count = max(1, len(deviation) // NOISE_BLOCK)
+    blocks = deviation[: count * NOISE_BLOCK].reshape(count, -1)
     middle, high = np.quantile(blocks, (0.5, 0.9), axis=1)
-    noise = np.maximum(1.4826 * middle, high / 1.645)  # of a normal distribution
+    noise = np.maximum(NORMAL_MEDIAN * middle, high / NORMAL_90)
     noise = np.maximum.reduce([noise, np.roll(noise, 1), np.roll(noise, -1)])
-    return noise[np.minimum(np.arange(len(deviation)) // BLOCK, count - 1)]
+    return noise[np.minimum(np.arange(len(deviation)) // NOISE_BLOCK, count - 1)]
 
 
 CHECKS = frozen, held, stuck, clipped, quantised, spikes

@@ -5,97 +5,100 @@ Every check takes RawSignals and yields Findings; ``CHECKS`` lists those that ne
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from .finding import DOUBTFUL, Finding, NOTE, WRONG
-from .signals import Quantity, RawSignals
+from .finding import DOUBTFUL, Finding, Window
+from .finding_kinds import found
+from .signals import Quantity, RawSignals, steps_at
 from ..measurement.sampling import longest_gap, moving_mean
 from ..measurement.signals import longest_part
 
+# Positions
 DEGREES = 180.0 / np.pi
-UNITS = {
+WHOLE_TURN = 2.0 * np.pi  # [rad]
+BEYOND_LIMIT = 1.5  # times its limit: more is no error of the limit
+WITHIN_LIMIT = 1.05  # times its limit, as far as a joint may run beyond
+BEYOND_SHARE = 0.01  # of the samples: more are no outliers
+LEAST_RANGE = 0.2  # [rad or degrees] of a motion that shows its unit
+TURN_TOLERANCE = 0.5  # [rad] between a jump and a whole turn
+FASTEST_STEP = 1.0  # [rad] that a joint usually moves between two messages: more hides turns
+ALTERNATING_SHARE = 0.1  # of the steps that turn back: more are no noise
+ALTERNATING_STEP = 0.02  # of the range of the joint
+ENCODER_STEPS = 10  # between which the position of an arm at rest may change
+
+# Efforts
+NEAR_ZERO = 0.02  # of the largest effort
+VISITS = 4  # of zero, which an effort with a sign crosses
+
+# Stamps
+DAY = 86400.0  # [s] between two samples: no pause, but another clock
+BURST_PERIODS = 10.0  # between messages that come some at a time, if most time is there
+JITTER = 0.5  # of the period, from which a step is irregular
+JITTER_SHARE = 0.2  # of the steps that are irregular: more is jitter
+ON_PERIOD = 0.25  # of the period, within which a step is a whole number of periods
+ON_GRID = 0.8  # of the steps that are whole periods where more than half of the messages are lost
+FEW_MESSAGES = 0.01  # of all: fewer that lack or repeat change nothing
+UNBRIDGED_SHARE = 0.2  # of the time in gaps that are not bridged, from which too little is left
+
+# Velocities
+REPEATED_SHARE = 0.05  # of the messages: fewer bend no comparison
+VELOCITY_UNITS = {
     DEGREES: 'degrees per second',
-    60.0 / (2 * np.pi): 'revolutions per minute',
+    60.0 / WHOLE_TURN: 'revolutions per minute',
     1.0 / DEGREES: 'radians where the positions are degrees',
     1e3: 'thousandths',
 }
-OFF = 1.1  # factor between two velocities from which one of them is wrong
-ALIKE = 0.03  # relative: scales of joints that are one scale
-SMOOTH = 0.03  # [s] over which velocities are averaged before they are compared
-LONGEST = 0.15  # [s] of a delay that is looked for
-LATE = 0.005  # [s] of a delay that is no delay of a filter
-GAP = 5.0  # periods without a sample
-DAY = 86400.0  # [s] between two samples: no pause, but another clock
-FAR = 10.0  # periods between messages that come some at a time, if most time is there
-JITTER = 0.5  # of the period, from which a step is irregular
-GRID = 0.25  # of the period, within which a step is a whole number of periods
-ON_GRID = 0.8  # of the steps that are whole periods where more than half of the messages are lost
-FEW = 0.01  # of the messages: fewer that lack or repeat change nothing
-UNKNOWN = 0.2  # of the time in gaps that are not bridged, from which too little is left
-NEAR_ZERO = 0.02  # of the largest effort
-VISITS = 4  # of zero, which an effort with a sign crosses
-STANDING = 10  # steps of an encoder between which the position of an arm at rest may change
+WRONG_SCALE = 1.1  # factor between two velocities from which one of them is wrong
+SAME_SCALE = 0.03  # relative: scales of joints that are one scale
+AVERAGED = 0.03  # [s] over which velocities are averaged before they are compared
+LONGEST_DELAY = 0.15  # [s] that is looked for
+FILTER_DELAY = 0.005  # [s] of a delay that is no delay of a filter
+GAP_PERIODS = 5.0  # without a sample
+LEAST_POWER = 1e-4  # of the joint that moves most: less is standstill
+VELOCITIES_AGREE = 0.8  # squared correlation of two velocities of one motion
+SAME_SHAPE = 0.9  # correlation of two velocities at their delay
+DELAY_CERTAIN = 10.0  # log-likelihood difference
+INDEPENDENT = 0.1  # [s] after which smoothed motion no longer repeats itself
 
 
 def degrees(signals: RawSignals) -> Iterator[Finding]:
-    """Yield positions of ``signals`` that the limits of the description do not allow as rad."""
-    q = signals.position.values
-    span = np.nanmax(
-        np.abs(np.stack([signals.lower, signals.upper])),
-        axis=0,
-        initial=0.0,
-        where=np.isfinite(np.stack([signals.lower, signals.upper])),
-    )
-    limit = np.where(span > 0.0, span, 2 * np.pi)
-    outside = np.abs(q) > 1.5 * limit
-    fits = np.abs(q).max(axis=0) / DEGREES < 1.05 * limit
-    bad = ~signals.prismatic & fits & (outside.mean(axis=0) > 0.01) & (np.ptp(q, axis=0) > 0.2)
+    """
+    Yield positions of ``signals`` beyond their limits that are within them if they are degrees.
+
+    Where one is beyond any turn that a joint with limits makes, too: limits may be too narrow.
+    """
+    q = np.abs(signals.position.values)
+    limits = np.abs(np.stack([signals.lower, signals.upper]))
+    limit = np.where(np.isfinite(limits), limits, 0.0).max(axis=0)
+    limit[limit == 0.0] = WHOLE_TURN
+    outside = q > BEYOND_LIMIT * limit
+    turns = q > BEYOND_LIMIT * np.maximum(limit, WHOLE_TURN)
+    suspect = ~signals.prismatic & (outside.mean(axis=0) > BEYOND_SHARE)
+    suspect &= q.max(axis=0) / DEGREES < WITHIN_LIMIT * limit
+    suspect &= np.ptp(signals.position.values, axis=0) > LEAST_RANGE
     # A crank may turn as often as it likes: without limits, only beside others that have them.
-    limited = np.isfinite(signals.upper)
-    bad &= limited | bool(np.any(bad & limited))
-    if not bad.any():
-        return
-    names = signals.names(bad)
-    yield Finding(
-        'position in degrees',
-        f'the positions of {", ".join(names)} are in degrees',
-        'positions against the limits of the description',
-        float(outside[:, bad].sum()),
-        'samples',
-        names,
-        WRONG,
-        'publish radians',
-    )
+    sure = suspect & np.isfinite(signals.upper) & (turns.mean(axis=0) > BEYOND_SHARE)
+    if sure.any():
+        names = signals.names(suspect)
+        yield found('position in degrees', names, outside[:, suspect].sum())
 
 
 def unwrapped(signals: RawSignals) -> Iterator[Finding]:
     """Yield jumps of a whole turn in the positions of ``signals``."""
-    q, t = signals.position.values, signals.position.t
-    steps = np.diff(q, axis=0)
-    for j, joint in enumerate(signals.joints):
-        if np.abs(steps[:, j]).max() < 2 * np.pi - 0.5:
-            continue
-        usual = 8.0 * np.median(np.abs(steps[:, j]))
-        jumps = np.flatnonzero(np.abs(np.abs(steps[:, j]) - 2 * np.pi) < min(0.5, usual + 1e-3))
-        if len(jumps) and usual < 1.0 and not signals.prismatic[j]:
-            # Identification puts turns together again; a joint with limits has none to make.
-            severity, do = (
-                (WRONG, 'unwrap the position of this joint, which has limits')
-                if np.isfinite(signals.upper[j])
-                else (NOTE, 'nothing to do: turns are put together again')
-            )
-            yield Finding(
-                'position not unwrapped',
-                f'the position of {joint} jumps by whole turns',
-                'jumps of 2 pi',
-                float(len(jumps)),
-                'samples',
-                (joint,),
-                severity,
-                do,
-                tuple((float(t[k]), float(t[k + 1])) for k in jumps),
-            )
+    steps = np.abs(np.diff(signals.position.values, axis=0))
+    usual = 8.0 * np.median(steps, axis=0)
+    jumps = np.abs(steps - WHOLE_TURN) < np.minimum(TURN_TOLERANCE, usual + 1e-3)
+    jumps &= (usual < FASTEST_STEP) & ~signals.prismatic
+    for j in np.flatnonzero(jumps.any(axis=0)):
+        # Identification puts turns together again; a joint with limits has none to make.
+        kind = 'position not unwrapped without limits'
+        if np.isfinite(signals.upper[j]):
+            kind = 'position not unwrapped'
+        intervals = steps_at(jumps[:, j])
+        windows = signals.position.windows(intervals)
+        yield found(kind, (signals.joints[j],), len(intervals), windows)
 
 
 def two_publishers(signals: RawSignals) -> Iterator[Finding]:
@@ -104,25 +107,17 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
     steps = np.diff(q, axis=0)
     there, back = steps[:-1], steps[1:]
     away = np.minimum(np.abs(there), np.abs(back)) * (there * back < 0)
-    turned = away > 0.02 * np.ptp(q, axis=0)
-    if turned.any(axis=1).mean() <= 0.1:
+    turned = away > ALTERNATING_STEP * np.ptp(q, axis=0)
+    if turned.any(axis=1).mean() <= ALTERNATING_SHARE:
         return
+    # The samples of either robot are next to the one before the last.
     turned &= away > 20 * (np.quantile(np.abs(q[2:] - q[:-2]), 0.2, axis=0) + 1e-9)
-    apart = np.diff(np.sort(q, axis=0), axis=0)
-    resolution = apart.min(axis=0, initial=np.inf, where=apart > 1e-9)
-    turned &= (away > STANDING * resolution) & ~signals.rests
-    both = turned.any(axis=1)
-    if both.mean() > 0.1:
-        yield Finding(
-            'two robots on one topic',
-            'the positions alternate between two motions: two robots publish on one topic',
-            'successive steps',
-            float(both.sum()),
-            'samples',
-            signals.joints,
-            WRONG,
-            'give each robot a topic of its own',
-        )
+    level_steps = np.diff(np.sort(q, axis=0), axis=0)
+    resolution = level_steps.min(axis=0, initial=np.inf, where=level_steps > 1e-9)
+    turned &= (away > ENCODER_STEPS * resolution) & ~signals.rests
+    alternate = turned.any(axis=1)
+    if alternate.mean() > ALTERNATING_SHARE:
+        yield found('two robots on one topic', signals.joints, alternate.sum())
 
 
 def unsigned(signals: RawSignals) -> Iterator[Finding]:
@@ -131,25 +126,14 @@ def unsigned(signals: RawSignals) -> Iterator[Finding]:
 
     Gravity may keep one joint's on one side; most of magnitudes come to zero again and again.
     """
-    if signals.effort is None:
+    moves = ~signals.rests
+    if signals.effort is None or moves.sum() < 2:
         return
-    effort = signals.effort.values
+    effort = signals.effort.values[:, moves]
     near = effort < NEAR_ZERO * np.quantile(effort, 0.99, axis=0)
     visits = (near[1:] & ~near[:-1]).sum(axis=0)
-    moves = ~signals.rests
-    if moves.sum() > 1 and effort[:, moves].min() >= 0.0 and np.median(visits[moves]) >= VISITS:
-        names = signals.names(moves)
-        yield Finding(
-            'efforts without sign',
-            f'the efforts of {", ".join(names)} are never below '
-            'zero: magnitudes, as servos report their current',
-            'visits of zero',
-            float(visits[moves].sum()),
-            'samples',
-            names,
-            WRONG,
-            'have the driver report the direction: from magnitudes nothing is identified',
-        )
+    if effort.min() >= 0.0 and np.median(visits) >= VISITS:
+        yield found('efforts without sign', signals.names(moves), visits.sum())
 
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
@@ -157,80 +141,67 @@ def stamps(signals: RawSignals) -> Iterator[Finding]:
     yield from stamp_findings(signals.position.t, signals.joints, signals.repeats)
 
 
-def stamp_findings(
-    t: np.ndarray, names: tuple[str, ...], equal: np.ndarray | None = None
-) -> Iterator[Finding]:
+def stamp_findings(t: np.ndarray, names: tuple[str, ...], equal: np.ndarray) -> Iterator[Finding]:
     """
     Yield stamps that repeat, run backwards, jump, jitter or miss messages.
 
     t : (N,) stamps of a channel [s]; names : of what it carries
-    equal : (N - 1,) whether a message holds what the one before does, None where unknown
+    equal : (N - 1,) whether a message is known to hold what the one before does
     """
     steps = np.diff(t)
-    period = _shortest_period(steps)
-    back, same = int((steps < 0).sum()), steps == 0
-    # Whole periods without a message are losses, and no jitter.
-    on_grid = np.abs(steps - period * np.maximum(1.0, np.round(steps / period))) < GRID * period
-    irregular = (np.abs(steps - period) > JITTER * period) & (steps < FAR * period) & ~on_grid
-    if back:
-        yield Finding(
+    backwards = int((steps < 0).sum())
+    if backwards:
+        yield found(
             'stamps run backwards',
-            f'the stamps run backwards {back} times in {len(t)} messages',
-            'stamps',
-            float(back),
-            'samples',
             names,
-            WRONG,
-            'look for two publishers or two clocks on the topic, or a network that '
-            'exchanges messages' + longest_part(t),
+            backwards,
+            steps_back=backwards,
+            messages=len(t),
+            cut=longest_part(t),
         )
         return
-    if steps.max() > DAY:
-        yield Finding(
-            'stamps jump',
-            f'the stamps jump by {steps.max():.2g} s after {int(np.argmax(steps)) + 1} messages',
-            'stamps',
-            float(steps.max()),
-            's',
+    longest = float(steps.max())
+    if longest > DAY:
+        before = int(np.argmax(steps)) + 1
+        yield found('stamps jump', names, longest, seconds=longest, messages=before)
+        return
+    period = _shortest_period(steps)
+    repeated = steps == 0
+    irregular = _irregular(steps, period)
+    if repeated.mean() > FEW_MESSAGES:
+        # Messages that come twice count once where they are read.
+        kind = 'stamps repeat'
+        if equal[repeated].all():
+            kind = 'messages twice'
+        count = int(repeated.sum())
+        yield found(kind, names, count, repeated=count, messages=len(t))
+    elif irregular.mean() > JITTER_SHARE:
+        percent = 100 * irregular.mean()
+        yield found('stamps jitter', names, irregular.sum(), percent=percent, limit=100 * JITTER)
+        return
+    pauses = steps > BURST_PERIODS * period
+    if pauses.mean() > FEW_MESSAGES and 2.0 * steps[pauses].sum() > steps.sum():
+        yield found(
+            'stamps in bursts',
             names,
-            WRONG,
-            'two clocks stamp the topic, or it is stamped before its '
-            'clock runs: cut the recording there with @START:END',
+            pauses.sum(),
+            messages=1.0 / pauses.mean(),
+            milliseconds=1e3 * np.median(steps[pauses]),
         )
         return
-    if same.mean() > FEW:
-        yield _repeated(
-            int(same.sum()), len(t), names, equal is not None and bool(equal[same].all())
-        )
-    elif irregular.mean() > 0.2:
-        yield Finding(
-            'stamps jitter',
-            f'{100 * irregular.mean():.0f} % of the stamps are more '
-            f'than {100 * JITTER:.0f} % of the period off',
-            'steps of the stamps',
-            float(irregular.sum()),
-            'samples',
-            names,
-            DOUBTFUL,
-            'stamp messages when they are measured, not when they are published',
-        )
-        return
-    far = steps > FAR * period
-    if far.mean() > FEW and 2.0 * steps[far].sum() > steps.sum():
-        yield Finding(
-            'stamps jitter',
-            f'messages come {1.0 / far.mean():.0f} at a time, then '
-            f'none for {1e3 * np.median(steps[far]):.3g} ms',
-            'steps of the stamps',
-            float(far.sum()),
-            'samples',
-            names,
-            DOUBTFUL,
-            'stamp messages when they are measured, not when they are published; if '
-            'they are, look at the load of the network and of the recorder',
-        )
-        return
-    yield from _lost(t[np.append(True, ~same)], period, names)
+    yield from _lost(t[np.append(True, ~repeated)], period, names)
+
+
+def _irregular(steps: np.ndarray, period: float) -> np.ndarray:
+    """
+    Return (N,) which ``steps`` (N,) [s] are neither one ``period`` [s] nor several.
+
+    Whole periods without a message are losses, and no jitter.
+    """
+    whole_periods = period * np.maximum(1.0, np.round(steps / period))
+    on_grid = np.abs(steps - whole_periods) < ON_PERIOD * period
+    far = np.abs(steps - period) > JITTER * period
+    return np.asarray(far & (steps < BURST_PERIODS * period) & ~on_grid)
 
 
 def _shortest_period(steps: np.ndarray) -> float:
@@ -241,225 +212,187 @@ def _shortest_period(steps: np.ndarray) -> float:
     short = later[later < (2.0 - JITTER) * np.quantile(later, 0.1)]
     base = float(np.median(short))
     count = np.round(later / base)
-    whole = np.abs(later - base * count) < GRID * base
+    whole = np.abs(later - base * count) < ON_PERIOD * base
     if whole.mean() < ON_GRID:
         return float(np.median(later))
     return float(later[whole].sum() / max(1.0, count[whole].sum()))  # jitter averages out
-
-
-def _repeated(count: int, messages: int, names: tuple[str, ...], whole: bool) -> Finding:
-    """Return the Finding of ``count`` stamps of ``messages`` that repeat, ``whole``: with all."""
-    if whole:  # which count once where they are read
-        return Finding(
-            'messages twice',
-            f'{count} of {messages} messages come twice',
-            'messages with the stamp and all values of the one before',
-            float(count),
-            'samples',
-            names,
-            NOTE,
-            'look for two recorders, bridges or repeated sends',
-        )
-    return Finding(
-        'stamps repeat',
-        f'{count} of {messages} messages have the stamp of the one before',
-        'stamps',
-        float(count),
-        'samples',
-        names,
-        DOUBTFUL,
-        'stamp messages when they are measured, at the full rate of the driver',
-    )
 
 
 def _lost(t: np.ndarray, period: float, names: tuple[str, ...]) -> Iterator[Finding]:
     """Yield messages that lack between increasing stamps t (N,) [s] that keep a ``period`` [s]."""
     steps = np.diff(t)
     lost = int((np.round(steps / period) - 1.0).clip(min=0.0).sum())
-    if lost <= FEW * (len(t) + lost):
+    messages = len(t) + lost
+    if lost <= FEW_MESSAGES * messages:
         return
     gaps = steps[steps > longest_gap(steps)]
-    unknown = float(gaps.sum() / (t[-1] - t[0]))
-    bridged = (
-        f'; {len(gaps)} gaps, up to {gaps.max():.2g} s, are too long to interpolate'
-        if len(gaps)
-        else '; all gaps are interpolated'
-    )
-    yield Finding(
-        'messages lost',
-        f'{lost} of {len(t) + lost} messages are lost{bridged}',
-        'whole periods between stamps',
-        float(lost),
-        'samples',
+    if not len(gaps):
+        yield found('messages lost', names, lost, lost=lost, messages=messages)
+        return
+    severity = ''
+    if gaps.sum() > UNBRIDGED_SHARE * (t[-1] - t[0]):
+        severity = DOUBTFUL
+    yield found(
+        'messages lost in long gaps',
         names,
-        DOUBTFUL if unknown > UNKNOWN else NOTE,
-        'look at the load of the network and of the recorder',
+        lost,
+        severity=severity,
+        lost=lost,
+        messages=messages,
+        gaps=len(gaps),
+        longest=gaps.max(),
     )
 
 
-def velocities(signals: RawSignals, bad: Sequence[tuple[float, float]] = ()) -> Iterator[Finding]:
+def velocities(signals: RawSignals, bad: Sequence[Window] = ()) -> Iterator[Finding]:
     """
     Yield velocities that contradict the differentiated positions.
 
-    signals : of joints; bad : windows [s] in which samples are known to be wrong
+    signals : of joints, with stamps that increase
+    bad : windows [s] in which samples are known to be wrong
     """
-    if signals.velocity is None or len(signals.velocity.t) != len(signals.position.t):
+    position, velocity = signals.position, signals.velocity
+    if velocity is None or len(velocity.t) != len(position.t):
         return
-    v, d, step = _comparable(signals.position, signals.velocity, [*bad, *_gaps(signals.position)])
-    power = (d * d).sum(axis=0)
-    moving = ~signals.rests & (power > 1e-4 * power.max()) & ((v * v).sum(axis=0) > 0)
+    fresh = np.append(True, ~signals.repeats)
+    if 2 <= fresh.sum() <= (1.0 - REPEATED_SHARE) * len(fresh):
+        position, velocity = position.at(fresh), velocity.at(fresh)
+        signals = replace(signals, position=position, velocity=velocity)
+    yield from _against_positions(signals, position, velocity, bad)
+
+
+def _against_positions(
+    signals: RawSignals, position: Quantity, velocity: Quantity, bad: Sequence[Window]
+) -> Iterator[Finding]:
+    """Yield what a ``velocity`` contradicts that is recorded with the ``position``."""
+    gaps = position.windows(steps_at(np.diff(position.t) > GAP_PERIODS * position.period))
+    # A line across a gap says nothing of the speed.
+    measured, derived, step = _comparable(position, velocity, [*bad, *gaps])
+    measured_power, power = (measured**2).sum(axis=0), (derived**2).sum(axis=0)
+    moving = ~signals.rests & (power > LEAST_POWER * power.max()) & (measured_power > 0)
     if not moving.any():
         return
-    lags = [
-        _lag(v[:, j], d[:, j], step) if moving[j] else (0.0, 0.0, 0.0)
-        for j in range(len(signals.joints))
-    ]
-    scale = np.where(moving, (v * d).sum(axis=0) / np.maximum(power, 1e-300), 1.0)
-    strong = np.array([c for _, _, c in lags])
+    products = (measured * derived).sum(axis=0)
+    scale = np.where(moving, products / np.maximum(power, 1e-300), 1.0)
     with np.errstate(divide='ignore', invalid='ignore'):
-        fit = scale**2 * power / (v * v).sum(axis=0)
-        # Noise of either lessens one of both slopes: what is off must be so by each.
-        slopes = np.log(np.abs([scale, scale / fit]))
-        sure = moving & (fit > 0.8)
-        off = sure & (np.abs(slopes).min(axis=0) > np.log(OFF)) & (slopes.prod(axis=0) > 0.0)
-    yield from _signs(signals, scale, sure, len(v))
-    yield from _scales(signals, scale, sure, off)
-    yield from _delays(signals, lags, moving & (strong > 0.9), scale)
-
-
-def _gaps(position: Quantity) -> list[tuple[float, float]]:
-    """Return the windows [s] without samples: a line across them says nothing of the speed."""
-    t = position.t
-    return [
-        (float(t[k]), float(t[k + 1])) for k in np.flatnonzero(np.diff(t) > GAP * position.period)
-    ]
+        squared_correlation = scale**2 * power / measured_power
+        # Noise of either lessens one of both slopes: what is wrong must be so by each.
+        slopes = np.log(np.abs([scale, scale / squared_correlation]))
+    sure = moving & (squared_correlation > VELOCITIES_AGREE)
+    wrong = sure & (np.abs(slopes).min(axis=0) > np.log(WRONG_SCALE))
+    wrong &= slopes.prod(axis=0) > 0.0
+    yield from _signs(signals, scale, sure, len(measured))
+    yield from _scales(signals, scale, sure, wrong)
+    lags = np.zeros((len(signals.joints), 3))
+    for j in np.flatnonzero(moving):
+        lags[j] = _lag(measured[:, j], derived[:, j], step)
+    yield from _delays(signals, lags, moving & (scale > 0))
 
 
 def _comparable(
-    position: Quantity, velocity: Quantity, bad: Sequence[tuple[float, float]]
+    position: Quantity, velocity: Quantity, bad: Sequence[Window]
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return velocities and differentiated positions (N, n), smoothed alike, and the step [s]."""
-    t, period = position.t, position.period
-    step = max(period, 1e-3)
+    """
+    Return velocities, differentiated positions (N, n), smoothed alike, and their step [s].
+
+    Both are zero in the windows that are ``bad`` [s]: nothing is compared there.
+    """
+    t = position.t
+    step = max(position.period, 1e-3)
     grid = np.arange(t[0], t[-1], step)
-    size = max(1, int(round(SMOOTH / step)))
-    order = np.all(np.diff(t) >= 0)
-    columns = []
-    for x in (position.values, velocity.values):
-        on = np.stack([np.interp(grid, t, c) for c in x.T], axis=1) if order else x
-        columns.append(on)
-    d = np.gradient(columns[0], step, axis=0)
-    v, d = (moving_mean(x, size) for x in (columns[1], d))
-    for start, end in bad if order else ():  # nothing there, in both
-        inside = (grid > start - SMOOTH - 2 * step) & (grid < end + SMOOTH + 2 * step)
-        v[inside], d[inside] = 0.0, 0.0
-    return v - v.mean(axis=0), d - d.mean(axis=0), step
+    width = max(1, int(round(AVERAGED / step)))
+    measured = moving_mean(_at(grid, velocity), width)
+    derived = moving_mean(np.gradient(_at(grid, position), step, axis=0), width)
+    margin = AVERAGED + 2 * step
+    for start, end in bad:
+        inside = (grid > start - margin) & (grid < end + margin)
+        measured[inside], derived[inside] = 0.0, 0.0
+    return measured - measured.mean(axis=0), derived - derived.mean(axis=0), step
 
 
-def _lag(v: np.ndarray, d: np.ndarray, step: float) -> tuple[float, float, float]:
-    """Return (delay of v [s], evidence [nats], correlation at it) from the cross-correlation."""
-    most = max(2, int(LONGEST / step))
-    size = 1 << (len(v) + most).bit_length()
-    cross = np.fft.irfft(np.fft.rfft(v, size) * np.conj(np.fft.rfft(d, size)), size)
-    rho = np.concatenate([cross[-most:], cross[: most + 1]])
-    rho = rho / max(np.sqrt((v @ v) * (d @ d)), 1e-300)
-    k = int(np.argmax(np.abs(rho)))
-    if not 0 < k < len(rho) - 1:
+def _at(grid: np.ndarray, x: Quantity) -> np.ndarray:
+    return np.stack([np.interp(grid, x.t, column) for column in x.values.T], axis=1)
+
+
+def _lag(measured: np.ndarray, derived: np.ndarray, step: float) -> tuple[float, float, float]:
+    """
+    Return the delay [s] of a ``measured`` velocity (N,), by the peak of the cross-correlation.
+
+    With the log-likelihood difference that it makes, and the correlation at the peak.
+    """
+    most = max(2, int(LONGEST_DELAY / step))
+    size = 1 << (len(measured) + most).bit_length()
+    spectrum = np.fft.rfft(measured, size) * np.conj(np.fft.rfft(derived, size))
+    cross = np.fft.irfft(spectrum, size)
+    power = (measured @ measured) * (derived @ derived)
+    correlations = np.abs(np.concatenate([cross[-most:], cross[: most + 1]]))
+    correlations /= max(np.sqrt(power), 1e-300)
+    k = int(np.argmax(correlations))
+    if k in (0, len(correlations) - 1):
         return 0.0, 0.0, 0.0
-    a, b, c = np.abs(rho[k - 1 : k + 2])
-    peak = k - most + 0.5 * (a - c) / min(a - 2 * b + c, -1e-12)
-    best, now = min(abs(b), 1 - 1e-9), min(abs(rho[most]), 1 - 1e-9)
-    seconds = len(v) * step
-    effective = max(1.0, seconds / 0.1)  # smoothed motion repeats itself for about a tenth
-    return (
-        float(peak * step),
-        0.5 * effective * float(np.log((1 - now**2) / (1 - best**2))),
-        float(b),
-    )
+    before, peak, after = correlations[k - 1 : k + 2]
+    vertex = 0.5 * (before - after) / min(before - 2 * peak + after, -1e-12)  # of a parabola
+    best, undelayed = np.minimum([peak, correlations[most]], 1 - 1e-9)
+    effective = max(1.0, len(measured) * step / INDEPENDENT)
+    evidence = 0.5 * effective * np.log((1 - undelayed**2) / (1 - best**2))
+    return float((k - most + vertex) * step), float(evidence), float(peak)
 
 
 def _signs(
     signals: RawSignals, scale: np.ndarray, sure: np.ndarray, count: int
 ) -> Iterator[Finding]:
-    bad = sure & (scale < 0)
-    if bad.any():
-        names = signals.names(bad)
-        yield Finding(
-            'velocity or position negated',
-            f'velocity and position of {", ".join(names)} have opposite signs',
-            'velocity against differentiated position',
-            float(count * bad.sum()),
-            'samples',
-            names,
-            DOUBTFUL,
-            'correct the sign of the one that contradicts the description',
-        )
+    negated = sure & (scale < 0)
+    if negated.any():
+        names = signals.names(negated)
+        yield found('velocity or position negated', names, count * negated.sum())
 
 
 def _scales(
-    signals: RawSignals, scale: np.ndarray, sure: np.ndarray, bad: np.ndarray
+    signals: RawSignals, scale: np.ndarray, sure: np.ndarray, wrong: np.ndarray
 ) -> Iterator[Finding]:
-    size, count = np.abs(scale), len(signals.position.t)
-    if not bad.any():
+    """
+    Yield a wrong rate where all joints are ``wrong`` alike, else another unit.
+
+    scale : (n,) of velocities; sure : (n,) of which it is certain; wrong : (n,) of which it is off
+    """
+    if not wrong.any():
         return
-    names = signals.names(bad)
-    middle = float(np.median(size[bad]))
-    unit = next(
-        (text for factor, text in UNITS.items() if abs(np.log(middle / factor)) < ALIKE), ''
-    )
-    alike = bool(np.all(bad[sure]) and np.ptp(np.log(size[sure])) < ALIKE)
-    tests, evidence = 'velocity against differentiated position', float(count * bad.sum())
-    if alike and not unit:
-        yield Finding(
-            'wrong rate or stamps',
-            f'the positions change {1 / middle:.3g} times as '
-            'fast as the velocities of all joints say: the stamps are wrong',
-            tests,
-            evidence,
-            'samples',
-            names,
-            WRONG,
-            'correct the rate or the stamps',
-        )
-        return
-    yield Finding(
-        'velocity in another unit',
-        f'the velocities of {", ".join(names)} are '
-        f'{middle:.3g} times what the positions say' + (f': {unit}' if unit else ''),
-        tests,
-        evidence,
-        'samples',
-        names,
-        DOUBTFUL,
-        'publish velocities in rad/s; velocity: auto differentiates positions',
-    )
+    factors = np.abs(scale)
+    names, amount = signals.names(wrong), len(signals.position.t) * wrong.sum()
+    middle = float(np.median(factors[wrong]))
+    known = [unit for factor, unit in VELOCITY_UNITS.items() if _same_scale([middle, factor])]
+    if known:
+        kind = 'velocity in a unit that has a name'
+        yield found(kind, names, amount, factor=middle, unit_of_velocity=known[0])
+    elif wrong[sure].all() and _same_scale(factors[sure]):
+        yield found('wrong rate or stamps', names, amount, factor=1 / middle)
+    else:
+        yield found('velocity in another unit', names, amount, factor=middle)
 
 
-def _delays(
-    signals: RawSignals,
-    lags: list[tuple[float, float, float]],
-    sure: np.ndarray,
-    scale: np.ndarray,
-) -> Iterator[Finding]:
-    late = np.array([abs(x) for x, _, _ in lags])
-    nats = np.array([e for _, e, _ in lags])
-    limit = max(LATE, 1.5 * signals.position.period)
-    bad = sure & (late > limit) & (nats > 10.0) & (scale > 0)
-    if bad.any():
-        names = signals.names(bad)
-        middle = float(np.median(np.array([x for x, _, _ in lags])[bad]))
-        yield Finding(
-            'velocity delayed',
-            f'the velocities of {", ".join(names)} are '
-            f'{1e3 * abs(middle):.0f} ms {"behind" if middle > 0 else "ahead of"} the '
-            'positions',
-            'cross-correlation with differentiated position',
-            float(nats[bad].sum()),
-            'nats',
-            names,
-            NOTE,
-            'look for a filter of the velocities in the driver',
-        )
+def _same_scale(factors: Sequence[float] | np.ndarray) -> bool:
+    return bool(np.ptp(np.log(factors)) < SAME_SCALE)
+
+
+def _delays(signals: RawSignals, lags: np.ndarray, moving: np.ndarray) -> Iterator[Finding]:
+    """Yield the delay of velocities; lags : (n, 3) of ``_lag``; moving : (n,) which joints do."""
+    delays, evidence, correlation = lags.T
+    late = moving & (correlation > SAME_SHAPE)
+    late &= np.abs(delays) > max(FILTER_DELAY, 1.5 * signals.position.period)
+    late &= evidence > DELAY_CERTAIN
+    if not late.any():
+        return
+    middle = float(np.median(delays[late]))
+    direction = 'ahead of'
+    if middle > 0:
+        direction = 'behind'
+    yield found(
+        'velocity delayed',
+        signals.names(late),
+        evidence[late].sum(),
+        milliseconds=1e3 * abs(middle),
+        direction=direction,
+    )
 
 
 # And ``velocities``, which wants the bad samples left out.

@@ -4,13 +4,15 @@ Signals: joint channels as messages brought them, for the signal checks.
 Of a long recording one stretch after the other, so that memory stays that of one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
-from .finding import Finding, MASKED, WRONG
+from .finding import Finding, Window
+from .finding_kinds import found
 from ..dynamics.robot_model import RobotModel
 from ..measurement.joints.channels import BROKEN, carries, groups, whole
 from ..measurement.joints.drives import joint_side
@@ -18,7 +20,8 @@ from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.joints.observation import motion_and_efforts
 from ..measurement.recording import Channel, page_out, Recording
 
-PIECE = 100_000  # messages of one stretch
+JOINT_PIECE = 100_000  # messages of joints that are looked at together
+FEWEST_SAMPLES = 9  # of a quantity that is compared with anything
 
 Runs = list[tuple[int, int]]
 
@@ -37,9 +40,15 @@ class Quantity:
         steps = steps[steps > 0]
         return float(np.median(steps)) if steps.size else 1.0
 
-    def windows(self, found: Runs) -> tuple[tuple[float, float], ...]:
-        """Return (start, end) [s] of runs of samples."""
-        return windows_of(self.t, found)
+    def at(self, chosen: np.ndarray) -> 'Quantity':
+        """Return the ``chosen`` samples (N,), without a copy where that is all."""
+        if chosen.all():
+            return self
+        return Quantity(self.t[chosen], self.values[chosen])
+
+    def windows(self, intervals: np.ndarray) -> tuple[Window, ...]:
+        """Return (start, end) [s] of ``intervals`` (R, 2) of samples, first and last."""
+        return windows_of(self.t, intervals)
 
 
 @dataclass(frozen=True)
@@ -71,18 +80,22 @@ class RawSignals:
     def quantities(self) -> dict[str, Quantity]:
         """Return {name: Quantity} of what was recorded."""
         every = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
-        return {name: x for name, x in every.items() if x is not None and len(x.t) > 8}
+        return {
+            name: x for name, x in every.items() if x is not None and len(x.t) >= FEWEST_SAMPLES
+        }
 
     def names(self, chosen: np.ndarray) -> tuple[str, ...]:
         """Return the names of the ``chosen`` (n,) joints."""
-        return tuple(n for n, c in zip(self.joints, chosen) if c)
+        return tuple(compress(self.joints, chosen))
 
     @cached_property
     def repeats(self) -> np.ndarray:
         """Return (N - 1,) whether all that a message holds is as in the one before."""
         out = np.ones(len(self.position.t) - 1, dtype=bool)
         for name, x in self.quantities().items():
-            if len(x.t) == len(self.position.t) and (self.same_topic or name != 'effort'):
+            if name == 'effort' and not self.same_topic:
+                continue
+            if len(x.t) == len(self.position.t):
                 out &= ~np.diff(x.values, axis=0).any(axis=1)
         return out
 
@@ -97,48 +110,83 @@ def raw_signals(
 
     RecordingError where no topic carries the positions.
     """
-    joints, origin = robot.joint_names, recording.origin_ns()
-    motion, force = motion_and_efforts(recording, joints, options, robot.effort)
-    place = {joint: k for k, joint in enumerate(joints)}
-    for own in groups(motion, joints):
-        at = [place[joint] for joint in own]
-        for low in range(0, len(motion), PIECE):
+    messages = _joint_messages(recording, robot, options)
+    for joints in groups(messages.motion, robot.joint_names):
+        for first in range(0, len(messages.motion), JOINT_PIECE):
             page_out()
-            moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
-            effort = _beside(motion, force, low) if force is not None else None
-            parts = [moved] if effort is None or force is motion else [moved, effort]
-            driven = whole(moved, own, BROKEN)  # by the driver, without bare copies of positions
-            yield RawSignals(
-                tuple(own),
-                _quantity(driven, 'position', own, origin),
-                _quantity(driven, 'velocity', own, origin)
-                if carries(motion, 'velocity', own)
-                else None,
-                None if effort is None else _quantity(effort, 'effort', own, origin),
-                force is motion,
-                robot.lower[at],
-                robot.upper[at],
-                np.asarray(robot.prismatic)[at],
-                tuple(f for c in parts for f in not_finite(c, own, origin)),
-            )
+            yield messages.signals(joints, first)
 
 
-def _beside(motion: Channel, force: Channel, low: int) -> Channel:
-    """Return the part of ``force`` that belongs to the stretch of ``motion`` from ``low`` on."""
-    high = low + PIECE
-    if force is motion:
-        return force.rows(slice(low, high))
-    start, end = motion.stamp_ns[low], motion.stamp_ns[min(high, len(motion) - 1)]
-    return force.rows(
-        ((force.stamp_ns >= start) | (low == 0)) & ((force.stamp_ns < end) | (high >= len(motion)))
-    )
+def _joint_messages(
+    recording: Recording, robot: RobotModel, options: SignalOptions
+) -> '_JointMessages':
+    motion, force = motion_and_efforts(recording, robot.joint_names, options, robot.effort)
+    return _JointMessages(motion, force, robot, options, recording.origin_ns())
+
+
+@dataclass(frozen=True)
+class _JointMessages:
+    """
+    The messages of the joints of a ``robot``.
+
+    motion : JointState Channel of the positions; force : of the efforts, None without any
+    origin : zero of time [ns]
+    """
+
+    motion: Channel
+    force: Channel | None
+    robot: RobotModel
+    options: SignalOptions
+    origin: int
+
+    def signals(self, joints: Sequence[str], first: int) -> RawSignals:
+        """Return the RawSignals of ``joints`` in the piece from message ``first`` on."""
+        columns = _columns(self.robot.joint_names, joints)
+        piece = self.motion.rows(slice(first, first + JOINT_PIECE))
+        motion = joint_side(piece, self.robot.joint_names, self.options)
+        driven = whole(motion, joints, BROKEN)  # by the driver, without bare copies of positions
+        broken = not_finite(motion, joints, self.origin)
+        velocity = effort = None
+        if carries(self.motion, 'velocity', joints):
+            velocity = _quantity(driven, 'velocity', joints, self.origin)
+        same_topic = self.force is self.motion
+        if same_topic:
+            effort = _quantity(piece, 'effort', joints, self.origin)
+        elif self.force is not None:
+            force = self._during(first, self.force)
+            effort = _quantity(force, 'effort', joints, self.origin)
+            broken += not_finite(force, joints, self.origin)
+        return RawSignals(
+            tuple(joints),
+            _quantity(driven, 'position', joints, self.origin),
+            velocity,
+            effort,
+            same_topic,
+            self.robot.lower[columns],
+            self.robot.upper[columns],
+            np.asarray(self.robot.prismatic)[columns],
+            tuple(broken),
+        )
+
+    def _during(self, first: int, force: Channel) -> Channel:
+        """Return the part of ``force`` in the time of the piece from message ``first`` on."""
+        chosen = np.ones(len(force), dtype=bool)
+        if first > 0:
+            chosen &= force.stamp_ns >= self.motion.stamp_ns[first]
+        after = first + JOINT_PIECE
+        if after < len(self.motion):
+            chosen &= force.stamp_ns < self.motion.stamp_ns[after]
+        return force.rows(chosen)
 
 
 def _quantity(channel: Channel, name: str, joints: Sequence[str], origin: int) -> Quantity:
-    values = channel.fields[name][:, [channel.names.index(joint) for joint in joints]]
-    whole = np.isfinite(values).all(axis=1)
+    values = channel.fields[name][:, _columns(channel.names, joints)]
     t = (channel.stamp_ns - origin) * 1e-9
-    return Quantity(t, values) if whole.all() else Quantity(t[whole], values[whole])
+    return Quantity(t, values).at(np.isfinite(values).all(axis=1))
+
+
+def _columns(names: Sequence[str], joints: Sequence[str]) -> np.ndarray:
+    return np.array([names.index(joint) for joint in joints])
 
 
 def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Finding]:
@@ -148,43 +196,60 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
     channel : of joint states; joints : looked at; origin : zero of time [ns]
     Such messages are left out, here and where they are read.
     """
-    there = {name: np.isfinite(values) for name, values in channel.fields.items()}
-    some, out = np.any(list(there.values()), axis=0), []
-    t = (channel.stamp_ns - origin) * 1e-9
-    for name, finite in there.items():
-        alike: dict[bytes, list[str]] = {}
-        for joint in joints:
-            j = channel.names.index(joint)
-            bad = some[:, j] & ~finite[:, j]
-            if bad.any() and finite[:, j].any():
-                alike.setdefault(bad.tobytes(), []).append(joint)
-        for mask, names in alike.items():
-            bad = np.frombuffer(mask, dtype=bool)
-            few = len(whole(channel, joints, BROKEN)) < len(channel)
+    finite = {name: np.isfinite(values) for name, values in channel.fields.items()}
+    carried = np.any(list(finite.values()), axis=0)
+    columns = _columns(channel.names, joints)
+    out = []
+    for name, present in finite.items():
+        lacking = carried & ~present
+        partly = lacking.any(axis=0) & present.any(axis=0)
+        for broken, alike in columns_alike(lacking, columns[partly[columns]]):
+            kind = f'{name} not finite'
+            if len(whole(channel, joints, BROKEN)) == len(channel):
+                kind = f'{name} not finite too often'  # nothing is left out
             out.append(
-                Finding(
-                    f'{name} not finite',
-                    f'the {name} of {", ".join(names)} is not finite in '
-                    f'{int(bad.sum())} of {len(bad)} messages',
-                    'values that are no numbers',
-                    float(bad.sum()),
-                    'samples',
-                    tuple(names),
-                    MASKED if few else WRONG,
-                    'correct its source'
-                    + ('' if few else ', or cut the recording with @START:END'),
-                    windows_of(t, runs(bad)),
+                found(
+                    kind,
+                    [channel.names[column] for column in alike],
+                    broken.sum(),
+                    windows_of((channel.stamp_ns - origin) * 1e-9, intervals_of(broken)),
+                    broken=broken.sum(),
+                    messages=len(broken),
                 )
             )
     return out
 
 
+def columns_alike(masks: np.ndarray, columns: Iterable[int]) -> list[tuple[np.ndarray, list[int]]]:
+    """Return the different (N,) among ``columns`` of ``masks`` (N, n), each with its columns."""
+    alike: dict[bytes, list[int]] = {}
+    for column in columns:
+        alike.setdefault(masks[:, column].tobytes(), []).append(int(column))
+    return [(masks[:, same[0]], same) for same in alike.values()]
+
+
+def intervals_of(chosen: np.ndarray, least: int = 1) -> np.ndarray:
+    """Return (R, 2) the first and last of ``least`` True in a row and more in ``chosen`` (N,)."""
+    edges = np.flatnonzero(np.diff(np.pad(chosen.astype(np.int8), 1)))
+    intervals = edges.reshape(-1, 2) - [0, 1]
+    return np.asarray(intervals[np.diff(intervals)[:, 0] + 1 >= least])
+
+
+def across(steps: np.ndarray) -> np.ndarray:
+    """Return (R, 2) the first and last samples of intervals (R, 2) of ``steps`` between them."""
+    return np.asarray(steps + [0, 1])
+
+
+def steps_at(chosen: np.ndarray) -> np.ndarray:
+    """Return (R, 2) the samples before and after each of the ``chosen`` steps (N - 1,)."""
+    return np.flatnonzero(chosen)[:, None] + [0, 1]
+
+
 def runs(chosen: np.ndarray) -> Runs:
     """Return (first, last) of the runs of True in ``chosen`` (N,), both inclusive."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2])]
+    return [(first, last) for first, last in intervals_of(chosen).tolist()]
 
 
-def windows_of(t: np.ndarray, found: Runs) -> tuple[tuple[float, float], ...]:
-    """Return (start, end) [s] of runs ``found`` of samples with stamps ``t`` (N,)."""
-    return tuple((float(t[a]), float(t[b])) for a, b in found)
+def windows_of(t: np.ndarray, intervals: np.ndarray) -> tuple[Window, ...]:
+    """Return (start, end) [s] of ``intervals`` (R, 2) of samples with stamps ``t`` (N,)."""
+    return tuple((start, end) for start, end in t[intervals].tolist())

@@ -1,14 +1,16 @@
 """Test what samples show by themselves: of joints without a description, of sensors, in pieces."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import mujoco_arm
 import numpy as np
 import pytest
+from recording_faults import columns, rebuilt
 
 from ros_inertial_id.checks import channel_checks as module, signal_values
 from ros_inertial_id.checks.channel_checks import channel_checks
-from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE
+from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 IMU = 'sensor_msgs/msg/Imu'
@@ -221,7 +223,7 @@ def test_pieces_of_a_long_recording_are_one_finding(monkeypatch):
     t, q, v, tau = _motion()
     v[500, 1] += 3.0
     v[3500, 1] += 3.0
-    monkeypatch.setattr(module, 'PIECE', 1000)
+    monkeypatch.setattr(module, 'CHANNEL_PIECE', 1000)
     (finding,) = channel_checks(_joints(t, q, v, tau))
     assert finding.evidence == 2.0 and [w[0] for w in finding.windows] == [t[500], t[3500]]
 
@@ -253,6 +255,62 @@ def test_degrees_are_found_where_the_recording_has_a_description():
     assert 'position in degrees' in [f.name for f in found]
 
 
+def _with_limits(urdf, factor):
+    """Return the URDF text with position limits ``factor`` times as wide."""
+    tree = ElementTree.fromstring(urdf)
+    for limit in tree.iter('limit'):
+        for end in {'lower', 'upper'} & set(limit.keys()):
+            limit.set(end, str(factor * float(limit.get(end))))
+    return ElementTree.tostring(tree, encoding='unicode')
+
+
+REAL_ARMS = {
+    'kuka': ('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 'lwr_{}_joint', 0),
+    'panda': ('panda/excitation.npz', 'panda/panda.urdf', 'panda_joint{}', 1)}
+
+
+@pytest.mark.parametrize('arm', REAL_ARMS)
+@pytest.mark.parametrize('factor', [1.0, 0.5, 0.25])
+def test_limits_that_are_too_narrow_make_no_degrees_of_radians(shared_data, arm, factor):
+    log, urdf, joint, first = REAL_ARMS[arm]
+    recording = mujoco_arm.real(log, tuple(joint.format(first + k) for k in range(7)))
+    urdf = _with_limits((shared_data / urdf).read_text(), factor)
+    assert _names(replace(recording, robot_description=urdf)) == []
+
+
+def test_a_joint_that_turns_twice_as_far_as_described_is_not_in_degrees():
+    """Limits of half a turn on either side, of a joint that makes a whole one."""
+    t, q, v, tau = _motion()
+    urdf = mujoco_arm.description('arm3')
+    wide = 2.0 * np.pi / np.abs(q).max(axis=0)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, wide * q, wide * v, tau)
+    tree = ElementTree.fromstring(urdf)
+    for limit in tree.iter('limit'):
+        limit.set('lower', '-3.14')
+        limit.set('upper', '3.14')
+    urdf = ElementTree.tostring(tree, encoding='unicode')
+    assert channel_checks(replace(recording, robot_description=urdf)) == []
+
+
+@pytest.mark.parametrize('arm', ['arm3', 'franka'])
+@pytest.mark.parametrize('velocity_unit', [1.0, 180.0 / np.pi])
+def test_positions_of_simulated_arms_in_degrees_are_wrong(arm, velocity_unit):
+    recording = mujoco_arm.recorded(arm, 1)
+    _, channel, _, q, v, _ = columns(recording)
+    in_degrees = rebuilt(recording, position=np.degrees(q), velocity=velocity_unit * v)
+    (finding,) = [f for f in channel_checks(in_degrees) if f.severity == WRONG]
+    assert (finding.name, finding.joints) == ('position in degrees', channel.names)
+
+
+def test_what_is_not_finite_is_said_beside_what_explains_all_else():
+    t, q, v, tau = _motion()
+    v[77] = np.nan
+    turned = channel_checks(_joints(t, np.mod(q + 0.5, 2.0 * np.pi), v, tau))
+    assert {f.name for f in turned} == {'velocity not finite', 'position not unwrapped'}
+    t[2000:] -= 1.0
+    assert _names(_joints(t, q, v, tau)) == ['velocity not finite', 'stamps run backwards']
+
+
 def test_a_crank_that_turns_many_times_is_not_in_degrees():
     t, q, v, tau = _motion(joints=1)
     urdf = (mujoco_arm.URDF / 'slider_crank.urdf').read_text()
@@ -268,5 +326,5 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
         mujoco_arm.recording(mujoco_arm.joints_of(urdf), t[keep], q[keep], v[keep], q[keep]),
         robot_description=urdf)
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
-    monkeypatch.setattr(signal_values, 'GAP', np.inf)  # a line across it would
+    monkeypatch.setattr(signal_values, 'GAP_PERIODS', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]
