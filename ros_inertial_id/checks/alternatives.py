@@ -72,8 +72,7 @@ def permuted(test: RecordingUnderTest) -> Iterator[Alternative]:
     by_description = least_assignment(_against_description(test))
     orders = {by_bodies, by_description}
     for order in (by_bodies, by_description):
-        for cycle in _cycles(order):
-            orders.add(tuple(order[j] if j in cycle else j for j in joints))
+        orders |= _single_cycles(order)
     for first, second in combinations(joints, 2):
         orders.add(exchanged_pair(joints, first, second))
     for order in sorted(orders - {tuple(joints)}):
@@ -114,6 +113,17 @@ def _against_description(test):
     ratio, error = test.described_factors
     evidence = np.log1p((ratio / np.maximum(error, 1e-300)) ** 2)
     return -evidence * np.where(ratio > 0, 1.0, 0.2)
+
+
+def _single_cycles(order):
+    """Return the orders that each have one of the cycles of a permutation ``order`` alone."""
+    out = set()
+    for cycle in _cycles(order):
+        alone = list(range(len(order)))
+        for joint in cycle:
+            alone[joint] = order[joint]
+        out.add(tuple(alone))
+    return out
 
 
 def _cycles(order):

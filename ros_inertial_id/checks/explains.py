@@ -76,14 +76,22 @@ def without_effects(findings: Sequence[Finding]) -> list[Finding]:
     """Return ``findings`` without those that another one explains."""
     out = list(findings)
     for cause, explained in EXPLAINS.items():
-        causing = [f for f in out if f.name == cause and _counts(f, explained)]
-        if not causing:
-            continue
-        effects = [f for f in out if f.name != cause and _is_effect(f.name, explained)]
-        out = [f for f in out if f not in effects]
-        if explained.inherits:
-            out = [_as_bad_as(f, effects) if f in causing else f for f in out]
+        if any(f.name == cause and _counts(f, explained) for f in out):
+            out = _without_effects_of(cause, explained, out)
     return out
+
+
+def _without_effects_of(cause, explained, findings):
+    """Return ``findings`` without the effects of a ``cause``, which may be as bad as they are."""
+    out, severities = [], []
+    for finding in findings:
+        if finding.name != cause and _is_effect(finding.name, explained):
+            severities.append(finding.severity)
+        else:
+            out.append(finding)
+    if not explained.inherits:
+        return out
+    return [_as_bad_as(f, severities) if f.name == cause else f for f in out]
 
 
 def explains_everything(finding: Finding) -> bool:
@@ -99,7 +107,7 @@ def _is_effect(name, explained):
     return name.startswith(explained.effects) and name not in explained.but
 
 
-def _as_bad_as(finding, effects):
-    """Return a ``finding`` as bad as the worst of its ``effects``."""
-    severities = [finding.severity, *(f.severity for f in effects)]
-    return replace(finding, severity=max(severities, key=SEVERITIES.index))
+def _as_bad_as(finding, severities):
+    """Return a ``finding`` as bad as the worst of ``severities``, if that is worse."""
+    worst = max([finding.severity, *severities], key=SEVERITIES.index)
+    return replace(finding, severity=worst)

@@ -103,7 +103,7 @@ def not_prepared(error: InertialIdError) -> Finding:
 
 def _checked(test, choice, model, signals):
     """Return the ModelChecks of a recording without contacts."""
-    data, columns = aligned(choice.data, test.model, wide_factor)
+    data, columns = aligned(choice.data, test.columns, wide_factor)
     findings = [*choice.findings, *_resting(test, model), *_impossible(test.data.robot)]
     late = []
     if not _velocities_lag(choice.data, signals):

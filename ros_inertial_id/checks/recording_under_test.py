@@ -76,22 +76,25 @@ class RecordingUnderTest:
 
     data : of one recording; wide : of its rows
     nominal : standard parameters (10 per link) of the bodies, those described or a model's
+    ``columns`` are those that an identification goes on with; ``model`` are the same, weighed by
+    the plainest laws with Coulomb steps of all widths (``column_indices``).
     """
 
     def __init__(self, data: Dataset, wide: WideFactor, nominal: np.ndarray) -> None:
         self.data, self.wide, self.nominal = data, wide, nominal
         self.gravity = data.robot.gravity_base
         self.names = data.robot.joint_names
-        self.model = ModelColumns(wide, self.gravity, described=self._described_parameters())
-        self.elements = self.model.elements
+        described = self._described_parameters()
+        self.columns = ModelColumns(wide, self.gravity, described=described)
+        self.elements = self.columns.elements
         resting = resting_columns(wide)
-        self.column_indices = np.array(
-            [
-                k
-                for k, p in enumerate(self.model.parameters)
-                if p.name not in resting and not is_optional(p)
-            ]
-        )
+        plain = [
+            k
+            for k, p in enumerate(self.columns.parameters)
+            if p.name not in resting and not is_optional(p)
+        ]
+        self.column_indices = np.array(plain)
+        self.model = self.columns.weighed_by(self.column_indices)
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
         self._free: dict[bytes, LeftOut] = {}
@@ -162,7 +165,7 @@ class RecordingUnderTest:
                 self.gravity,
                 gravity=gravity,
                 weights=model.weights,
-                described=self._described_parameters(),
+                described=model.described,
             )
         chosen = np.append(column_indices, model.tilts).astype(int)
         T = np.eye(len(model.prior.unit))[:, chosen]

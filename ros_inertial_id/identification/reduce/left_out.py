@@ -10,8 +10,10 @@ units of their priors; no solution forms normal equations.
 """
 
 from collections.abc import Sequence
+import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from .wide_factor import WideFactor
 from ...estimation.r_factors import of_columns, stack, triangle
 from ...lapack import solve_triangular
 
+WEIGHTED = ('without', 'without_each', 'whole', 'target')  # what is computed once by weights
 EXACT = 1e-8  # of the squared target, in an error: no model predicts better
 
 
@@ -158,6 +161,14 @@ class LeftOut:
         if floor is None:
             floor = self.floor
         return LeftOut(self.wide, groups, prior, weights, self.elements, floor)
+
+    def with_weights(self, weights: Weights) -> Any:
+        """Return the same rows with other ``weights``."""
+        out = copy.copy(self)
+        out.weights = weights
+        for name in WEIGHTED:
+            out.__dict__.pop(name, None)
+        return out
 
     def with_fitted_torque(self, params: np.ndarray) -> 'LeftOut':
         """Return the LeftOut with one element more, the last: the torque of ``params`` (P,)."""

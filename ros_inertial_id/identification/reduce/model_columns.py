@@ -80,6 +80,12 @@ class ModelColumns(LeftOut):
         """Return the ModelColumns of other rows; weights : of these, found if not given."""
         return ModelColumns(wide, self.given, weights=weights, described=self.described)
 
+    def weighed_by(self, column_indices: np.ndarray) -> 'ModelColumns':
+        """Return the same columns, rows weighed by the residuals of other ones (k,) of them."""
+        out = self.with_weights(Weights(np.ones(len(self.names)), {}))
+        out.plain = column_indices
+        return out.with_weights(out._found_weights())
+
     def _tilts(self, wide):
         """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
         if not wide.gravity_columns.size or not self.given.any():
@@ -106,19 +112,20 @@ class ModelColumns(LeftOut):
         return self.prior.unit
 
     def _found_weights(self):
-        """Return the Weights by residuals of the plain model."""
+        """Return the Weights by residuals of the plain model, from rows that count alike."""
         stretches = np.arange(self.count)
         rows = np.maximum(self.rows.sum(0), 1.0)
+        weighed = self
         for _ in range(WEIGHT_ROUNDS):
-            x = self.solution(self.stacked(stretches), self.plain)[:, None]
+            x = weighed.solution(weighed.stacked(stretches), self.plain)[:, None]
             squares = self.errors(x, stretches)[:, :, 0].sum(0)
-            self.weights = Weights(np.sqrt(np.maximum(squares, 1e-300) / rows), {})
-        scores = np.array([self._score(group, x[:, 0]) for group in range(len(self.names))])
+            sd = np.sqrt(np.maximum(squares, 1e-300) / rows)
+            weighed = self.with_weights(Weights(sd, {}))
+        scores = np.array([weighed._score(group, x[:, 0]) for group in range(len(self.names))])
         # One joint's are known to a factor of two or so: half way to those of all.
         correlation = CORRELATION_MARGIN * np.sqrt(scores * np.median(scores))
         correlation = np.maximum(1.0, correlation)
-        sd = self.sd * np.sqrt(correlation)
-        return Weights(sd, dict(zip(self.names, correlation.tolist())))
+        return Weights(sd * np.sqrt(correlation), dict(zip(self.names, correlation.tolist())))
 
     def _score(self, group, x):
         """Return the mean square of the scores of stretches over that of white noise."""
