@@ -12,10 +12,11 @@ from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTe
 from .thresholds import (
     ASKED,
     DELAY_BY_LOAD,
-    GAIN,
+    GAIN_OF_ALL,
     LATE,
     LATE_ALONE,
-    LOAD,
+    LEAST_GAIN,
+    LEAST_LOAD,
     LOAD_OF_LINK,
     SURE,
     TOO_LATE,
@@ -23,7 +24,6 @@ from .thresholds import (
     UNIT,
     ZERO,
 )
-from .thresholds import DESCRIBED as DESCRIBED_FACTOR
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
 from ..identification.reduce.described import USUAL_LOAD
@@ -144,7 +144,7 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     if not shown.any():
         return
     size = float(np.median(np.log(np.abs(factors[shown]))))
-    if abs(size) * np.sqrt(shown.sum()) <= np.log(DESCRIBED_FACTOR):
+    if abs(size) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
         return
     factor = float(np.exp(size))
     unit = ''
@@ -204,7 +204,7 @@ def _gain(test, joint, factor):
     factors[joint] = factor
     size = abs(np.log(factor))
     severity = WRONG
-    if size < 2.0 * np.log(GAIN):
+    if size < 2.0 * np.log(LEAST_GAIN):
         severity = DOUBTFUL
     return Alternative(
         'gain of a joint',
@@ -212,7 +212,7 @@ def _gain(test, joint, factor):
         test.scaled(factors),
         {'factor': f'{factor:.3g}'},
         severity,
-        below_report_size=size < np.log(GAIN),
+        below_report_size=size < np.log(LEAST_GAIN),
     )
 
 
@@ -360,7 +360,7 @@ def payload(test: RecordingUnderTest) -> Iterator[Alternative]:
     judge = test.loaded_bodies
     stacked = judge.stacked(range(judge.count), test.targets([test.plain], DESCRIBED))
     mass = float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
-    if mass > max(LOAD, LOAD_OF_LINK * test.nominal[-10]):
+    if mass > max(LEAST_LOAD, LOAD_OF_LINK * test.nominal[-10]):
         change = replace(test.plain, load=True)
         words = {'mass': f'{mass:+.2g}'}
         yield Alternative('payload not declared', [test.count - 1], change, words)

@@ -34,7 +34,7 @@ from .recording_under_test import (
     Alternative,
     Change,
     DESCRIBED,
-    EACH_STRETCH_ONCE,
+    EACH_ONCE,
     FREE,
     RecordingUnderTest,
     TINY,
@@ -274,7 +274,7 @@ def _fewest_joints(test, tried):
 
 def _confirmed_errors(test, change, errors):
     """Return the ``errors`` of a change with those of consistent bodies, each stretch once."""
-    return {FREE: test.consistent(change), DESCRIBED: errors[DESCRIBED][EACH_STRETCH_ONCE]}
+    return {FREE: test.consistent(change), DESCRIBED: errors[DESCRIBED][EACH_ONCE]}
 
 
 def _sure(candidates, recorded):

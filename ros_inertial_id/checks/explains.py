@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from .finding import Finding, NOTE, SEVERITIES
 
 DELAYED = 'effort delayed'
-CAUSES = (
+CAUSE_NAMES = (
     'effort',  # negated, in another unit, a current, delayed, ...
     'gain of a joint',
     'wrong mounting',
@@ -18,8 +18,8 @@ CAUSES = (
     'encoder zero off',
     'payload not declared',
 )
-FOREIGN = ('description of another robot', 'efforts do not follow the motion')
-SAMPLING = ('description of another robot', DELAYED)  # what samples by themselves explain
+FOREIGN_NAMES = ('description of another robot', 'efforts do not follow the motion')
+SAMPLING_EFFECTS = ('description of another robot', DELAYED)  # what samples by themselves explain
 QUALITIES = (  # of the samples of efforts, which stay whatever explains the torques
     'effort stuck',
     'effort clipped',
@@ -58,17 +58,19 @@ EXPLAINS: dict[str, Explained] = {
     ),
     'position in degrees': Explained(('velocity in another unit', 'wrong rate')),
     'velocity or position negated': Explained(
-        (*CAUSES, *FOREIGN, 'joints exchanged'), QUALITIES, inherits=True
+        (*CAUSE_NAMES, *FOREIGN_NAMES, 'joints exchanged'), QUALITIES, inherits=True
     ),
-    'stamps jitter': Explained(('wrong rate', *SAMPLING)),
-    'stamps repeat': Explained(SAMPLING),
-    'samples held': Explained(SAMPLING),
-    'messages lost': Explained(SAMPLING),
-    'joints exchanged': Explained((*CAUSES, *FOREIGN, 'bodies other'), QUALITIES),
-    'joint slides in the description': Explained((*CAUSES, *FOREIGN, 'bodies other'), QUALITIES),
-    'arm at rest': Explained(CAUSES, QUALITIES),
-    'efforts do not follow the motion': Explained(CAUSES, QUALITIES),
-    'description of another robot': Explained(CAUSES, QUALITIES),
+    'stamps jitter': Explained(('wrong rate', *SAMPLING_EFFECTS)),
+    'stamps repeat': Explained(SAMPLING_EFFECTS),
+    'samples held': Explained(SAMPLING_EFFECTS),
+    'messages lost': Explained(SAMPLING_EFFECTS),
+    'joints exchanged': Explained((*CAUSE_NAMES, *FOREIGN_NAMES, 'bodies other'), QUALITIES),
+    'joint slides in the description': Explained(
+        (*CAUSE_NAMES, *FOREIGN_NAMES, 'bodies other'), QUALITIES
+    ),
+    'arm at rest': Explained(CAUSE_NAMES, QUALITIES),
+    'efforts do not follow the motion': Explained(CAUSE_NAMES, QUALITIES),
+    'description of another robot': Explained(CAUSE_NAMES, QUALITIES),
 }
 
 

@@ -34,7 +34,6 @@ class ModelColumns(LeftOut):
 
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     plain : (k,) columns of the model whose residuals give the weights, the simplest by default
-    beta : (columns,) parameters at which a tilt acts, those of the description by default
     weights : of rows, found if not given
     described : (columns,) parameters of the bodies whose torques are elements, by default those
         of the description
@@ -47,7 +46,6 @@ class ModelColumns(LeftOut):
         plain: np.ndarray | None = None,
         *,
         gravity: np.ndarray | None = None,
-        beta: np.ndarray | None = None,
         weights: Weights | None = None,
         described: np.ndarray | None = None,
     ) -> None:
@@ -58,7 +56,7 @@ class ModelColumns(LeftOut):
         self.nominal = np.zeros(self.size + 2)
         base = wide.structure.base
         self.nominal[: len(base)] = base.nominal()
-        self.beta = self.nominal[:-2] if beta is None else beta
+        self.beta = self.nominal[:-2]  # parameters at which a tilt acts
         self.described = self.nominal[:-2] if described is None else described
         fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
         self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
@@ -81,7 +79,7 @@ class ModelColumns(LeftOut):
         return ModelColumns(wide, self.given, weights=weights, described=self.described)
 
     def weighed_by(self, column_indices: np.ndarray) -> 'ModelColumns':
-        """Return the same columns, rows weighed by the residuals of other ones (k,) of them."""
+        """Return the same columns, rows weighed by what ``column_indices`` (k,) of them leave."""
         out = self.with_weights(Weights(np.ones(len(self.names)), {}))
         out.plain = column_indices
         return out.with_weights(out._found_weights())
