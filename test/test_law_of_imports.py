@@ -51,7 +51,7 @@ SUBROOMS = {
     WING: [('__init__',), ('dynamics', 'measurement', 'estimation'), ('bodies',),
            ('closed_loop', 'rigid_body', 'suspended_platform'), ('calibration', 'simulation'),
            ('cli',)],
-    'measurement': [('recording', 'sampling', 'signals', 'kalman',
+    'measurement': [('recording', 'sampling', 'signals', 'summary', 'kalman',
                      'stream_clock', '__init__'),
                     ('bags',),
                     ('joints',), ('live',), ('live_commands',)],

@@ -132,7 +132,7 @@ def _of_rig(
     try:
         with one_thread():
             data = read_dataset(cleaned, options, method, urdf, progress)
-        doubts = [o.summary.get('doubts') for o in data.observations]
+        doubts = [o.summary.details.get('doubts') for o in data.observations]
     except InertialIdError as error:
         each[-1].append(not_prepared(error))
     for findings, doubted in zip(each, _strongest(doubts)):

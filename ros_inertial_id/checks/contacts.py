@@ -59,7 +59,7 @@ def contacts(
     """
     samples = thin_samples(data, model, column_indices, efforts)
     torque = np.sqrt(np.mean(samples.torque**2, axis=0))
-    smear = 1.0 / data.first.summary['cutoff']
+    smear = 1.0 / data.first.summary.cutoff
     return contact_findings(
         samples.t, samples.residual, torque, samples.velocity, data.robot.joint_names, smear
     )

@@ -101,7 +101,7 @@ def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], fl
     rank = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
     rank[test.column_indices] = np.arange(unknowns)
     rank = rank[structure.keep]
-    turn = data.first.effort_map
+    turn = data.first.effort_source.to_joint
     every = -(-data.samples(training=True) * test.count // ROWS)
     whole: Any = data.states(training=True)
     states = [

@@ -23,13 +23,13 @@ from .joint_kind import in_degrees, turning
 from .joint_order import exchanged
 from .recording_under_test import recording_under_test, RecordingUnderTest
 from .thresholds import (
+    ASKED,
     FOREIGN,
     GOOD_RESIDUAL,
     LATE,
     MASSES_OF_GAINS,
     MOVING_SHARE,
     RESTING_SPEED,
-    SURE,
     SYSTEMATIC_RESIDUAL,
     TOO_LATE,
     UNRELATED_RESIDUAL,
@@ -142,7 +142,7 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
     if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
         return True
     sensors = [n for n in nuisances(data, columns) if n.joint and n.what != LOAD_NUISANCE]
-    return any(abs(n.value) > max(n.prior, SURE * n.standard_error) for n in sensors)
+    return any(n.score > ASKED for n in sensors)
 
 
 def _described_share(test: RecordingUnderTest) -> float:
@@ -199,8 +199,7 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     if not data.first.effort_source.may_be_late:
         return []
     summary = data.first.summary
-    delay = summary.get('time_offset_found', 0.0)
-    error = summary.get('time_offset_error', 0.0)
+    delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
     if abs(delay) < max(LATE, 2.0 * error):
         return []
     severity = DOUBTFUL

@@ -315,7 +315,7 @@ class RecordingUnderTest:
         residual.
         """
         summary = self.data.first.summary
-        above = max(0.5 * summary['rate'] - summary['cutoff'], 1e-9)
+        above = max(0.5 * summary.rate - summary.cutoff, 1e-9)
         beta = np.zeros(self.wide.total.size)
         solution = self.model.solution(self.model.whole, self.column_indices)
         beta[: self.model.size] = solution[: self.model.size]
@@ -323,7 +323,7 @@ class RecordingUnderTest:
         raw = np.array([group.residual(beta, True) for group in groups])
         filtered = np.array([group.residual(beta) for group in groups])
         taken_away = np.maximum(raw**2 - filtered**2, 0.0) / self.row_counts
-        return np.sqrt(taken_away * summary['cutoff'] / above)
+        return np.sqrt(taken_away * summary.cutoff / above)
 
     # What the description and friction say of the efforts
 

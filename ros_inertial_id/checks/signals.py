@@ -14,12 +14,10 @@ import numpy as np
 from .finding import Finding, Window
 from .finding_kinds import found
 from ..dynamics.robot_model import RobotModel
-from ..errors import InertialIdError
 from ..measurement.joints.channels import BROKEN, carries, groups, whole
-from ..measurement.joints.commands import efforts_at, position_control
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
-from ..measurement.joints.observation import sources
+from ..measurement.joints.observation import motion_and_efforts
 from ..measurement.recording import Channel, page_out, Recording
 
 JOINT_PIECE = 100_000  # messages of joints that are looked at together
@@ -122,15 +120,7 @@ def raw_signals(
 def _joint_messages(
     recording: Recording, robot: RobotModel, options: SignalOptions
 ) -> '_JointMessages':
-    joints = robot.joint_names
-    control = position_control(options, robot.effort)
-    force: Channel | None
-    try:
-        motion, force = sources(recording, joints, options, joints, control)
-    except InertialIdError:  # without efforts the motion can be checked
-        motion, force = sources(recording, joints, options, (), None)[0], None
-    if control and force is not None:
-        force = efforts_at(joint_side(motion, joints, options), force, control)
+    motion, force = motion_and_efforts(recording, robot.joint_names, options, robot.effort)
     return _JointMessages(motion, force, robot, options, recording.origin_ns())
 
 

@@ -60,7 +60,7 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
 
     data : of one recording, as ``velocity: auto`` or the user chose; signals : their Findings
     """
-    disagreement = data.first.summary['velocity_disagreement']
+    disagreement = data.first.summary.velocity_disagreement
     if data.options.velocity != 'auto' or disagreement is None:
         return VelocityChoice(data, None, ())
     if disagreement < VELOCITY_DISAGREES:
@@ -84,13 +84,11 @@ def _other_kind(data):
 
 
 def _differ(data):
-    return (
-        f'differ by {100 * data.first.summary["velocity_disagreement"]:.2g} % from the positions'
-    )
+    return f'differ by {100 * data.first.summary.velocity_disagreement:.2g} % from the positions'
 
 
 def _said(data, name, why):
-    amount = 100 * data.first.summary['velocity_disagreement']
+    amount = 100 * data.first.summary.velocity_disagreement
     return (found(name, data.robot.joint_names, amount, why=why),)
 
 
@@ -98,7 +96,7 @@ def _said_of_usual(data):
     """Return the Findings where measured velocities disagree and are not used."""
     if data.first.measured_velocity:
         return ()
-    worst = data.first.summary['velocity_of']
+    worst = data.first.summary.velocity_of
     return _said(data, NOT_USED, f'those of {worst} {_differ(data)}')
 
 
@@ -119,7 +117,7 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
 
     Both behind one filter, in the same stretches, with the same weights of rows.
     """
-    cutoff = min(one.first.summary['cutoff'] for one in (data, other))
+    cutoff = min(one.first.summary.cutoff for one in (data, other))
     here = data.observed((with_cutoff(data.first, cutoff),))
     there = other.observed((with_cutoff(other.first, cutoff),))
     columns = data.method.parameters(data.robot, replace(data.options, **PLAIN))

@@ -10,7 +10,7 @@ from ..api.recordings import recording_of
 from ..errors import ConfigError
 from ..identification.files import read_description
 from ..identification.settings import load_options
-from ..measurement.joints.drives import COMMAND
+from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.knowledge import with_error
@@ -25,7 +25,7 @@ def drive_gains(options: Any) -> None:
     result = identify_drive_gains(
         loaded_recordings(options, True, urdf), settings, method=method, link=options.link,
         urdf=urdf, known=dict(_gain(words) for words in options.gain))
-    commanded = settings.effort_kind == COMMAND
+    commanded = is_commanded(settings.effort_kind)
     rows = [number_row(joint, result.gains.get(joint), result.gain_errors.get(joint),
                        'N m/rad' if commanded else 'torque per effort')
             for joint in result.standard_deviation]
@@ -34,12 +34,14 @@ def drive_gains(options: Any) -> None:
              ] if result.described else []
     listed = ', '.join(f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
                        for joint in result.standard_deviation)
+    options_to_give = f'effort_kind: current, drive_gain: [{listed}]'
+    if commanded:
+        options_to_give = f'effort_kind: {settings.effort_kind}, stiffness: [{listed}]'
     show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
                    'relative_percent': result.relative_percent}, '\n'.join([
                        *aligned(rows),
                        f'{result.relative_percent:.2f} % relative residual of the effort',
-                       *leans, f'effort_kind: {COMMAND}, stiffness: [{listed}]' if commanded
-                       else f'effort_kind: current, drive_gain: [{listed}]']))
+                       *leans, options_to_give]))
 
 
 def loaded_recordings(options: Any, mass_alone: bool = False, urdf: str = ''

@@ -382,6 +382,16 @@ CHOICE = Keys(
         'worse_error_percent': NUMBER_OR_NONE,
     },
 )
+NUISANCE = Keys(
+    {
+        'what': TEXT,
+        'joint': TEXT,
+        'unit': TEXT,
+        'value': NUMBER,
+        'standard_error': NUMBER,
+        'prior': NUMBER,
+    }
+)
 VERDICT = Keys(
     {'word': TEXT, 'reasons': Items(TEXT)}, optional={'joints': each(Keys({'word': TEXT}))}
 )
@@ -408,6 +418,7 @@ STATISTICS = Keys(
         'masked_share': Items(NUMBER_OR_NONE),
         'checks': Items(each(ANYTHING)),
         'choices': Items(CHOICE),
+        'nuisances': Items(NUISANCE),
         'verdict': VERDICT,
         'consistent': CONSISTENT,
     },

@@ -192,7 +192,7 @@ def _validated(
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
     if not isinstance(data.method, JointTorques) or not all(
-        o.summary['rate'] > 4.0 * FIXED for o in data.observations
+        o.summary.rate > 4.0 * FIXED for o in data.observations
     ):
         return None
     try:

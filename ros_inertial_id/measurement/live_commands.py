@@ -1,7 +1,7 @@
 """Live commands: what drives make of the newest ones, as joints/commands.py has it of bags."""
 
 from dataclasses import replace
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .joints.kinematic_state import JointSpaceState, SignalOptions
 from .live import carried, LiveMotion, Window
 from .recording import Channel
 from .sampling import held, LONGEST_GAP
+from .summary import Summary
 from ..errors import RecordingError
 
 
@@ -21,9 +22,14 @@ class LiveCommands:
     topics : of the commands and, where there is one, of a feedforward beside them
     """
 
-    def __init__(self, topics: Sequence[str], joints: Sequence[str], drives: DriveOptions,
-                 control: PositionControl) -> None:
-        self.topics, self.control = tuple(topics), control
+    def __init__(
+        self,
+        topics: Sequence[str],
+        joints: Sequence[str],
+        drives: DriveOptions,
+        control: PositionControl,
+    ) -> None:
+        self.topics, self._control = tuple(topics), control
         self.joints, self._drives = joints, drives
         self._parts = [Window() for _ in topics]  # of the torques
 
@@ -33,13 +39,16 @@ class LiveCommands:
         channel = joint_side(of_joints(channel, self.joints), self.joints, self._drives)
         rows, values = carried(channel, self.joints, ('position', 'velocity', 'effort'))
         q, v, effort = values.values()
-        commanded = self.control.commanded(q, np.nan_to_num(v), np.nan_to_num(effort))
+        commanded = self._control.commanded(q, np.nan_to_num(v), np.nan_to_num(effort))
         if part is not self._parts[0]:
             commanded = np.where(np.isfinite(effort), effort, q)  # an array has the one alone
         good = np.isfinite(commanded).all(axis=1)
         if not good.any() and not len(part.t):
-            raise RecordingError(f"{channel.topic.lstrip('/')} command no positions of all joints",
-                                 expected=self.joints, found=channel.names or None)
+            raise RecordingError(
+                f'{channel.topic.lstrip("/")} command no positions of all joints',
+                expected=self.joints,
+                found=channel.names or None,
+            )
         part.add(seconds(channel.stamp_ns[rows[good]]), commanded[good], np.inf)
 
     def at(self, t: np.ndarray, period: float = 0.0) -> np.ndarray:
@@ -52,38 +61,44 @@ class LiveCommands:
         for part, unknown in zip(self._parts, (np.nan, 0.0)):
             if not len(part.t):
                 return out + unknown
-            rows = (held(part.t, part.rows, t, period) if period else
-                    part.rows[(np.searchsorted(part.t, t, side='right') - 1).clip(0)])
+            if period:
+                rows = held(part.t, part.rows, t, period)
+            else:
+                rows = part.rows[_newest(part.t, t)]
             out += np.where((t < part.t[0] + 0.5 * period)[:, None], unknown, rows)
         return out
 
     def forget(self, before: float) -> None:
         """Drop the commands that were followed by others ``before`` a time [s]."""
         for part in self._parts:
-            part.forget(part.t[max(0, np.searchsorted(part.t, before, side='right') - 1)]
-                        if len(part.t) else before)
+            if len(part.t):
+                part.forget(part.t[_newest(part.t, before)])
 
     def feedback(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the part (N, n) that measured q, v (N, n) take from the torques."""
-        return self.control.commanded(q, np.where(self.control.damping, v, 0.0), np.zeros(1))
+        return self._control.commanded(q, np.where(self._control.damping, v, 0.0), np.zeros(1))
 
     def torques(self, commanded: np.ndarray, feedback: np.ndarray) -> np.ndarray:
         """Return ``commanded`` less ``feedback`` (N, n), not-a-number where the drive ends."""
         torques = commanded - feedback
-        return np.where(np.abs(torques) < self.control.limit, torques, np.nan)
+        return np.where(np.abs(torques) < self._control.limit, torques, np.nan)
 
 
-def live_commands(robot: Any, drives: SignalOptions, metadata: Mapping[str, Any]
-                  ) -> LiveCommands | None:
+def _newest(stamps, t):
+    """Return which of ``stamps`` (n,) is the newest at times ``t`` [s], else the first."""
+    return (np.searchsorted(stamps, t, side='right') - 1).clip(0)
+
+
+def live_commands(robot: Any, drives: SignalOptions, summary: Summary) -> LiveCommands | None:
     """
     Return the LiveCommands to the joints of a ``robot``; None of ``drives`` that report efforts.
 
-    metadata : summary of the observation that the model comes from, which names their topics
+    summary : of the observation that the model comes from, which names their topics
     """
     control = position_control(drives, robot.effort)
     if control is None:
         return None
-    topics = drives.effort_topic or metadata['effort_topic']
+    topics = drives.effort_topic or summary.effort_topic
     return LiveCommands(topics.split(), robot.joint_names, drives, control)
 
 
@@ -94,8 +109,14 @@ class CommandedMotion(LiveMotion):
     cutoff, measured_velocity, lag, shift : as LiveMotion has them
     """
 
-    def __init__(self, cutoff: float, measured_velocity: bool, lag: float, shift: float,
-                 commands: LiveCommands):
+    def __init__(
+        self,
+        cutoff: float,
+        measured_velocity: bool,
+        lag: float,
+        shift: float,
+        commands: LiveCommands,
+    ):
         super().__init__(cutoff, measured_velocity, lag, np.eye(len(commands.joints)), shift)
         self._commands = commands
         for topic in commands.topics:
@@ -103,10 +124,15 @@ class CommandedMotion(LiveMotion):
 
     def move(self, t: np.ndarray, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Add q, v (N, n) at t (N,) [s]; RecordingError where a damped v is not measured."""
-        feedback = self._commands.feedback(q, np.full_like(q, np.nan) if v is None else v)
+        speed = np.full_like(q, np.nan)
+        if v is not None:
+            speed = v
+        feedback = self._commands.feedback(q, speed)
         if not np.isfinite(feedback).all():
-            raise RecordingError('joint states carry no velocity of all joints',
-                                 expected='those that damping: acts on')
+            raise RecordingError(
+                'joint states carry no velocity of all joints',
+                expected='those that damping: acts on',
+            )
         self.load(0, t, feedback)
         super().move(t, q, v)
 
@@ -119,4 +145,5 @@ class CommandedMotion(LiveMotion):
         """Return the ``state`` with torques, and beside them their commanded part."""
         self._commands.forget(stamps[-1] + self._shift - LONGEST_GAP)
         tau, late = np.split(state.tau, 2, axis=1)
-        return replace(state, tau=tau, tau_raw=np.split(state.tau_raw, 2, axis=1)[0], late=late)
+        tau_raw, _ = np.split(state.tau_raw, 2, axis=1)
+        return replace(state, tau=tau, tau_raw=tau_raw, late=late)

@@ -14,6 +14,7 @@ import numpy as np
 from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
 from ..dynamics.inertial_parameters import Parameter
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ..measurement.summary import Summary
 from ..options import option
 
 
@@ -21,14 +22,12 @@ class Live(ABC):
     """Rows of a running robot: its torques are predicted, its parameters estimated online."""
 
     @abstractmethod
-    def source(
-        self, robot: Any, options: Any, lag: float, metadata: Mapping[str, Any]
-    ) -> LiveSource[Any]:
+    def source(self, robot: Any, options: Any, lag: float, summary: Summary) -> LiveSource[Any]:
         """
         Return the LiveSource of a running robot.
 
         lag : age of the newest state [s]
-        metadata : ``summary`` of the observation that the model comes from
+        summary : of the first observation that the model comes from
         """
 
 
@@ -175,7 +174,7 @@ class DescribesRobots(ABC):
         links: Mapping[str, Sequence[float]],
         robot: Any,
         options: Mapping[str, Any],
-        summary: Mapping[str, Any],
+        summary: Summary,
     ) -> str:
         """
         Return the text of the description of a ``robot`` of ``build`` with identified ``links``.

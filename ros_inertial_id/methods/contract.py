@@ -8,13 +8,14 @@ capabilities.py.  The protocols name what flows between them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
+from typing import Any, Generic, Iterator, Protocol, Sequence, TypeVar
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..measurement.recording import Channel, Recording
+from ..measurement.summary import Summary
 
 
 class Robot(Protocol):
@@ -71,7 +72,7 @@ class Observation(Protocol):
     """The motion of one recording; states are computed piece by piece, each time anew."""
 
     @property
-    def summary(self) -> Mapping[str, object]:
+    def summary(self) -> Summary:
         """Return what was understood: ``cutoff`` [Hz] and ``velocity`` as chosen, rate, gaps."""
 
     def samples(self, training: bool = False) -> int:

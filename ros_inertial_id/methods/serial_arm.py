@@ -6,7 +6,7 @@ Sources: Troebinger et al. (generalized base inertial parameter set), Khalil and
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import bodies_rows, gravity_slopes, in_blocks, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
-from ..measurement.joints.drives import effort_map, motor_speeds
+from ..measurement.joints.drives import motor_speeds
+from ..measurement.joints.effort_source import EffortSource
 from ..measurement.joints.kinematic_state import (
     FilterContext,
     History,
@@ -30,6 +31,7 @@ from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..measurement.live_commands import CommandedMotion, live_commands
 from ..measurement.recording import Recording
+from ..measurement.summary import Summary
 from ..options import option
 
 UNIT = 'N m'
@@ -199,12 +201,12 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         )
 
     def source(
-        self, robot: RobotModel, options: SerialArmOptions, lag: float, metadata: Mapping[str, Any]
+        self, robot: RobotModel, options: SerialArmOptions, lag: float, summary: Summary
     ) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see Live."""
-        commands = live_commands(robot, options, metadata)
+        commands = live_commands(robot, options, summary)
         signals = options.cutoff, options.velocity == 'measured', lag
-        shift = metadata.get('time_offset', 0.0)
+        shift = summary.time_offset
         motion = options.joint_states_topic or 'joint_states'
         if ' ' in motion:
             raise ConfigError(
@@ -214,7 +216,8 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
                 do='merge them: joint_state_publisher with source_list',
             )
         if commands is None:
-            live: LiveMotion = LiveMotion(*signals, effort_map(options, len(robot)), shift)
+            source = EffortSource.of(options, len(robot), robot.effort)
+            live: LiveMotion = LiveMotion(*signals, source.to_joint, shift)
             listen_to_efforts(live, options.effort_topic or motion, robot.joint_names)
         else:
             live = CommandedMotion(*signals, shift, commands)

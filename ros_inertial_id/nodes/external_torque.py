@@ -13,10 +13,12 @@ from .conversions import advertise, DEPTH, latched, publish_joint_states, row, t
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
-from ..measurement.joints.drives import effort_map, joint_side
+from ..measurement.joints.drives import joint_side
+from ..measurement.joints.effort_source import EffortSource
 from ..measurement.live import carried
 from ..measurement.live_commands import live_commands, LiveCommands
 from ..measurement.recording import Channel
+from ..measurement.summary import Summary
 from ..options import option
 from ..procedures.external_wrench import WrenchObserver
 from ..procedures.momentum_observer import External, MomentumObserver, observer_of
@@ -69,8 +71,9 @@ class ExternalTorque:
         of the wrench that does not exist.
         """
         self._observer, self._said = None, []
-        self._commands = live_commands(robot, options, model.preprocessing[0])
-        self._shift = model.preprocessing[0].get('time_offset', 0.0)
+        summary = Summary.of(model.preprocessing[0])
+        self._commands = live_commands(robot, options, summary)
+        self._shift = summary.time_offset
         if options.effort_topic and self._commands is None:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
@@ -78,7 +81,7 @@ class ExternalTorque:
                                      self._options.external_false_alarms)
         self._wrenches = WrenchObserver(robot, self._options.external_wrench_link)
         self._robot, self._drives, self._topic = robot, options, options.joint_states_topic
-        self._to_joints = effort_map(options, len(robot))
+        self._effort_source = EffortSource.of(options, len(robot), robot.effort)
 
     def add(self, channel: Channel) -> None:
         """Publish what the joint states of a ``channel`` show, or take the commands in it."""
@@ -91,7 +94,7 @@ class ExternalTorque:
                                ('position', 'velocity', 'effort'))
         q, v, tau = values.values()
         if self._commands is None:
-            tau = tau @ self._to_joints.T
+            tau = self._effort_source.torque(tau)
         else:
             late = _seconds(channel.stamp_ns[rows]) + self._shift
             tau = self._commands.torques(self._commands.at(late), self._commands.feedback(q, v))

@@ -29,7 +29,7 @@ from ..identification.files import make_folder
 from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.bags.writing import BagWriter
-from ..measurement.joints.drives import COMMAND
+from ..measurement.joints.drives import is_commanded
 from ..options import option, topic_option
 
 STRING = 'std_msgs/msg/String'
@@ -68,8 +68,10 @@ class Recorder(GuardedNode):
         self._inputs = Subscriptions(self)
         joint_states = driver_of(self, own.config).joint_states
         states = [joint_states, *configured(own.config, 'effort_topic').split()]
-        self._commands = self._inputs.resolved(
-            states[1:] if configured(own.config, 'effort_kind') == COMMAND else ())
+        commands = []
+        if is_commanded(configured(own.config, 'effort_kind')):
+            commands = states[1:]
+        self._commands = self._inputs.resolved(commands)
         self._topics = self._inputs.resolved([name for topic in own.topics for name in (
             states if topic == JOINT_STATES else [topic])])
         self._description = self.resolve_topic_name('robot_description')  # where there is one

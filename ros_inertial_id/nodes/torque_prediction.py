@@ -39,6 +39,7 @@ from ..identification.prepare.mounting import check_robot, imu_gravity
 from ..identification.settings import prediction_options
 from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Recording
+from ..measurement.summary import Summary
 from ..methods import AnyMethod, METHODS, methods_of
 from ..methods.capabilities import Live
 from ..methods.contract import LiveSource, LiveTorques
@@ -221,7 +222,7 @@ class TorquePrediction(GuardedNode):
             self._external.start(model, self._robot, options)
         # What the oldest sample of a batch waits for the newest is not the filter's.
         ahead = own.lag - _period(own) if own.lag else 0.0
-        return method.source(self._robot, options, ahead, model.preprocessing[0])
+        return method.source(self._robot, options, ahead, Summary.of(model.preprocessing[0]))
 
     def _look_for_publishers(self):
         """Subscribe to what is needed; before there is a model, to the likeliest."""

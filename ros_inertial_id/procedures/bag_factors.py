@@ -45,7 +45,7 @@ def factors_of(recording: Recording, plan: Plan) -> tuple[WideFactor, dict[str, 
         data = dataset_of(recording, plan)
         wide = wide_factor(data, plan.structure)
     return wide, {
-        'summary': dict(data.observations[0].summary),
+        'summary': data.observations[0].summary.entry(),
         'provenance': dict(recording.provenance),
         'mounting': recording.mounting,
         'gravity_base': data.robot.gravity_base.tolist(),
@@ -70,11 +70,11 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
     observation = method.observe(recording, robot, options)
     if not plan.asked.cutoff:
         observation = within_rate(observation, options.decimate)
-    if observation.summary['velocity'] != options.velocity:
+    if observation.summary.velocity != options.velocity:
         raise RecordingError(
             'the recording has other velocities than the first ones',
             expected=options.velocity,
-            found=observation.summary['velocity'],
+            found=observation.summary.velocity,
         )
     return Dataset(
         method,

@@ -28,6 +28,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.mounting import check_robot
 from ..identification.reduce.model_columns import ModelColumns
 from ..measurement.bags.bag import split_window
+from ..measurement.summary import Summary
 from ..methods import METHODS
 from ..processes import Lost
 
@@ -83,7 +84,7 @@ def are_dated(bags: Sequence[Mapped]) -> bool:
     one another in the order of the bags: a robot is not recorded twice at once.
     """
     start = np.array([bag.notes['start_s'] for bag in bags])
-    seconds = np.array([bag.notes['summary']['duration'] for bag in bags])
+    seconds = np.array([Summary.of(bag.notes['summary']).duration for bag in bags])
     return bool((start > DATED).all() or (np.diff(start) >= seconds[:-1]).all())
 
 

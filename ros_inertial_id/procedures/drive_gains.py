@@ -31,7 +31,7 @@ from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative
 from ..identification.reduce.wide_factor import wide_factor, wide_structure
-from ..measurement.joints.drives import COMMAND
+from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
@@ -326,14 +326,10 @@ def identify_drive_gains(
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     RobotModelError where ``link`` does not move.
     """
-    commanded = options.effort_kind == COMMAND
-    options = replace(
-        options,
-        drive_gain=(),
-        stiffness=(1.0,),
-        damping=(),
-        effort_kind=COMMAND if commanded else 'link',
-    )
+    commanded = is_commanded(options.effort_kind)
+    if not commanded:
+        options = replace(options, effort_kind='link')
+    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=())
     if options.position_kind == 'link':
         options = replace(options, gear_ratio=(), coupling=())
     recordings = [recording for recording, _ in loaded]
@@ -409,7 +405,7 @@ def _offset(data, found):
     with one_thread():
         wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
         data, _ = aligned(data, ModelColumns(wide, data.robot.gravity_base), wide_factor)
-    return data.observations[0].summary.get('time_offset', 0.0) - options.time_offset
+    return data.first.summary.time_offset - options.time_offset
 
 
 def _blocks(data, loads, base):

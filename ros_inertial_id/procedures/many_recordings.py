@@ -31,6 +31,7 @@ from ..identification.reduce.stretches import STRETCHES
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
 from ..measurement.recording import Recording
+from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD, METHODS
 from ..processes import Lost
 
@@ -227,7 +228,7 @@ def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
     return Dataset(
         method,
         tuple(robots[tuple(n['gravity_base'])] for n in notes),
-        tuple(SimpleNamespace(summary=n['summary']) for n in notes),
+        tuple(SimpleNamespace(summary=Summary.of(n['summary'])) for n in notes),
         plan.options,
         recordings=tuple(
             Recording({}, mounting=n['mounting'], provenance=n['provenance']) for n in notes

@@ -232,5 +232,6 @@ def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Pl
     if options.find_time_offset:
         with one_thread():
             data, _ = aligned_columns(data, RowReader())
-    held = decided([o.summary for o in data.observations], {f.name for f in fields(options)})
+    summaries = [o.summary.entry() for o in data.observations]
+    held = decided(summaries, {f.name for f in fields(options)})
     return Plan(method, replace(data.options, **held), data.robot.urdf, options)

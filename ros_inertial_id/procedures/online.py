@@ -37,6 +37,7 @@ from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Channel, joined, Recording
+from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Live
 
@@ -107,7 +108,7 @@ class OnlineIdentification:
         self._live: Any = None
         self._predicting: tuple[Any, tuple[Parameter, ...], np.ndarray] | None = None
         self._chosen: tuple[Choice, float] | None = None
-        self.summary: dict[str, Any] = {}
+        self.summary = Summary()
         self.waiting = f'the first {WARM_UP:.0f} s of motion'
 
     @property
@@ -156,8 +157,8 @@ class OnlineIdentification:
             if self._live is None:
                 self.waiting = str(error)
             return
-        if self._live is None or observation.summary['cutoff'] > HIGHER * self.summary['cutoff']:
-            self._begin(recording, robot, dict(observation.summary))
+        if self._live is None or observation.summary.cutoff > HIGHER * self.summary.cutoff:
+            self._begin(recording, robot, observation.summary)
 
     def _recent(self):
         """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
@@ -178,8 +179,8 @@ class OnlineIdentification:
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
         fixed = replace(
             with_recorded_locks(recording, self._options, self._urdf),
-            cutoff=summary['cutoff'],
-            velocity=summary['velocity'],
+            cutoff=summary.cutoff,
+            velocity=summary.velocity,
         )
         data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
@@ -197,11 +198,11 @@ class OnlineIdentification:
 
     def _learn(self, state):
         """Accumulate a state's samples, thinned out as in a recording, and their residuals."""
-        period = self.summary['decimate'] / self.summary['rate']
+        period = self.summary.decimate / self.summary.rate
         fresh = np.flatnonzero(state.t > self._next)
         if not fresh.size:
             return
-        state = state.rows(slice(fresh[0], None, self.summary['decimate']))
+        state = state.rows(slice(fresh[0], None, self.summary.decimate))
         self._next = state.t[-1] + 0.999 * period
         if self._predicting is not None:
             self._compare(state, period, *self._predicting)
@@ -224,7 +225,7 @@ class OnlineIdentification:
 
     def _recent_residuals(self):
         """Return the Residuals under recent estimates, those before while they are too few."""
-        period = self.summary['decimate'] / self.summary['rate']
+        period = self.summary.decimate / self.summary.rate
         few = self._residuals.filtered.samples * period < ENOUGH
         return self._former if few and self._former.filtered.samples else self._residuals
 

@@ -166,8 +166,10 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
         'What was decided, and why',
         f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
-        [decided, findings_table(found), tables.settings_table(model),
-         tables.validity_table(model, robot_of_model(model))], opened=False)
+        [table for table in (
+            decided, findings_table(found), tables.nuisance_table(model),
+            tables.settings_table(model), tables.validity_table(model, robot_of_model(model)),
+        ) if table], opened=False)
 
 
 def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:

@@ -1,6 +1,6 @@
 """What was odd in the recordings and their signals, as sentences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import math
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from ..checks.finding import Finding
 from ..dynamics.robot_model import RIGHT_ANGLE, RobotModel, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
+from ..measurement.summary import Summary
 
 LISTED = 20  # recordings not used that are named
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
@@ -73,18 +74,21 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
     if any(shares) and not model.statistics.get('keep_all'):
         yield ('Masked as bad: ' + ', '.join(f'{100 * share:.2g} %' for share in shares)
                + ' of the samples of each recording.')
-    yield from signal_sentences(model.preprocessing)
+    yield from signal_sentences([Summary.of(entry) for entry in model.preprocessing])
 
 
-def signal_sentences(preprocessing: Sequence[Any]) -> Iterator[str]:
-    """Yield a sentence for what was not right in the signals; ``preprocessing`` : of each."""
-    for number, seen in enumerate(preprocessing, 1):
-        where = f' (recording {number})' if len(preprocessing) > 1 else ''
+def signal_sentences(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Yield a sentence for what was not right in the signals of each recording."""
+    for number, summary in enumerate(summaries, 1):
+        where = ''
+        if len(summaries) > 1:
+            where = f' (recording {number})'
+        seen = summary.details
         for sentence in (*_of_markers(seen), *_of_imus(seen), *_of_sensors(seen)):
             yield f'{sentence}{where}.'
 
 
-def _of_markers(seen: Any) -> Iterator[str]:
+def _of_markers(seen: Mapping[str, Any]) -> Iterator[str]:
     for source, note in (seen.get('sources') or {}).items():
         for marker, gone in (note.get('markers_missing') or {}).items():
             if gone['longest'] >= LOST:
@@ -92,7 +96,7 @@ def _of_markers(seen: Any) -> Iterator[str]:
                        f"from {gone['from']:.2f} s on")
 
 
-def _of_imus(seen: Any) -> Iterator[str]:
+def _of_imus(seen: Mapping[str, Any]) -> Iterator[str]:
     for body, note in (seen.get('imus') or {}).items():
         if note.get('silent', 0.0) >= LOST:
             yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
@@ -102,7 +106,7 @@ def _of_imus(seen: Any) -> Iterator[str]:
                    'this was estimated from the motion and corrected')
 
 
-def _of_sensors(seen: Any) -> Iterator[str]:
+def _of_sensors(seen: Mapping[str, Any]) -> Iterator[str]:
     for topic, note in (seen.get('sensor_turned') or {}).items():
         x, y, z = note['turn_deg']
         yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '

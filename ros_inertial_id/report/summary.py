@@ -9,6 +9,7 @@ from .tables import friction_table, joints_table
 from .uses import uses_of
 from .words import chapters, verdict
 from ..identification.identified_model import IdentifiedModel
+from ..measurement.summary import Summary
 
 WIDTH = 98  # of sentences
 LISTED = 4  # names in a sentence
@@ -31,11 +32,13 @@ def summary(model: IdentifiedModel) -> str:
 
 
 def _head(model: IdentifiedModel) -> list[str]:
-    s, first = model.statistics, model.preprocessing[0]
+    s, first = model.statistics, Summary.of(model.preprocessing[0])
     gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base'])
     bags = len(model.preprocessing)
-    signal = [f'{first["rate"]:.4g} Hz'] if first.get('rate') else []
-    signal += [f'low-pass {first["cutoff"]:.3g} Hz', f'{first["velocity"]} velocity']
+    signal = []
+    if first.rate:
+        signal.append(f'{first.rate:.4g} Hz')
+    signal += [f'low-pass {first.cutoff:.3g} Hz', f'{first.velocity} velocity']
     return [f"{model.robot['name']}: {model.method}, gravity [{gravity}] m/s^2 in "
             f"{model.robot['base_link']}",
             f"{s['samples']} samples of {bags} recording{'s' if bags > 1 else ''}, "

@@ -14,12 +14,14 @@ from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
-from ..measurement.joints.drives import COMMAND
+from ..measurement.joints.drives import is_commanded
+from ..measurement.summary import Summary
 
 COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
                 'segments).',
     'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).'}
+SHOWN_UNITS = {'s': (1e3, 'ms'), '1': (100.0, '%'), 'rad': (1e3, 'mrad')}  # {unit: factor, shown}
 
 
 def uses_table(uses: Uses) -> Table:
@@ -158,10 +160,32 @@ def decisions(model: IdentifiedModel) -> Table:
         for entry in sorted(entries, key=lambda entry: not entry['chosen']):
             rows.append((question, entry['candidate'] if entry['chosen'] else
                          f"not: {entry['candidate']}", _evidence(entry)))
-    for number, seen in enumerate(model.preprocessing, 1):
+    for number, entry in enumerate(model.preprocessing, 1):
         where = f', recording {number}' if len(model.preprocessing) > 1 else ''
-        rows += [(f'{what}{where}', taken, why) for what, taken, why in _of_signals(seen)]
+        rows += [(f'{what}{where}', taken, why)
+                 for what, taken, why in _of_signals(Summary.of(entry))]
     return Table(('decision', 'taken', 'why'), rows, (1, 2))
+
+
+def nuisance_table(model: IdentifiedModel) -> Table | None:
+    """Return what sensors of a ``model`` do, as the recording shows it, None where unknown."""
+    entries = model.statistics.get('nuisances')
+    if not entries:
+        return None
+    rows = []
+    for entry in entries:
+        factor, unit = SHOWN_UNITS.get(entry['unit'], (1.0, entry['unit']))
+        numbers = (factor * entry[key] for key in ('value', 'standard_error', 'prior'))
+        value, error, prior = (f'{number:.2g}' for number in numbers)
+        size = abs(entry['value']) / max(entry['standard_error'], 1e-300)
+        applied = 'yes' if entry.get('applied') else 'no'
+        shown = Cell(f'{value} ± {error} {unit}', size)
+        rows.append((entry['what'], entry['joint'] or 'all', shown, f'{prior} {unit}', applied))
+    return Table(
+        ('what', 'joint', 'estimate', 'prior', 'taken off'), rows, (0, 1), note=(
+            'Each under its prior, by which a sensor is off that nobody calibrated: where the '
+            'error is that of the prior, the recording does not show it. A load is as accurate '
+            'as the described masses.'))
 
 
 def _evidence(entry: Mapping[str, Any]) -> str:
@@ -178,28 +202,41 @@ def _evidence(entry: Mapping[str, Any]) -> str:
     return ', '.join(words)
 
 
-def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _of_signals(seen: Summary) -> list[tuple[str, str, str]]:
     """Return (decision, taken, why) of the signals of one recording."""
     rows = []
-    if seen.get('rate'):
-        rows.append(('rate', f"{seen['rate']:.4g} Hz", f"recorded for {seen['duration']:.4g} s"
-                     if 'duration' in seen else ''))
-    if 'time_offset_found' in seen:
-        delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
-        commanded = seen.get('effort_kind') == COMMAND
-        name = 'command delay' if commanded else 'effort delay'
-        delay = -delay if commanded else delay
-        significant = '' if abs(delay) > 2.0 * error else '; not significant'
-        rows.append((name, 'applied', f'estimated {delay:.1f} ± {error:.1f} ms{significant}'))
-    why = f"the motion ends at {seen['motion_ends_at']:.3g} Hz" if seen.get(
-        'motion_ends_at') else ''
-    chosen = 'chosen from the data' if seen.get('cutoff_chosen') else 'given'
-    rows.append(('low-pass cutoff', f"{seen['cutoff']:.3g} Hz", '; '.join(
-        filter(None, (chosen, why)))))
-    disagreement = seen.get('velocity_disagreement')
-    rows.append(('velocity', str(seen['velocity']), '' if disagreement is None else
-                 f'measured and differentiated velocities differ by {100 * disagreement:.2g} %'))
+    if seen.rate:
+        recorded = ''
+        if seen.duration:
+            recorded = f'recorded for {seen.duration:.4g} s'
+        rows.append(('rate', f'{seen.rate:.4g} Hz', recorded))
+    if seen.time_offset_found is not None:
+        rows.append(_of_delay(seen))
+    why = ['given']
+    if seen.cutoff_chosen:
+        why = ['chosen from the data']
+    if seen.motion_ends_at:
+        why.append(f'the motion ends at {seen.motion_ends_at:.3g} Hz')
+    rows.append(('low-pass cutoff', f'{seen.cutoff:.3g} Hz', '; '.join(why)))
+    differ = ''
+    if seen.velocity_disagreement is not None:
+        percent = 100 * seen.velocity_disagreement
+        differ = f'measured and differentiated velocities differ by {percent:.2g} %'
+    rows.append(('velocity', seen.velocity, differ))
     return rows
+
+
+def _of_delay(seen: Summary) -> tuple[str, str, str]:
+    """Return (decision, taken, why) of the delay of the efforts, or of the commands."""
+    what, delay = 'effort delay', seen.time_offset_found or 0.0
+    if is_commanded(seen.effort_kind):  # which are late where the efforts they make are early
+        what, delay = 'command delay', -delay
+    error = seen.time_offset_error or 0.0
+    taken = 'applied' if seen.time_offset else 'not applied'
+    why = f'estimated {1e3 * delay:.1f} ± {1e3 * error:.1f} ms'
+    if abs(delay) < 2.0 * error:
+        why += '; not significant'
+    return what, taken, why
 
 
 def text(value: Any) -> str:

@@ -15,6 +15,7 @@ from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..checks.thresholds import UNUSABLE_RESIDUAL
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
+from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
@@ -199,11 +200,11 @@ def _consistent(model: IdentifiedModel) -> Iterator[str]:
 
 def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     """Say whether the residual is noise, by its correlation against that of the filter."""
-    s, first = model.statistics, model.preprocessing[0]
-    if not first.get('rate') or not first.get('cutoff'):
+    s, first = model.statistics, Summary.of(model.preprocessing[0])
+    if not first.rate or not first.cutoff:
         return
-    period, correlation = first.get('decimate', 1) / first['rate'], s['correlation_samples']
-    noise, longest = max(period, 0.5 / first['cutoff']), max(correlation.values()) * period
+    period, correlation = first.decimate / first.rate, s['correlation_samples']
+    noise, longest = max(period, 0.5 / first.cutoff), max(correlation.values()) * period
     bad = [name for name in sorted(correlation, key=lambda name: -correlation[name])
            if correlation[name] * period > AUTOCORRELATED * noise]
     if not bad and all(x < UNUSABLE_PERCENT for x in relative_residuals(model).values()):

@@ -10,6 +10,7 @@ import sampled_arm
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class, prediction_options
+from ros_inertial_id.measurement.summary import Summary
 from ros_inertial_id.methods import METHODS
 
 OPTIONS = replace(options_class('serial_arm')(), coulomb_width=0.0,
@@ -100,7 +101,8 @@ def test_live_prediction_reads_late_efforts_where_the_motion_is():
     assert options.time_offset == model.preprocessing[0]['time_offset']
     robot = robot_of(recordings[1], options)
     live = METHODS['serial_arm'].source(
-        robot, replace(options, joint_states_topic='/joint_states'), 0.2, model.preprocessing[0])
+        robot, replace(options, joint_states_topic='/joint_states'), 0.2,
+        Summary.of(model.preprocessing[0]))
     channel = recordings[1].channels['/joint_states']
     live.add(channel)
     _, state = live.take()

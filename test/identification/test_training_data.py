@@ -60,7 +60,7 @@ def test_fast_and_slow_recordings_are_read_behind_one_filter(arm3, arm3_recordin
         channel, stamp_ns=times * channel.stamp_ns, fields={
             **channel.fields, 'velocity': channel.fields['velocity'] / times + noise})})
         for times in (1, 3))
-    alone, both = ([o.summary['cutoff'] for o in read_dataset(
+    alone, both = ([o.summary.cutoff for o in read_dataset(
         recordings, options, 'serial_arm', arm3[0]).observations]
         for recordings in ([slow], [slow, fast]))
     assert both[0] == both[1] > 1.5 * alone[0]

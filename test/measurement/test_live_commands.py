@@ -12,6 +12,7 @@ from ros_inertial_id.measurement.joints.observation import observe_joints, with_
 from ros_inertial_id.measurement.live import listen_to_joints
 from ros_inertial_id.measurement.live_commands import CommandedMotion, live_commands
 from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.summary import Summary
 
 JOINTS, DELAY, LIMIT = ('shoulder', 'elbow'), 0.005, 3.0
 OPTIONS = SignalOptions(effort_kind='command', stiffness=(100.0, 80.0), damping=(3.0, 2.0),
@@ -39,7 +40,7 @@ AHEAD = channel('/ahead', SENT[::9], 'std_msgs/msg/Float64MultiArray', (),
 def states_of(channels, limit=(0.0, LIMIT), batch=40):
     """Return t (N,) and tau, late (N, 2) of states, the channels in batches by their stamps."""
     robot = SimpleNamespace(joint_names=JOINTS, effort=np.array(limit))
-    live = CommandedMotion(8.0, True, 0.3, -DELAY, live_commands(robot, OPTIONS, {}))
+    live = CommandedMotion(8.0, True, 0.3, -DELAY, live_commands(robot, OPTIONS, Summary()))
     listen_to_joints(live, '/states', JOINTS, OPTIONS)
     found = {}
     for start in range(0, len(T), batch):

@@ -97,7 +97,7 @@ def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
             online.add(channel)
             estimate = online.estimate()
         learnt.append(estimate.seconds)
-        assert online.summary['decimate'] > 1
+        assert online.summary.decimate > 1
     assert learnt[1] == pytest.approx(learnt[0], abs=0.05)
 
 
@@ -154,7 +154,7 @@ def test_a_motion_of_higher_bandwidth_is_learnt_anew(arm):
         for part in pieces(replace(recording, channels={channel.topic: channel})):
             online.add(part)
             found = online.estimate()
-            cutoffs.append(online.summary.get('cutoff', np.nan))
+            cutoffs.append(online.summary.cutoff or np.nan)
     offline = identify([recording], options, urdf=urdf).model
     assert cutoffs[9] < 0.7 * offline.preprocessing[0]['cutoff'] < 1.2 * cutoffs[-1]
     error = values(offline.base, 'standard_error')

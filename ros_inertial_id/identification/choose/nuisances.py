@@ -20,6 +20,7 @@ from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
 from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
 from ...estimation.r_factors import of_columns
+from ...measurement.joints.effort_source import SCALE_ERRORS
 
 DELAY, JOINT_DELAY, GAIN, ZERO, LOAD = (
     'delay of the efforts',
@@ -39,6 +40,7 @@ class Nuisance:
 
     what : of the names above; joint : '' for all; unit : of the numbers
     value, standard_error : under the prior; prior : standard deviation before the data
+    score : by how many standard errors the data ask for it, other nuisances none
     applied : whether the model has it taken off
     """
 
@@ -48,6 +50,7 @@ class Nuisance:
     value: float
     standard_error: float
     prior: float
+    score: float
     applied: bool = False
 
     def entry(self) -> dict[str, Any]:
@@ -72,10 +75,11 @@ def nuisances(data: Dataset, model: ModelColumns) -> tuple[Nuisance, ...]:
 def _of_all(data):
     """Return the Nuisance that is the delay of all efforts, if it was looked for."""
     summary = data.first.summary
-    if 'time_offset_error' not in summary:
+    value, error = summary.time_offset_found, summary.time_offset_error
+    if value is None or error is None:
         return []
-    value, error = summary['time_offset_found'], summary['time_offset_error']
-    return [Nuisance(DELAY, '', 's', value, error, DELAY_PRIOR, applied=True)]
+    score = abs(value) / max(error, 1e-300)
+    return [Nuisance(DELAY, '', 's', value, error, DELAY_PRIOR, score, applied=True)]
 
 
 def _of_joints(data, model):
@@ -84,7 +88,7 @@ def _of_joints(data, model):
     column_indices = moving_columns(data, model)
     params = model.solution(model.whole, column_indices)
     fitted = model.with_fitted_torque(params)
-    scale_error = data.first.effort_source.scale_error
+    scale_error = SCALE_ERRORS[data.first.summary.effort_kind]
     kinds = (
         (JOINT_DELAY, 's', JOINT_DELAY_PRIOR),
         (GAIN, '1', scale_error),
@@ -98,18 +102,19 @@ def _of_joints(data, model):
         targets[:, elements.slope(j), 2 * count + j] = -1.0
     targets[:, elements.measured, -1] = 1.0
     priors = np.repeat([prior for *_, prior in kinds], count)
-    values, errors = _solved(fitted, column_indices, targets, priors)
+    values, errors, scores = _solved(fitted, column_indices, targets, priors)
     out = []
     for k, (what, unit, prior) in enumerate(kinds):
         for j, joint in enumerate(names):
             own = k * count + j
-            out.append(Nuisance(what, joint, unit, values[own], errors[own], prior))
+            numbers = values[own], errors[own], prior, scores[own]
+            out.append(Nuisance(what, joint, unit, *numbers))
     return out
 
 
 def _solved(model, column_indices, targets, priors):
     """
-    Return values and errors (m,) of what the first m ``targets`` stand for.
+    Return values, errors and scores (m,) of what the first m ``targets`` stand for.
 
     targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
     """
@@ -122,7 +127,8 @@ def _solved(model, column_indices, targets, priors):
     solution = np.linalg.lstsq(rows, np.append(measured, np.zeros(len(priors))), rcond=None)[0]
     covariance = np.linalg.inv(rows.T @ rows)
     errors = np.sqrt(np.diag(covariance))
-    return (priors * solution).tolist(), (priors * errors).tolist()
+    scores = np.abs(measured @ columns) / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    return (priors * solution).tolist(), (priors * errors).tolist(), scores.tolist()
 
 
 def _load(data, model):
@@ -140,5 +146,6 @@ def _load(data, model):
     inverse = np.linalg.inv(stacked[:size, :size])
     mass = size - len(USUAL_LOAD)
     error = float(judge.prior.unit[mass] * np.linalg.norm(inverse[mass]))
-    prior = float(USUAL_LOAD[0])
-    return Nuisance(LOAD, data.robot.link_names[-1], 'kg', float(solution[mass]), error, prior)
+    prior, value = float(USUAL_LOAD[0]), float(solution[mass])
+    score = abs(value) / max(error, 1e-300)
+    return Nuisance(LOAD, data.robot.link_names[-1], 'kg', value, error, prior, score)

@@ -67,7 +67,7 @@ def aligned(
 
 def _aligned_efforts(data, systems, reduced):
     """Return what ``aligned`` does of measured efforts."""
-    linear = LINEAR / data.first.summary['cutoff']
+    linear = LINEAR / data.first.summary.cutoff
     applied, offset = 0.0, _posterior(data, systems, 0.0)
     for _ in range(READING_ROUNDS):
         if abs(offset.value - applied) < linear:
@@ -97,7 +97,7 @@ def _aligned_commands(data, systems, reduced):
     Friction explains all of a delay but its jerk, which noise of the positions hides.
     """
     asked = data
-    motion_ends_at = data.first.summary['motion_ends_at']
+    motion_ends_at = data.first.summary.motion_ends_at
     if motion_ends_at:
         cutoff = COMMAND_CUTOFF * motion_ends_at
         data = data.observed([with_cutoff(o, cutoff) for o in data.observations])
@@ -131,7 +131,7 @@ def _noted(data, offset):
         'time_offset_found': offset.value,
         'time_offset_error': offset.standard_error,
     }
-    observations = [replace(o, summary={**o.summary, **notes}) for o in data.observations]
+    observations = [replace(o, summary=replace(o.summary, **notes)) for o in data.observations]
     return replace(data, observations=tuple(observations))
 
 

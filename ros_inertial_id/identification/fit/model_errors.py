@@ -115,7 +115,7 @@ def _delay_error(data: Dataset) -> float | None:
     """Return the standard error [s] of the delay of the efforts, None where there is none."""
     if not data.observations:  # none of what is learnt online
         return None
-    return data.first.summary.get('time_offset_error')
+    return data.first.summary.time_offset_error
 
 
 def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:

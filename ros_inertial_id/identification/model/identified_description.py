@@ -21,6 +21,8 @@ from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, EstimationError
+from ...measurement.joints.drives import is_commanded
+from ...measurement.summary import Summary
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
 
@@ -64,7 +66,8 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     links, method = consistent_parameters(model), METHODS[model.method]
     if isinstance(method, DescribesRobots):
-        return method.description_with(links, robot, model.options, model.preprocessing[0]), []
+        summary = Summary.of(model.preprocessing[0])
+        return method.description_with(links, robot, model.options, summary), []
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     urdf = xml.fromstring(text)
@@ -286,7 +289,7 @@ def _terms(model, values, joint):
 
 def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, float]]:
     """Return {joint: {stiffness, damping}} of a robot that follows commands; {} of others."""
-    if model.options.get('effort_kind') != 'command':
+    if not is_commanded(model.options.get('effort_kind', '')):
         return {}
     gains: dict[str, dict[str, float]] = {joint: {} for joint in robot.joint_names}
     for name in SERVO_GAINS:
@@ -297,10 +300,10 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
 
 
 def delay_of(model: IdentifiedModel) -> float:
-    """Return the delay [s] of commands: efforts, which are made of them, are as much early."""
-    if model.options.get('effort_kind') != 'command':
+    """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
+    if not is_commanded(model.options.get('effort_kind', '')):
         return 0.0
-    return max(0.0, -model.preprocessing[0].get('time_offset', 0.0))
+    return max(0.0, -Summary.of(model.preprocessing[0]).time_offset)
 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:

@@ -48,7 +48,7 @@ def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
         covariance=solution.estimate.cov_params,
         statistics=statistics,
         validity_range=solution.ranges,
-        preprocessing=[o.summary for o in data.observations],
+        preprocessing=[o.summary.entry() for o in data.observations],
         provenance=provenance(recordings),
     )
 

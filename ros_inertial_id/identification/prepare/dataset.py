@@ -221,7 +221,7 @@ class Dataset:
 
     def seconds(self) -> float:
         """Return how long the recordings take [s]."""
-        return float(sum(o.summary['duration'] for o in self.observations))
+        return float(sum(o.summary.duration for o in self.observations))
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
         """Return the Dataset with other ``observations`` of its recordings."""

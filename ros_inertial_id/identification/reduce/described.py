@@ -6,9 +6,9 @@ It sees what free bodies absorb: a gain of all joints, a load, gravity that was 
 
 import numpy as np
 
-from ...dynamics.inertial_parameters import bodies
 from .left_out import Elements, LeftOut, Prior, Weights
 from .model_columns import ModelColumns
+from ...dynamics.inertial_parameters import bodies
 
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 

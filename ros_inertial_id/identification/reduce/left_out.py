@@ -19,7 +19,6 @@ from .wide_factor import WideFactor
 from ...estimation.r_factors import of_columns, stack, triangle
 from ...lapack import solve_triangular
 
-
 EXACT = 1e-8  # of the squared target, in an error: no model predicts better
 
 

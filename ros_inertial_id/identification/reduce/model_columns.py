@@ -9,15 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
+from .left_out import Elements, GroupRows, LeftOut, Prior, Weights
+from .structure import alike_constants, usual_constants
+from .wide_factor import WideFactor
+from ..prepare.mounting import across_gravity
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.r_factors import stack, triangle
 from ...lapack import solve_triangular
 from ...measurement.joints.kinematic_state import AT_REST
-from ..prepare.mounting import across_gravity
-from .left_out import Elements, GroupRows, LeftOut, Prior, Weights
-from .structure import alike_constants, usual_constants
-from .wide_factor import WideFactor
 
 # Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
 # consistent ones cannot, and are as near to the description as ones that lean so much on it.

@@ -28,11 +28,10 @@ from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_positions
 from ...estimation.r_factors import merge, RFactors
+from ...measurement.joints.effort_source import EffortSource
 from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
 from ...methods.contract import Method
-
-SPAN = 5  # training samples, of ten to a period of the cutoff
 
 
 @dataclass(frozen=True)
@@ -292,12 +291,7 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
         pulled = np.isin(keep, gravity_columns)
         slopes = method.gravity_slopes(state, robot, pulled)
     if joints:
-        # What was commanded has no noise, and its rate no error: the delay hangs on the jerk.
-        rate = (
-            _rate(state.t, state.tau)
-            if state.late is None
-            else np.gradient(state.late, state.t, axis=0)
-        )
+        rate = EffortSource.rate(state)
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
     places, low = int(keep.max()) + 1, 0
     for block in method.regress(state, robot, structure.columns, wanted):
@@ -320,18 +314,6 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
                 )
             )
         yield RegressorBlock(block.t, block.segment, tuple(groups))
-
-
-def _rate(t: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """
-    Return the rate (N, n) of efforts over about a period of the cutoff.
-
-    Motion ends at a third of the cutoff: over a whole period of it little of its rate is lost, and
-    most of that of the noise, which would make a delay too small.
-    """
-    k = np.arange(len(t))
-    first, last = np.maximum(k - SPAN, 0), np.minimum(k + SPAN, len(t) - 1)
-    return (tau[last] - tau[first]) / np.maximum(t[last] - t[first], 1e-9)[:, None]
 
 
 def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:

@@ -31,41 +31,47 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
 
     Raises RecordingError that says what is there instead, or that several robots may be meant.
     """
-    channels = _asked(recording.of_type(JOINT_STATE), topic.split(), recording)
+    topics = topic.split()
+    channels = _asked(recording.of_type(JOINT_STATE), topics, recording)
+    channels.sort(key=lambda channel: _rank(channel, joints))
+    complete = [c for c in channels if set(joints) <= set(c.names) and carries(c, what, joints)]
+    if complete and len(topics) < 2:
+        first = complete[0]
+        with_effort = carries(first, 'effort', joints)
+        equal = [c for c in complete if carries(c, 'effort', joints) == with_effort]
+        _check_one_robot(equal, joints)
+        return first
+    sources: dict[str, Channel] = {}
+    for joint in joints:
+        carrying = [c for c in channels if carries(c, what, [joint])]
+        if not carrying:
+            raise _lacking(channels, what, joints)
+        sources[joint] = carrying[0]
+    return _as_one(sources)
 
-    def order(channel: Channel) -> tuple[bool, int, int]:
-        return not carries(channel, 'effort', joints), -_octave(channel), len(channel.topic)
 
-    channels.sort(key=order)
-    full = [c for c in channels if set(joints) <= set(c.names) and carries(c, what, joints)]
-    if full and len(topic.split()) < 2:
-        _check_one_robot([c for c in full if order(c)[:1] == order(full[0])[:1]], joints)
-        return full[0]
-    sources = {
-        joint: c for c in reversed(channels) for joint in joints if carries(c, what, [joint])
-    }
-    if len(sources) == len(joints):
-        return _as_one({joint: sources[joint] for joint in joints})
+def _rank(channel: Channel, joints: Sequence[str]) -> tuple[bool, int, int]:
+    """Return the sort key of a ``channel``: with effort, fast, of a short topic comes first."""
+    return not carries(channel, 'effort', joints), -_octave(channel), len(channel.topic)
+
+
+def _lacking(channels: Sequence[Channel], what: str, joints: Sequence[str]) -> RecordingError:
+    """Return the error of ``channels`` that do not carry ``what`` of all ``joints``."""
     best = max(channels, key=lambda c: len(set(joints) & set(c.names)))
-    missing = [j for j in joints if j not in best.names]
+    missing = [joint for joint in joints if joint not in best.names]
     if missing:
-        do = (
-            'give the URDF of this robot; of a mechanism with loops name joints that are there '
-            'as independent:'
+        return RecordingError(
+            f'{best.topic} lacks joints',
+            expected=missing,
+            exists=best.names,
+            do=_without_joints(missing, joints),
         )
-        if len(missing) < len(joints):
-            do = (
-                'lock those that stand still, '
-                f'--lock "{",".join(missing)}" (locked_joints:), or {do}'
-            )
-        raise RecordingError(
-            f'{best.topic} lacks joints', expected=missing, exists=best.names, do=do
-        )
-    without = [j for j in joints if not carries(best, what, [j])]
-    raise RecordingError(
-        f'{best.topic} has no {what}',
-        found=f'none for {", ".join(without)}',
-        do=_without_effort(without, joints) if what == 'effort' else None,
+    without = [joint for joint in joints if not carries(best, what, [joint])]
+    do = None
+    if what == 'effort':
+        do = _without_effort(without, joints)
+    return RecordingError(
+        f'{best.topic} has no {what}', found=f'none for {", ".join(without)}', do=do
     )
 
 
@@ -73,11 +79,11 @@ def _asked(
     channels: Mapping[str, Channel], topics: Sequence[str], recording: Recording
 ) -> list[Channel]:
     """Return the ``channels`` of ``topics``, all without; RecordingError where there is none."""
-    named = {
-        name.lstrip('/'): channel
-        for name, channel in channels.items()
-        if topics or 'command' not in name.rpartition('/')[2]
-    }  # what was not measured
+    named: dict[str, Channel] = {}
+    for name, channel in channels.items():
+        is_measured = 'command' not in name.rpartition('/')[2]
+        if topics or is_measured:
+            named[name.lstrip('/')] = channel
     for topic in topics:
         if topic.lstrip('/') not in named:
             raise RecordingError(
@@ -85,20 +91,38 @@ def _asked(
                 exists=tuple(channels) or tuple(recording.channels),
             )
     if not named:
+        found = [f'{name} ({channel.type})' for name, channel in recording.channels.items()]
         raise RecordingError(
             'the recording has no joint states',
             expected=JOINT_STATE,
-            found=[f'{n} ({c.type})' for n, c in recording.channels.items()] + recording.unread(),
+            found=found + recording.unread(),
         )
-    return [named[t.lstrip('/')] for t in topics] or list(named.values())
+    if topics:
+        return [named[topic.lstrip('/')] for topic in topics]
+    return list(named.values())
+
+
+def _without_joints(missing: Sequence[str], joints: Collection[str]) -> str:
+    """Return what to do about those of ``joints`` that are ``missing``."""
+    do = (
+        'give the URDF of this robot; of a mechanism with loops name joints that are there '
+        'as independent:'
+    )
+    if len(missing) == len(joints):
+        return do
+    return f'lock those that stand still, --lock "{",".join(missing)}" (locked_joints:), or {do}'
 
 
 def _without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     """Return what to do about those of ``joints`` that have no effort."""
-    lock = f'lock what is no part of the arm, --lock "{",".join(silent)}" (locked_joints:), or '
-    return (lock if len(silent) < len(joints) else '') + (
+    do = (
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
         'where drives follow position commands give effort_kind: command with their stiffness:'
+    )
+    if len(silent) == len(joints):
+        return do
+    return (
+        f'lock what is no part of the arm, --lock "{",".join(silent)}" (locked_joints:), or {do}'
     )
 
 
@@ -109,12 +133,8 @@ def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None
         if other.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
             continue
         stamps = np.percentile(first.stamp_ns, np.linspace(5.0, 95.0, 50))
-        rows = [np.searchsorted(c.stamp_ns, stamps).clip(max=len(c) - 1) for c in (first, other)]
-        one, two = (
-            c.fields['position'][r][:, [c.names.index(j) for j in joints]]
-            for c, r in zip((first, other), rows)
-        )
-        if not np.nanmax(np.nanmedian(np.abs(one - two), axis=0)) < SAME_PLACE:
+        apart = np.abs(_positions(first, joints, stamps) - _positions(other, joints, stamps))
+        if not np.nanmax(np.nanmedian(apart, axis=0)) < SAME_PLACE:
             raise RecordingError(
                 'the joint states of several robots have these joints',
                 found=f'{first.topic}, {other.topic}',
@@ -123,49 +143,59 @@ def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None
             )
 
 
+def _positions(channel: Channel, joints: Sequence[str], stamps: np.ndarray) -> np.ndarray:
+    """Return the positions (N, n) of ``joints`` in the messages from ``stamps`` (N,) [ns] on."""
+    messages = np.searchsorted(channel.stamp_ns, stamps).clip(max=len(channel) - 1)
+    columns = [channel.names.index(joint) for joint in joints]
+    return np.asarray(channel.fields['position'][messages][:, columns])
+
+
 def _as_one(sources: Mapping[str, Channel]) -> Channel:
     """Return the Channels of {joint: Channel} as one, its messages in order of their stamps."""
-    own: dict[str, list[str]] = {}
+    joints_of: dict[str, list[str]] = {}
     for joint, channel in sources.items():
-        own.setdefault(channel.topic, []).append(joint)
-    channels = {c.topic: c for c in sources.values()}
-    one = joined(
-        [
-            replace(
-                c,
-                topic=' '.join(own),
-                names=tuple(own[topic]),
-                fields={
-                    name: values[:, [c.names.index(joint) for joint in own[topic]]]
-                    for name, values in c.fields.items()
-                },
-            )
-            for topic, c in channels.items()
-        ]
-    )
-    return one.rows(np.argsort(one.stamp_ns, kind='stable')) if len(channels) > 1 else one
+        joints_of.setdefault(channel.topic, []).append(joint)
+    channels = {channel.topic: channel for channel in sources.values()}
+    topics = ' '.join(joints_of)
+    parts = [_of_joints(channel, joints_of[topic], topics) for topic, channel in channels.items()]
+    one = joined(parts)
+    if len(parts) == 1:
+        return one
+    return one.rows(np.argsort(one.stamp_ns, kind='stable'))
+
+
+def _of_joints(channel: Channel, joints: Sequence[str], topic: str) -> Channel:
+    """Return a ``channel`` of ``joints`` alone, under another ``topic``."""
+    columns = [channel.names.index(joint) for joint in joints]
+    fields = {name: values[:, columns] for name, values in channel.fields.items()}
+    return replace(channel, topic=topic, names=tuple(joints), fields=fields)
 
 
 def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
     """Return ``joints`` of a ``channel`` in groups that come in the same messages."""
-    columns, both = [channel.names.index(joint) for joint in joints], np.zeros(len(joints))
+    columns = [channel.names.index(joint) for joint in joints]
+    together = np.zeros((len(joints), len(joints)))  # messages that carry both
     for low in range(0, len(channel), PIECE):
         page_out()
-        known = np.isfinite(channel.fields['position'][low : low + PIECE][:, columns]).astype(
-            float
-        )
-        both = both + known.T @ known
-    least = np.minimum.outer(np.diag(both), np.diag(both))
-    out: dict[int, list[str]] = {}
+        positions = channel.fields['position'][low : low + PIECE][:, columns]
+        carried = np.isfinite(positions).astype(float)
+        together += carried.T @ carried
+    fewest = np.minimum.outer(np.diag(together), np.diag(together))
+    members: dict[int, list[str]] = {}
     for k, joint in enumerate(joints):
-        out.setdefault(int(np.argmax(2.0 * both[k] >= least[k])), []).append(joint)
-    return list(out.values())
+        first = int(np.argmax(2.0 * together[k] >= fewest[k]))
+        members.setdefault(first, []).append(joint)
+    return list(members.values())
 
 
 def _octave(channel: Channel) -> int:
     """Return the rate of a Channel as a power of two [Hz]: closer ones count as equally fast."""
-    seconds = (channel.stamp_ns.max() - channel.stamp_ns.min()) * 1e-9 if len(channel) else 0.0
-    return round(np.log2(len(channel) / seconds)) if seconds else 0
+    if not len(channel):
+        return 0
+    seconds = (channel.stamp_ns.max() - channel.stamp_ns.min()) * 1e-9
+    if not seconds:
+        return 0
+    return round(np.log2(len(channel) / seconds))
 
 
 def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
@@ -193,7 +223,8 @@ def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
     for low in range(0, len(values), PIECE):
         page_out()
         part = values[low : low + PIECE]
-        part = part if [*columns] == [*range(part.shape[1])] else part[:, columns]
+        if [*columns] != [*range(part.shape[1])]:
+            part = part[:, columns]
         if part.size and not -LARGEST < part.min() <= part.max() < LARGEST:  # nor is not-a-number
             return False
     return True
@@ -208,36 +239,46 @@ def series_of(
     what : position, velocity or effort; origin : zero of time [ns]; t : (n,) [s] the channel's
     stamps, where they are known; RecordingError for a joint that is carried without a finite value
     """
-    t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
+    if t is None:
+        t = (channel.stamp_ns - origin) * 1e-9
     columns = [channel.names.index(joint) for joint in joints]
     if all_finite(channel.fields[what], columns):
         return {joint: (t, channel.fields[what][:, c]) for joint, c in zip(joints, columns)}
-    out, known = {}, (np.ones(len(t), dtype=bool), t)
+    series = {}
+    good_before, stamps = np.ones(len(t), dtype=bool), t
     for joint, column in zip(joints, columns):
         values = channel.fields[what][:, column]
         good = sound(values)
-        lacking = np.ones(len(t), dtype=bool)
-        for other in channel.fields.values():
-            lacking &= np.isnan(other[:, column])
-        broken = ~good & ~lacking
+        carried = np.zeros(len(t), dtype=bool)
+        for quantity in channel.fields.values():
+            carried |= ~np.isnan(quantity[:, column])
+        broken = ~good & carried
         if broken.any():
-            k = int(np.flatnonzero(broken)[0])
-            wrong = f'beyond {LARGEST:g}' if np.isfinite(values[broken]).all() else 'not finite'
-            raise RecordingError(
-                f'{what} of {joint} in {channel.topic} is {wrong} in '
-                f'{int(broken.sum())} of {len(t)} messages',
-                found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
-                do='cut the recording with @START:END or correct its source',
-            )
-        if not np.array_equal(good, known[0]):  # most joints lack the same: they share stamps
-            known = good, t if good.all() else t[good]
-        out[joint] = (
-            known[1],
-            values
-            if good.all()
-            else np.compress(good, values, out=empty((int(good.sum()),), values.dtype)),
-        )
-    return out
+            raise _broken(f'{what} of {joint} in {channel.topic}', t, values, broken)
+        if not np.array_equal(good, good_before):  # most joints lack the same: they share stamps
+            good_before, stamps = good, _chosen(t, good)
+        series[joint] = stamps, _chosen(values, good)
+    return series
+
+
+def _chosen(values: np.ndarray, good: np.ndarray) -> np.ndarray:
+    """Return the ``values`` (n,) that are ``good`` (n,), themselves where all are."""
+    if good.all():
+        return values
+    return np.compress(good, values, out=empty((int(good.sum()),), values.dtype))
+
+
+def _broken(what: str, t: np.ndarray, values: np.ndarray, broken: np.ndarray) -> RecordingError:
+    """Return the error of ``values`` (n,) at t (n,) [s] that are ``broken`` (n,), not lacking."""
+    wrong = 'not finite'
+    if np.isfinite(values[broken]).all():
+        wrong = f'beyond {LARGEST:g}'
+    first = int(np.flatnonzero(broken)[0])
+    return RecordingError(
+        f'{what} is {wrong} in {int(broken.sum())} of {len(t)} messages',
+        found=f'{values[first]} at {t[first]:.3f} s (sample {first})',
+        do='cut the recording with @START:END or correct its source',
+    )
 
 
 def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Channel:
@@ -251,8 +292,23 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
     columns = [channel.names.index(joint) for joint in joints or channel.names]
     if all(all_finite(values, columns) for values in channel.fields.values()):
         return channel
+    bare, broken = _unusable(channel, columns)
+    left_out = bare
+    if (broken & ~bare).sum() <= most * (~bare).sum():
+        left_out = broken
+    if not left_out.any() or left_out.all():
+        return channel
+    return channel.rows(~left_out)
+
+
+def _unusable(channel: Channel, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return which messages (N,) of a ``channel`` are bare, and which of them or others broken.
+
+    bare : lacking a whole quantity that others carry; broken : of a value that is no number
+    """
     published = {
-        name: np.array([_some_finite(values[:, c]) for c in columns])
+        name: np.array([_some_finite(values[:, column]) for column in columns])
         for name, values in channel.fields.items()
     }
     bare, broken = np.zeros((2, len(channel)), dtype=bool)
@@ -265,8 +321,7 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
             due = carried & published[name]
             bare[rows] |= due.any(axis=1) & (np.isnan(values) | ~due).all(axis=1)
             broken[rows] |= (due & ~sound(values)).any(axis=1)
-    left_out = broken if (broken & ~bare).sum() <= most * (~bare).sum() else bare
-    return channel.rows(~left_out) if left_out.any() and not left_out.all() else channel
+    return bare, broken
 
 
 def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> None:
@@ -349,7 +404,7 @@ class Unwrapper:
         columns = {
             joint: channel.names.index(joint) for joint in self._joints if joint in channel.names
         }
-        out = position  # copied where the first joint wraps: hours of positions are large
+        unwrapped = position  # copied where the first joint wraps: hours of positions are large
         for low in range(0, len(position), PIECE):
             page_out()
             part = slice(low, low + PIECE)
@@ -359,21 +414,22 @@ class Unwrapper:
             q = q.copy()
             for joint, column in columns.items():
                 self._follow(joint, t, q[:, column])
+            if self.counts and unwrapped is position:
+                unwrapped = position.copy()
             if self.counts:
-                out = position.copy() if out is position else out
-                out[part] = q
-        return (
-            replace(channel, fields={**channel.fields, 'position': out})
-            if self.counts
-            else channel
-        )
+                unwrapped[part] = q
+        if not self.counts:
+            return channel
+        return replace(channel, fields={**channel.fields, 'position': unwrapped})
 
     def _steady(self, columns, t, position):
         """Return whether no joint wraps here or did before; remember the last message then."""
         if self.counts or len(columns) < len(self._joints) or (0 < len(self._last) < len(columns)):
             return False
         q = position[:, list(columns.values())]
-        before = np.array([[self._last[joint][1] for joint in columns]] if self._last else q[:1])
+        before = q[:1]
+        if self._last:
+            before = np.array([[self._last[joint][1] for joint in columns]])
         steps = np.diff(np.concatenate([before, q]), axis=0)
         if not (np.abs(steps) < TURN / 2).all():  # nor is one not a number
             return False

@@ -8,12 +8,12 @@ is commanded is held until the next command.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from .channels import BROKEN, carries, JOINT_STATE, PIECE, whole
-from .drives import COMMAND, DriveOptions, joint_side, per_joint
+from .drives import DriveOptions, is_commanded, joint_side, per_joint
 from ..recording import Channel, empty, LazyChannels, Recording
 from ...errors import ConfigError, RecordingError
 
@@ -24,6 +24,7 @@ TYPES = (
     'trajectory_msgs/msg/JointTrajectory',
     ARRAY,
 )  # of topics that hold commands
+PARTS = ('position', 'velocity', 'effort')  # of a command, in the order of PositionControl
 MOVES = 0.05  # [rad, m] that a joint goes in all, and is asked to, where it has to follow
 FOLLOWED = 0.7  # correlation of commanded and measured positions, of 45 degrees of lag
 
@@ -53,19 +54,27 @@ class PositionControl:
 
 def command_topics(options: Any) -> tuple[str, ...]:
     """Return the topics that ``options`` of a method name as those of commands."""
-    commanded = getattr(options, 'effort_kind', '') == COMMAND
-    return tuple(options.effort_topic.split()) if commanded else ()
+    if not is_commanded(getattr(options, 'effort_kind', '')):
+        return ()
+    return tuple(options.effort_topic.split())
 
 
-def position_control(options: DriveOptions, limit: np.ndarray) -> PositionControl | None:
+def position_control(options: DriveOptions, limit: np.ndarray | None) -> PositionControl | None:
     """
     Return the PositionControl of drives that are commanded, None for other ``options``.
 
-    limit : (n,) of the efforts, 0 where it is unknown; ConfigError where no stiffness is given
+    limit : (n,) of the efforts of an arm, 0 where it is unknown; None for other mechanisms
+    ConfigError for a mechanism that is no arm, and where no stiffness is given.
     """
-    count = len(limit)
-    if options.effort_kind != COMMAND:
+    if not is_commanded(options.effort_kind):
         return None
+    if limit is None:
+        raise ConfigError(
+            'effort_kind: command',
+            found='a mechanism with loops',
+            expected='an arm: measure the torques of its motors',
+        )
+    count = len(limit)
     if not options.stiffness:
         raise ConfigError(
             'effort_kind: command needs stiffness',
@@ -89,47 +98,63 @@ def separated(
     topics : names of the topics, with blanks between; '' for the only one that may be meant
     RecordingError where there is none, or several may be.
     """
-    types = {t: kind for t, kind in recording.types().items() if kind in TYPES}
-    named = {topic.lstrip('/'): topic for topic in types}
-    missing = [topic for topic in topics.split() if topic.lstrip('/') not in named]
-    chosen = [named[t.lstrip('/')] for t in topics.split() if t not in missing]
-    if not topics:
-        chosen = [
-            t
-            for t, kind in types.items()
-            if not t.endswith('joint_states')
-            and 'position' in (own := of_joints(recording.channels[t], joints)).fields
-            and carries(own, 'position', joints)
-        ]
-    if missing or len(chosen) != 1 and not topics:
-        raise RecordingError(
-            f'topic {missing[0]} is not in the recording'
-            if missing
-            else 'several topics may be the commands'
-            if chosen
-            else 'the recording has no commands to the joints',
-            found=chosen or None,
-            exists=[f'{t} ({kind})' for t, kind in types.items()],
-            do='record the topic of the commands, and name it in effort_topic:',
-        )
-    rest = {t: kind for t, kind in recording.types().items() if t not in chosen}
-    return (
-        [of_joints(recording.channels[topic], joints) for topic in chosen],
-        replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__)),
+    types = {topic: kind for topic, kind in recording.types().items() if kind in TYPES}
+    if topics:
+        chosen = _named_topics(topics.split(), types)
+    else:
+        chosen = _only_topic(recording, joints, types)
+    rest = {topic: kind for topic, kind in recording.types().items() if topic not in chosen}
+    channels = [of_joints(recording.channels[topic], joints) for topic in chosen]
+    return channels, replace(
+        recording, channels=LazyChannels(rest, recording.channels.__getitem__)
+    )
+
+
+def _named_topics(names: Sequence[str], types: Mapping[str, str]) -> list[str]:
+    """Return the topics among ``types`` {topic: type} that ``names`` mean, with a slash or not."""
+    topics = {topic.lstrip('/'): topic for topic in types}
+    chosen = [topics[name.lstrip('/')] for name in names if name.lstrip('/') in topics]
+    for name in names:
+        if name.lstrip('/') not in topics:
+            raise _no_commands(f'topic {name} is not in the recording', chosen, types)
+    return chosen
+
+
+def _only_topic(
+    recording: Recording, joints: Sequence[str], types: Mapping[str, str]
+) -> list[str]:
+    """Return the only topic among ``types`` {topic: type} that may hold commands to ``joints``."""
+    chosen = []
+    for topic in types:
+        if topic.endswith('joint_states'):
+            continue
+        if carries(of_joints(recording.channels[topic], joints), 'position', joints):
+            chosen.append(topic)
+    if not chosen:
+        raise _no_commands('the recording has no commands to the joints', chosen, types)
+    if len(chosen) > 1:
+        raise _no_commands('several topics may be the commands', chosen, types)
+    return chosen
+
+
+def _no_commands(problem: str, chosen: list[str], types: Mapping[str, str]) -> RecordingError:
+    """Return the error of commands that are not to be found among ``types`` {topic: type}."""
+    return RecordingError(
+        problem,
+        found=chosen or None,
+        exists=[f'{topic} ({kind})' for topic, kind in types.items()],
+        do='record the topic of the commands, and name it in effort_topic:',
     )
 
 
 def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     """Return a ``channel`` as one of joint states: an array's columns are those of ``joints``."""
-    if channel.type == ARRAY:
-        fits = channel.fields['data'].shape[1:] == (len(joints),)
-        return replace(
-            channel,
-            type=JOINT_STATE,
-            names=tuple(joints) if fits else (),
-            fields={'position': channel.fields['data']} if fits else {},
-        )
-    return replace(channel, type=JOINT_STATE)
+    if channel.type != ARRAY:
+        return replace(channel, type=JOINT_STATE)
+    positions = channel.fields['data']
+    if positions.shape[1:] != (len(joints),):
+        return replace(channel, type=JOINT_STATE, names=(), fields={})
+    return replace(channel, type=JOINT_STATE, names=tuple(joints), fields={'position': positions})
 
 
 def commanded(
@@ -145,43 +170,52 @@ def commanded(
         velocities, another the feedforward
     RecordingError where they do not carry the positions of all ``joints``.
     """
-    sources = [
-        c for c in channels if carries(c, 'position', joints) and set(joints) <= set(c.names)
-    ]
-    if not sources:
-        raise RecordingError(
-            f'{channels[0].topic} commands no positions of all joints',
-            expected=tuple(joints),
-            found=channels[0].names or None,
-            do='name the topic of the commands in effort_topic:',
-        )
-    first = joint_side(whole(sources[0], joints, BROKEN), joints, options)
-    ahead = next((c for c in channels if c.topic != first.topic), first)
-    if ahead is not first and 'effort' not in ahead.fields:  # of an array: its only columns
-        ahead = replace(ahead, fields={'effort': ahead.fields['position']})
-    parts = {'position': first, 'velocity': first, 'effort': ahead}
-    parts = {name: c for name, c in parts.items() if carries(c, name, joints)}
-    stamps = np.unique(
-        np.concatenate([c.stamp_ns for c in {id(c): c for c in parts.values()}.values()])
-    )
-    stamps = stamps[stamps >= first.stamp_ns[0]]
-    out = empty((len(stamps), len(joints)), float)
+    motion = joint_side(_commanded_motion(channels, joints), joints, options)
+    feedforward = _feedforward(channels, motion)
+    parts = {'position': motion, 'velocity': motion, 'effort': feedforward}
+    parts = {name: channel for name, channel in parts.items() if carries(channel, name, joints)}
+    each_once = {id(channel): channel for channel in parts.values()}
+    stamps = np.unique(np.concatenate([channel.stamp_ns for channel in each_once.values()]))
+    stamps = stamps[stamps >= motion.stamp_ns[0]]
+    torques = empty((len(stamps), len(joints)), float)
     for low in range(0, len(stamps), PIECE):
         at = stamps[low : low + PIECE]
-        zero = np.zeros((len(at), len(joints)))
-        values = {
-            name: _held(parts[name], name, joints, at) if name in parts else zero
-            for name in ('position', 'velocity', 'effort')
-        }
-        out[low : low + PIECE] = control.commanded(*values.values())
+        values = {name: np.zeros((len(at), len(joints))) for name in PARTS}
+        for name, channel in parts.items():
+            values[name] = _held(channel, name, joints, at)
+        torques[low : low + PIECE] = control.commanded(*values.values())
     return Channel(
-        ' '.join(c.topic for c in channels),
+        ' '.join(channel.topic for channel in channels),
         JOINT_STATE,
         stamps,
         stamps,
-        {'effort': out},
+        {'effort': torques},
         tuple(joints),
     )
+
+
+def _commanded_motion(channels: Sequence[Channel], joints: Sequence[str]) -> Channel:
+    """Return the first of ``channels`` that commands positions of all ``joints``."""
+    for channel in channels:
+        if carries(channel, 'position', joints) and set(joints) <= set(channel.names):
+            return whole(channel, joints, BROKEN)
+    raise RecordingError(
+        f'{channels[0].topic} commands no positions of all joints',
+        expected=tuple(joints),
+        found=channels[0].names or None,
+        do='name the topic of the commands in effort_topic:',
+    )
+
+
+def _feedforward(channels: Sequence[Channel], motion: Channel) -> Channel:
+    """Return the Channel whose effort is the feedforward: beside the ``motion``, or it itself."""
+    for channel in channels:
+        if channel.topic == motion.topic:
+            continue
+        if 'effort' not in channel.fields:  # of an array: its only columns
+            return replace(channel, fields={'effort': channel.fields['position']})
+        return channel
+    return motion
 
 
 def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequence[str]) -> None:
@@ -198,13 +232,13 @@ def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequenc
     q = motion.fields['position'][:, [motion.names.index(joint) for joint in joints]]
     asked = _held(whole(commands, joints, BROKEN), 'position', joints, motion.stamp_ns)
     good = np.isfinite(q).all(axis=1) & (motion.stamp_ns >= commands.stamp_ns[0])
-    wrong: list[str] = []
-    for joint, *both in zip(joints, q[good].T, asked[good].T) if good.any() else ():
-        one, two = (np.unwrap(x) - np.unwrap(x).mean() for x in both)
-        if min(np.ptp(one), np.ptp(two)) > MOVES and (
-            one @ two < FOLLOWED * np.linalg.norm(one) * np.linalg.norm(two)
-        ):
-            wrong.append(joint)
+    if not good.any():
+        return
+    wrong = [
+        joint
+        for joint, measured, command in zip(joints, q[good].T, asked[good].T)
+        if not _follows(measured, command)
+    ]
     if wrong:
         raise RecordingError(
             'joints do not move as they are commanded',
@@ -213,28 +247,32 @@ def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequenc
         )
 
 
+def _follows(measured: np.ndarray, command: np.ndarray) -> bool:
+    """Return whether positions ``measured`` (N,) follow a ``command`` (N,), or hardly move."""
+    q, asked = (np.unwrap(x) - np.unwrap(x).mean() for x in (measured, command))
+    moves = min(np.ptp(q), np.ptp(asked)) > MOVES
+    elsewhere = q @ asked < FOLLOWED * np.linalg.norm(q) * np.linalg.norm(asked)
+    return not (moves and elsewhere)
+
+
 def _held(channel: Channel, name: str, joints: Sequence[str], at: np.ndarray) -> np.ndarray:
     """Return values (N, n) that hold at stamps ``at`` (N,) [ns]; zero before the first."""
-    places = np.searchsorted(channel.stamp_ns, at, side='right') - 1
+    message = np.searchsorted(channel.stamp_ns, at, side='right') - 1
     columns = [channel.names.index(joint) for joint in joints]
-    values = channel.fields[name][places.clip(0)][:, columns]
-    return np.where((places >= 0)[:, None] & np.isfinite(values), values, 0.0)
+    values = channel.fields[name][message.clip(0)][:, columns]
+    return np.where((message >= 0)[:, None] & np.isfinite(values), values, 0.0)
 
 
 def efforts_at(motion: Channel, force: Channel, control: PositionControl) -> Channel:
     """Return a ``motion`` with the efforts that ``commanded`` ones, ``force``, make there."""
-    motion, joints = motion.rows(motion.stamp_ns >= force.stamp_ns[0]), force.names
+    joints = force.names
+    motion = motion.rows(motion.stamp_ns >= force.stamp_ns[0])
     columns = [motion.names.index(joint) for joint in joints]
     q = motion.fields['position'][:, columns]
-    v = (
-        motion.fields['velocity'][:, columns]
-        if 'velocity' in motion.fields
-        else np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
-    )
-    places = np.searchsorted(force.stamp_ns, motion.stamp_ns, side='right') - 1
-    return replace(
-        motion,
-        topic=force.topic,
-        names=joints,
-        fields={'effort': control.torques(force.fields['effort'][places], q, v)},
-    )
+    if 'velocity' in motion.fields:
+        v = motion.fields['velocity'][:, columns]
+    else:
+        v = np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    message = np.searchsorted(force.stamp_ns, motion.stamp_ns, side='right') - 1
+    torques = control.torques(force.fields['effort'][message], q, v)
+    return replace(motion, topic=force.topic, names=joints, fields={'effort': torques})

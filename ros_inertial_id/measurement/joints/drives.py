@@ -15,8 +15,6 @@ from ...errors import ConfigError
 from ...options import option
 
 COMMAND = 'command'
-# Of a torque sensor on the link side, and of what a drive makes of its commands.
-LINK_SIGN = {'link': 1.0, 'link_negated': -1.0, COMMAND: 1.0}
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,11 @@ class DriveOptions:
     )
 
 
+def is_commanded(effort_kind: str) -> bool:
+    """Return whether efforts of a kind are not measured, but follow from commands."""
+    return effort_kind == COMMAND
+
+
 def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
     """
     Return the matrix C G (n, n): motor angles per joint angle.
@@ -85,38 +88,10 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
 def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
     """Return {motor: (n,)} of motors that several joints turn: their speed per joint speed."""
     turns = motor_turns(options, count)
-    rows = turns / np.diag(turns)[:, None] if np.all(np.diag(turns)) else turns
+    rows = turns
+    if np.all(np.diag(turns)):
+        rows = turns / np.diag(turns)[:, None]
     return {k: row for k, row in enumerate(rows) if np.count_nonzero(row) > 1}
-
-
-def effort_map(options: DriveOptions, count: int) -> np.ndarray:
-    """
-    Return the matrix (n, n) that turns recorded efforts into joint torques: G C' drive gains.
-
-    Raises ConfigError for a current without gains, or gears that are given and not used.
-    """
-    turns = motor_turns(options, count)
-    if options.effort_kind in LINK_SIGN:
-        if options.drive_gain or (
-            options.position_kind == 'link' and (options.gear_ratio or options.coupling)
-        ):
-            raise ConfigError(
-                'gear_ratio, drive_gain or coupling are given',
-                expected='effort_kind: motor or current, or position_kind: motor',
-                found=options.effort_kind,
-            )
-        return LINK_SIGN[options.effort_kind] * np.eye(count)
-    gains = np.ones(count)
-    if options.effort_kind == 'current':
-        if not len(options.drive_gain):
-            raise ConfigError(
-                'effort_kind: current needs drive_gain',
-                expected=f'{count} values',
-                do='take them from the datasheet, or find them with a known load: '
-                'inertial-id drive-gains',
-            )
-        gains = per_joint(options.drive_gain, 'drive_gain', count)
-    return turns.T @ np.diag(gains)
 
 
 def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -> Channel:
@@ -134,14 +109,15 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
     if options.position_kind == 'motor':
         inverse = np.linalg.inv(motor_turns(options, count))
         inverse[abs(inverse) < 1e-12 * abs(inverse).max()] = 0.0
-    columns, fields = [channel.names.index(joint) for joint in joints], dict(channel.fields)
-    for name, zero in (('position', offset), ('velocity', np.zeros(count))):
-        if name in fields:
-            motor, out = fields[name][:, columns], fields[name].copy()
-            for j, row in enumerate(inverse):  # a motor that is missing spoils only its joints
-                own = np.flatnonzero(row)
-                out[:, columns[j]] = motor[:, own] @ row[own] + zero[j]
-            fields[name] = out
+    columns = [channel.names.index(joint) for joint in joints]
+    zero_of = {'position': offset, 'velocity': np.zeros(count)}
+    fields = dict(channel.fields)
+    for name in zero_of.keys() & fields.keys():
+        motor, link = fields[name][:, columns], fields[name].copy()
+        for j, row in enumerate(inverse):
+            motors = np.flatnonzero(row)  # a motor that is missing spoils only its joints
+            link[:, columns[j]] = motor[:, motors] @ row[motors] + zero_of[name][j]
+        fields[name] = link
     return replace(channel, fields=fields)
 
 
@@ -153,4 +129,6 @@ def per_joint(values: Sequence[float], name: str, count: int) -> np.ndarray:
             expected=f'{count} values, one per joint',
             found=f'{len(values)} values',
         )
-    return np.broadcast_to(np.asarray(values, dtype=float) if len(values) else 1.0, count)
+    if not len(values):
+        return np.ones(count)
+    return np.broadcast_to(np.asarray(values, dtype=float), count)

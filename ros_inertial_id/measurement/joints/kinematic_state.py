@@ -5,16 +5,17 @@ A JointSpaceObservation turns a recording's joint channels into JointSpaceStates
 memory stays that of one piece however long the recording is.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .commands import PositionControl
 from .drives import DriveOptions
+from .effort_source import EffortSource
 from .. import signals
 from ..recording import page_out
 from ..sampling import held, interpolate, REACH
+from ..summary import Summary
 from ...options import option, topic_option
 
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
@@ -181,18 +182,28 @@ class FilterContext:
         return self.before.extended(self.q[:early], self.v[:early])
 
 
+def _piece_with_reach(low: int, high: int, count: int, reach: int) -> tuple[int, int]:
+    """Return a piece [low, high) of ``count`` samples, ``reach`` wider; no short rest is left."""
+    first, last = low - reach, high + reach
+    if first <= reach:
+        first = 0
+    if count - last <= reach:
+        last = count
+    return first, last
+
+
 @dataclass(frozen=True)
 class JointSpaceObservation:
     """
     The joint motion of one recording; ``states()`` computes it piece by piece, each time anew.
 
     joints : n names; position, velocity, effort : {joint: (stamps [s], values)}; velocity may
-        be empty; effort as recorded, turned into joint torques by effort_map (n, m)
-    control : of drives that are commanded; then effort is what they were commanded, held
+        be empty; effort as recorded, of commanded drives what was commanded, held until the next
+    effort_source : what these efforts are
     clock : uniform; kernel : of the filter; measured_velocity : whether it is used
     trim : [s] left out of training at both ends of a segment; decimate : training stride
     cut : whether begin and end are left out always: of a window of what was recorded
-    summary : what was understood, in words and numbers, for logs and the model file
+    summary : what was understood, for logs and the model file
     """
 
     joints: Sequence[str]
@@ -202,20 +213,11 @@ class JointSpaceObservation:
     clock: signals.Clock
     kernel: np.ndarray
     measured_velocity: bool
-    effort_map: np.ndarray
+    effort_source: EffortSource
     trim: float = 0.0
     decimate: int = 1
-    summary: Mapping = field(default_factory=dict)
+    summary: Summary = Summary()
     cut: tuple[bool, bool] = (False, False)
-    control: PositionControl | None = None
-
-    @property
-    def effort_source(self):
-        """TEMPORARY until EffortSource."""
-        from types import SimpleNamespace
-        c = self.control
-        return SimpleNamespace(is_commanded=c is not None, may_be_late=c is None,
-                               brakes_only=c is not None and not c.damping.any(), scale_error=0.01)
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -230,71 +232,92 @@ class JointSpaceObservation:
         [s]), and keep only every ``decimate``-th sample; otherwise only ends are left out that
         are ``cut``
         """
-        decimate = self.decimate if training else 1
-        # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
-        period, reach = self.clock.period, len(self.kernel) + 2 * signals.STENCIL + 1
-        exact = len(self.kernel) // 2 + 2 * signals.STENCIL  # of a piece, this far from its ends
-        for number, (start, count) in enumerate(self.clock.segments):
-            begin, end = self._trimmed(number, count, training)
-            if end - begin <= 2:
-                continue
-            around = None
-            for low in range(begin, end, PIECE):
-                page_out()
-                high = min(low + PIECE, end)
-                first = max(0, low - reach) if low - reach > reach else 0
-                last = min(count, high + reach) if count - high > 2 * reach else count
-                times = start + np.arange(first, last) * period
-                keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
-                lead = exact if first else 0
-                motion = self._motion(times)
-                before = around.until(times[lead]) if around else History.none(len(self.joints))
-                t, q, v, a = (x[lead:] for x in (times, *motion))
-                around = FilterContext(
-                    t,
-                    q,
-                    v,
-                    a,
-                    self.kernel,
-                    slice(keep.start - lead, keep.stop - lead, decimate),
-                    before,
-                )
-                q, v, a = (x[keep] for x in motion)
-                raw, late = self._efforts(times)
-                yield JointSpaceState(
-                    times[keep],
-                    number,
-                    q,
-                    v,
-                    a,
-                    signals.smooth(raw, self.kernel, keep),
-                    raw[keep],
-                    around,
-                    None if late is None else signals.smooth(late, self.kernel, keep),
-                )
+        decimate = 1
+        if training:
+            decimate = self.decimate
+        for number in range(len(self.clock.segments)):
+            yield from self._segment_states(number, training, decimate)
 
-    def _efforts(self, t):
-        """Return torques (N, n) at times t (N,) [s], and the part of them by commands, or None."""
-        if self.control is None:
-            return self.on_clock(self.effort, t) @ self.effort_map.T, None
+    def _segment_states(
+        self, number: int, training: bool, decimate: int
+    ) -> Iterator[JointSpaceState]:
+        """Yield the JointSpaceStates of a segment, by its ``number``, piece by piece."""
+        start, count = self.clock.segments[number]
         period = self.clock.period
+        # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
+        reach = len(self.kernel) + 2 * signals.STENCIL + 1
+        exact = len(self.kernel) // 2 + 2 * signals.STENCIL  # of a piece, this far from its ends
+        begin, end = self._trimmed(number, count, training)
+        if end - begin <= 2:
+            return
+        around = None
+        for low in range(begin, end, PIECE):
+            page_out()
+            high = min(low + PIECE, end)
+            first, last = _piece_with_reach(low, high, count, reach)
+            times = start + np.arange(first, last) * period
+            keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
+            lead = 0
+            if first:
+                lead = exact
+            q, v, a = self._motion(times)
+            before = History.none(len(self.joints))
+            if around is not None:
+                before = around.until(times[lead])
+            around = FilterContext(
+                times[lead:],
+                q[lead:],
+                v[lead:],
+                a[lead:],
+                self.kernel,
+                slice(keep.start - lead, keep.stop - lead, decimate),
+                before,
+            )
+            raw, commanded = self._efforts(times)
+            late = None
+            if commanded is not None:
+                late = signals.smooth(commanded, self.kernel, keep)
+            yield JointSpaceState(
+                times[keep],
+                number,
+                q[keep],
+                v[keep],
+                a[keep],
+                signals.smooth(raw, self.kernel, keep),
+                raw[keep],
+                around,
+                late,
+            )
+
+    def _efforts(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return torques (N, n) at times t (N,) [s], and the part of them by commands, or None."""
+        if not self.effort_source.is_commanded:
+            return self.effort_source.torque(self.on_clock(self.effort, t)), None
+        q = self.on_clock(self.position, t)
+        if self.velocity:
+            v = self.on_clock(self.velocity, t)
+        else:
+            v = signals.differentiate(q, self.clock.period)
+        commanded = self._commanded(t)
+        return self.effort_source.torque(commanded, q, v), commanded
+
+    def _commanded(self, t: np.ndarray) -> np.ndarray:
+        """Return what was commanded (N, n) at times t (N,) [s]: means over a period."""
         stamps = next(iter(self.effort.values()))[0]
         near = slice(*(np.searchsorted(stamps, t[[0, -1]]) + [-2, 2]).clip(0))
-        commanded = held(
-            stamps[near], np.stack([x[near] for _, x in self.effort.values()], axis=1), t, period
-        )
-        q = self.on_clock(self.position, t)
-        v = self.on_clock(self.velocity, t) if self.velocity else signals.differentiate(q, period)
-        return self.control.torques(commanded, q, v), commanded
+        commands = np.stack([x[near] for _, x in self.effort.values()], axis=1)
+        return held(stamps[near], commands, t, self.clock.period)
 
     def _trimmed(self, number, count, training):
         """Return where in a segment of ``count`` samples the first and the last one count."""
         edge = int(round(self.trim / self.clock.period))
-        last = number == len(self.clock.segments) - 1
-        return (
-            edge if training or number == 0 and self.cut[0] else 0,
-            count - edge if training or last and self.cut[1] else count,
-        )
+        is_first, is_last = number == 0, number == len(self.clock.segments) - 1
+        begin, end = 0, count
+        if training or (is_first and self.cut[0]):
+            begin = edge
+        if training or (is_last and self.cut[1]):
+            end = count - edge
+        return begin, end
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""

@@ -21,15 +21,27 @@ from .channels import (
     Unwrapper,
     whole,
 )
-from .commands import check_followed, commanded, position_control, PositionControl, separated
-from .drives import COMMAND, effort_map, joint_side
+from .commands import (
+    check_followed,
+    commanded,
+    efforts_at,
+    position_control,
+    PositionControl,
+    separated,
+)
+from .drives import joint_side
+from .effort_source import EffortSource
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .. import signals
 from ..recording import Channel, Recording
-from ...errors import ConfigError, RecordingError
+from ..summary import Summary
+from ...errors import InertialIdError, RecordingError
 
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
+GUESSED = 1.0  # periods of the cutoff at the ends of a segment that the filter guessed most
+GUESSED_OF_JERK = 3.0  # the same of the jerk, on which the delay of commands hangs
+AGREEMENT = 0.1  # relative difference of measured and differentiated velocities
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -53,89 +65,78 @@ def observe_joints(
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
         options = replace(options, effort_kind=recording.effort_kind)
     actuated = joints if actuated is None else tuple(actuated)
-    if options.effort_kind == COMMAND and actuated and limit is None:
-        raise ConfigError(
-            'effort_kind: command',
-            found='a mechanism with loops',
-            expected='an arm: measure the torques of its motors',
-        )
-    control = None if limit is None else position_control(options, limit)
-    probe = _probe(recording, joints, options, actuated, control)
-    clock = probe.clock
+    probe = _probe(recording, joints, options, actuated, limit)
     check_moving(probe)
-    by_sensor, by_position = (
-        _velocities(probe, kind) if not kind or probe.velocity else () for kind in (True, False)
+    probe, cutoff = _with_velocity(probe, options)
+    summary = replace(
+        probe.summary, effort_kind=options.effort_kind, position_kind=options.position_kind
     )
-    measured, differ = choose_velocity(probe, options.velocity, by_sensor, by_position)
-    cutoff, valley = options.cutoff, None
-    if not cutoff:
-        cutoff, valley = signals.choose_cutoff(
-            by_sensor if measured else by_position, clock.period, by_position if measured else ()
-        )
-    summary = {
-        **probe.summary,
-        'rate': 1.0 / clock.period,
-        'samples': clock.samples,
-        'missing': clock.missing,
-        'gaps': clock.gaps,
-        'cutoff_chosen': not options.cutoff,
-        'motion_ends_at': valley,
-        'velocity': 'measured' if measured else 'differentiated',
-        'velocity_disagreement': max(differ.values(), default=None),
-        'velocity_of': max(differ, key=lambda joint: differ[joint], default=None),
-        'effort_kind': options.effort_kind,
-        'position_kind': options.position_kind,
-    }
-    return with_cutoff(
-        replace(
-            probe,
-            measured_velocity=measured,
-            summary=summary,
-            cut=(
-                recording.provenance.get('start_s') is not None,
-                recording.provenance.get('end_s') is not None,
-            ),
-        ),
-        cutoff,
-        options.decimate,
-    )
+    window = recording.provenance
+    cut = window.get('start_s') is not None, window.get('end_s') is not None
+    return with_cutoff(replace(probe, summary=summary, cut=cut), cutoff, options.decimate)
 
 
-def _probe(recording, joints, options, actuated, control):
+def _with_velocity(
+    probe: JointSpaceObservation, options: SignalOptions
+) -> tuple[JointSpaceObservation, float]:
+    """Return the unfiltered ``probe`` with the velocity to use, and the cutoff for it [Hz]."""
+    clock = probe.clock
+    by_sensor: list[np.ndarray] = []
+    if probe.velocity:
+        by_sensor = _velocities(probe, measured=True)
+    by_position = _velocities(probe, measured=False)
+    measured, disagreement = choose_velocity(probe, options.velocity, by_sensor, by_position)
+    cutoff, motion_ends_at = options.cutoff, None
+    if not cutoff and measured:
+        cutoff, motion_ends_at = signals.choose_cutoff(by_sensor, clock.period, by_position)
+    elif not cutoff:
+        cutoff, motion_ends_at = signals.choose_cutoff(by_position, clock.period, ())
+    velocity_of = max(disagreement, key=lambda joint: disagreement[joint], default=None)
+    summary = replace(
+        probe.summary,
+        rate=1.0 / clock.period,
+        samples=clock.samples,
+        missing=clock.missing,
+        gaps=clock.gaps,
+        cutoff_chosen=not options.cutoff,
+        motion_ends_at=motion_ends_at,
+        velocity=_velocity_kind(measured),
+        velocity_disagreement=max(disagreement.values(), default=None),
+        velocity_of=velocity_of,
+    )
+    return replace(probe, measured_velocity=measured, summary=summary), cutoff
+
+
+def _probe(
+    recording: Recording,
+    joints: tuple[str, ...],
+    options: SignalOptions,
+    actuated: tuple[str, ...],
+    limit: np.ndarray | None,
+) -> JointSpaceObservation:
     """Return the JointSpaceObservation of what was recorded, before any filter is chosen."""
+    control = None
+    if actuated:
+        control = position_control(options, limit)
     origin = recording.origin_ns()
     motion, force = sources(recording, joints, options, actuated, control)
-    both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
+    same_topic, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
     motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
-    if not control:
-        force = motion if both else whole(force, actuated, BROKEN)
-    left_out = messages - len(motion)
+    not_finite = messages - len(motion)
     motion = joint_side(unwrap(motion), joints, options)
-    force = motion if both else force
-    t = (motion.stamp_ns - origin) * 1e-9
-    position = series_of(motion, 'position', joints, origin, t)
-    velocity = (
-        series_of(motion, 'velocity', joints, origin, t)
-        if carries(motion, 'velocity', joints)
-        else {}
-    )
-    effort = (
-        series_of(force, 'effort', actuated, origin, t if force is motion else None)
-        if actuated
-        else {}
-    )
-    if not control:
-        check_effort(
-            effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > AT_REST]
-        )
-    clock = common_clock(motion, motion if control else force, joints, origin)
-    series = (*position.values(), *velocity.values(), *(() if control else effort.values()))
-    summary = {
-        'topic': motion.topic,
-        'effort_topic': force.topic,
-        **({'not_finite': left_out} if left_out else {}),
-        **({'unwrapped': unwrap.counts} if unwrap.counts else {}),
-    }
+    if same_topic:
+        force = motion
+    elif control is None:
+        force = whole(force, actuated, BROKEN)
+    position, velocity, effort = _series(motion, force, joints, actuated, origin)
+    if control is None:
+        moving = [joint for joint, (_, q) in position.items() if np.ptp(q) > AT_REST]
+        check_effort(effort, force.topic, moving)
+        clock = common_clock(motion, force, joints, origin)
+        series = (*position.values(), *velocity.values(), *effort.values())
+    else:  # what is commanded holds until the next command
+        clock = common_clock(motion, motion, joints, origin)
+        series = (*position.values(), *velocity.values())
     return _commanded_from(
         JointSpaceObservation(
             joints,
@@ -145,11 +146,36 @@ def _probe(recording, joints, options, actuated, control):
             _together(clock, series, position),
             np.ones(1),
             False,
-            effort_map(options, len(actuated)),
-            summary=summary,
-            control=control,
+            EffortSource.of(options, len(actuated), limit),
+            summary=Summary(
+                topic=motion.topic,
+                effort_topic=force.topic,
+                not_finite=not_finite,
+                unwrapped=unwrap.counts,
+            ),
         )
     )
+
+
+def _series(
+    motion: Channel,
+    force: Channel,
+    joints: Sequence[str],
+    actuated: Sequence[str],
+    origin: int,
+) -> tuple[dict, dict, dict]:
+    """Return position, velocity and effort as {joint: (stamps [s], values)}, {} for none."""
+    t = (motion.stamp_ns - origin) * 1e-9
+    position = series_of(motion, 'position', joints, origin, t)
+    velocity: dict = {}
+    if carries(motion, 'velocity', joints):
+        velocity = series_of(motion, 'velocity', joints, origin, t)
+    effort: dict = {}
+    if actuated and force is motion:
+        effort = series_of(force, 'effort', actuated, origin, t)
+    elif actuated:
+        effort = series_of(force, 'effort', actuated, origin)
+    return position, velocity, effort
 
 
 def with_cutoff(
@@ -162,19 +188,21 @@ def with_cutoff(
     """
     clock, period = observation.clock, observation.clock.period
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
-    clock = _usable(clock, half, observation.summary['topic'])
+    clock = _usable(clock, half, observation.summary.topic)
     kernel = signals.zero_phase_kernel(period, cutoff)
-    # Where the filter guessed most; the stencil reaches further than that near Nyquist.  The delay
-    # of commands hangs on the jerk, which is guessed worst.
-    trim = max((3.0 if observation.control else 1.0) / cutoff, signals.STENCIL * period)
+    # Where the filter guessed most; the stencil reaches further than that near Nyquist.
+    guessed = GUESSED
+    if observation.effort_source.is_commanded:
+        guessed = GUESSED_OF_JERK
+    trim = max(guessed / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
-    summary = {
-        **observation.summary,
-        'cutoff': cutoff,
-        'decimate': decimate,
-        'segments': len(clock.segments),
-        'duration': sum(count for _, count in clock.segments) * period,
-    }
+    summary = replace(
+        observation.summary,
+        cutoff=cutoff,
+        decimate=decimate,
+        segments=len(clock.segments),
+        duration=sum(count for _, count in clock.segments) * period,
+    )
     return replace(
         observation, clock=clock, kernel=kernel, trim=trim, decimate=decimate, summary=summary
     )
@@ -190,27 +218,33 @@ def at_one_cutoff(
     too slowly for it; velocities are measured ones where they are in all; decimate : as
     ``with_cutoff`` has it
     """
-    cutoff = max(o.summary['cutoff'] for o in observations)
+    cutoff = max(o.summary.cutoff for o in observations)
     measured = all(o.measured_velocity for o in observations)
-    kind = {'velocity': 'measured' if measured else 'differentiated'}
-    chosen = all(o.summary['cutoff_chosen'] for o in observations)
-    one = tuple(
-        with_cutoff(
-            replace(o, measured_velocity=measured, summary={**o.summary, **kind}), cutoff, decimate
-        )
-        for o in observations
-    )
-    return tuple(within_rate(o, decimate) for o in one) if chosen else one
+    chosen = all(o.summary.cutoff_chosen for o in observations)
+    alike = []
+    for observation in observations:
+        summary = replace(observation.summary, velocity=_velocity_kind(measured))
+        observation = replace(observation, measured_velocity=measured, summary=summary)
+        observation = with_cutoff(observation, cutoff, decimate)
+        if chosen:
+            observation = within_rate(observation, decimate)
+        alike.append(observation)
+    return tuple(alike)
+
+
+def _velocity_kind(measured: bool) -> str:
+    """Return how a Summary names velocities that are ``measured``, or not."""
+    if measured:
+        return 'measured'
+    return 'differentiated'
 
 
 def within_rate(observation: JointSpaceObservation, decimate: int = 0) -> JointSpaceObservation:
     """Return the ``observation`` filtered at a quarter of its rate at most, as if alone."""
-    top = signals.HIGHEST / observation.clock.period
-    return (
-        with_cutoff(observation, top, decimate)
-        if observation.summary['cutoff'] > top
-        else observation
-    )
+    highest = signals.HIGHEST / observation.clock.period
+    if observation.summary.cutoff <= highest:
+        return observation
+    return with_cutoff(observation, highest, decimate)
 
 
 def with_time_offset(observation: JointSpaceObservation, offset: float) -> JointSpaceObservation:
@@ -220,10 +254,11 @@ def with_time_offset(observation: JointSpaceObservation, offset: float) -> Joint
     earlier = {id(t): t - offset for t, _ in observation.effort.values()}
     effort = {joint: (earlier[id(t)], x) for joint, (t, x) in observation.effort.items()}
     clock = observation.clock
-    for t in () if observation.control else earlier.values():
-        clock = signals.covered(clock, t)
-    summary = dict(observation.summary)
-    summary['time_offset'] = summary.get('time_offset', 0.0) + offset
+    if not observation.effort_source.is_commanded:
+        for t in earlier.values():
+            clock = signals.covered(clock, t)
+    before = observation.summary
+    summary = replace(before, time_offset=before.time_offset + offset)
     return _commanded_from(replace(observation, effort=effort, clock=clock, summary=summary))
 
 
@@ -241,20 +276,40 @@ def sources(
     """
     if control is not None:
         commands, recording = separated(recording, actuated, options.effort_topic)
-    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    if control is not None:
+        motion = find_channel(recording, joints, options.joint_states_topic, 'position')
         check_followed(motion, commands, actuated)
         return motion, commanded(commands, actuated, options, control)
-    if actuated and (options.effort_topic or not carries(motion, 'effort', actuated)):
-        return motion, find_channel(
-            recording, actuated, options.effort_topic or motion.topic, 'effort'
-        )
-    return motion, motion
+    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    if not actuated or (not options.effort_topic and carries(motion, 'effort', actuated)):
+        return motion, motion
+    topic = options.effort_topic or motion.topic
+    return motion, find_channel(recording, actuated, topic, 'effort')
 
 
-def _commanded_from(observation):
+def motion_and_efforts(
+    recording: Recording, joints: Sequence[str], options: SignalOptions, limit: np.ndarray
+) -> tuple[Channel, Channel | None]:
+    """
+    Return the Channels of the motion and of the efforts of an arm's ``joints``.
+
+    Efforts are as recorded, of commanded drives what they exert, at the stamps of the motion;
+    None where there are none.
+    limit : (n,) of the efforts, 0 where it is unknown
+    RecordingError where no topic carries the positions.
+    """
+    control = position_control(options, limit)
+    try:
+        motion, force = sources(recording, joints, options, joints, control)
+    except InertialIdError:
+        return sources(recording, joints, options, (), None)[0], None
+    if control is None:
+        return motion, force
+    return motion, efforts_at(joint_side(motion, joints, options), force, control)
+
+
+def _commanded_from(observation: JointSpaceObservation) -> JointSpaceObservation:
     """Return the ``observation`` from when on its joints are commanded, where they are."""
-    if observation.control is None:
+    if not observation.effort_source.is_commanded:
         return observation
     first = next(iter(observation.effort.values()))[0][0]
     last = max(
@@ -284,35 +339,39 @@ def _together(clock, series, position):
     return clock
 
 
-def _velocities(probe, measured):
-    """Return the unfiltered velocities of the stretches that move most: list of (N, n)."""
-    source, period = probe.velocity if measured else probe.position, probe.clock.period
-    out = []
+def _velocities(probe: JointSpaceObservation, measured: bool) -> list[np.ndarray]:
+    """Return the unfiltered velocities of the segments that move most: list of (N, n)."""
+    period = probe.clock.period
+    velocities = []
     for start, count in _most_moving(probe):
-        values = probe.on_clock(source, start + np.arange(count) * period)
-        out.append(values if measured else signals.differentiate(values, period))
-    return out
+        t = start + np.arange(count) * period
+        if measured:
+            velocities.append(probe.on_clock(probe.velocity, t))
+        else:
+            velocities.append(signals.differentiate(probe.on_clock(probe.position, t), period))
+    return velocities
 
 
-def _most_moving(probe):
-    """Return (start [s], samples) of stretches enough to choose by: those that move."""
+def _most_moving(probe: JointSpaceObservation) -> Sequence[tuple[float, int]]:
+    """Return (start [s], samples) of parts of segments, enough to choose by: those that move."""
     segments, period = probe.clock.segments, probe.clock.period
     if sum(count for _, count in segments) * period <= ENOUGH:
         return segments
     length = int(ENOUGH / 3.0 / period)
-    parts = [
-        (start + first * period, min(length, count - first))
-        for start, count in segments
-        for first in range(0, count, length)
-    ]
-    parts = [part for part in parts if part[1] > 2]  # one sample has no velocity
+    parts = []
+    for start, count in segments:
+        for first in range(0, count, length):
+            samples = min(length, count - first)
+            if samples > 2:  # one sample has no velocity
+                parts.append((start + first * period, samples))
 
-    def way(part):
+    def way(part: tuple[float, int]) -> float:
         t = part[0] + np.linspace(0.0, part[1] * period, 20)
-        return sum(
-            np.ptp(x[np.searchsorted(stamps, t).clip(max=len(x) - 1)])
-            for stamps, x in probe.position.values()
-        )
+        total = 0.0
+        for stamps, q in probe.position.values():
+            nearest = np.searchsorted(stamps, t).clip(max=len(q) - 1)
+            total += np.ptp(q[nearest])
+        return float(total)
 
     return sorted(sorted(parts, key=way)[-3:])
 
@@ -333,18 +392,20 @@ def choose_velocity(
     if not probe.velocity:
         return False, {}
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
-    square, differ = np.zeros((2, len(probe.joints)))
+    speed, difference = np.zeros((2, len(probe.joints)))  # sums of squares
     for measured, derived in zip(by_sensor, by_position):
         if len(measured) > len(kernel):
-            square += (signals.smooth(derived, kernel) ** 2).sum(axis=0)
-            differ += (signals.smooth(measured - derived, kernel) ** 2).sum(axis=0)
-    out = {
-        joint: float(np.sqrt(differ[k] / square[k]))
-        for k, joint in enumerate(probe.joints)
-        if np.ptp(probe.position[joint][1]) > AT_REST and square[k] > LEAST_SPEED**2 * square.max()
-    }
-    agrees = bool(out) and max(out.values()) < 0.1
-    return (agrees if wish == 'auto' else wish == 'measured'), out
+            speed += (signals.smooth(derived, kernel) ** 2).sum(axis=0)
+            difference += (signals.smooth(measured - derived, kernel) ** 2).sum(axis=0)
+    least = LEAST_SPEED**2 * speed.max()
+    disagreement = {}
+    for k, joint in enumerate(probe.joints):
+        if np.ptp(probe.position[joint][1]) > AT_REST and speed[k] > least:
+            disagreement[joint] = float(np.sqrt(difference[k] / speed[k]))
+    if wish != 'auto':
+        return wish == 'measured', disagreement
+    agrees = bool(disagreement) and max(disagreement.values()) < AGREEMENT
+    return agrees, disagreement
 
 
 def check_moving(probe: JointSpaceObservation) -> None:

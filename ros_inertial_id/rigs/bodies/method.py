@@ -23,6 +23,7 @@ from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
 from ...estimation.least_squares import left_out, solved_sums, standard_errors
 from ...measurement.recording import Recording
+from ...measurement.summary import Summary
 from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
@@ -81,17 +82,17 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
                 options: OptionsT) -> BodiesObservation:
         """Return the BodiesObservation, with ``doubts`` about the rig in its summary."""
         out = self.observed(recording, robot, options)
-        doubts = list(out.summary['doubts'])
+        doubts = list(out.summary.details['doubts'])
         if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
             doubts += doubts_of(self, out, robot, options)
-        return replace(out, summary={**out.summary, 'doubts': doubts})
+        return replace(out, summary=out.summary.with_details(doubts=doubts))
 
     def heaviest(self, options: OptionsT) -> float:
         """Return the mass [kg] beyond which no body can be by the ``options``."""
         return np.inf
 
     def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
-                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+                         options: Mapping[str, Any], summary: Summary) -> str:
         """Return the YAML text of a ``robot`` with ``inertial`` of the identified ``links``."""
         return with_inertials(robot.urdf, links)
 
@@ -198,7 +199,7 @@ def _too_heavy(parameters, solved, heaviest):
 
 def _beyond_noise(summary, groups, y, sd, noise):
     """Return the doubt about rows y (N, m) with more residual ``sd`` (m,) than noise (m,)."""
-    if summary.get('imus') or not noise.any():  # the noise of IMUs is not drawn
+    if summary.details.get('imus') or not noise.any():  # the noise of IMUs is not drawn
         return []
     varies = {unit: max(y[:, k].std() for k, g in enumerate(groups) if g.unit == unit)
               for unit in {g.unit for g in groups}}

@@ -9,6 +9,7 @@ import numpy as np
 from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, noise_again
 from ...measurement import signals
+from ...measurement.summary import Summary
 
 REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 
@@ -52,7 +53,7 @@ class BodiesObservation:
     kernel: np.ndarray
     motion: Callable
     wrenches: tuple
-    summary: Mapping
+    summary: Summary
     filtered: Callable
     noisy: Callable
     sign: float = 1.0
@@ -60,7 +61,7 @@ class BodiesObservation:
     @property
     def decimate(self) -> int:
         """Return of how many samples one trains."""
-        return self.summary['decimate']
+        return self.summary.decimate
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -75,7 +76,7 @@ class BodiesObservation:
         what the filter guesses there is no motion of theirs, and no residual of the model.
         """
         period = self.clock.period
-        edge = int(round(guessed(self.clock, self.kernel, 1.0 / self.summary['cutoff']) / period))
+        edge = int(round(guessed(self.clock, self.kernel, 1.0 / self.summary.cutoff) / period))
         for number, (start, count) in enumerate(self.clock.segments):
             if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
                 continue
@@ -120,9 +121,9 @@ def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
 
 def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
                      choose: Callable[[], tuple[float, float | None]]
-                     ) -> tuple[signals.Clock, np.ndarray, dict[str, Any]]:
+                     ) -> tuple[signals.Clock, np.ndarray, Summary]:
     """
-    Return (the usable Clock, kernel of the low-pass (odd,), what a summary says of both).
+    Return (the usable Clock, kernel of the low-pass (odd,), Summary of both).
 
     topic : of the motion; options : with the cutoff that is asked for
     choose : -> the cutoff where none is [Hz], and where the motion ends [Hz]
@@ -130,14 +131,14 @@ def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
     cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = clock.without_short(signals.least_samples(half_width(kernel)) + 1, topic)
-    return clock, kernel, {
-        'topic': topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
-        'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),
-        'segments': len(clock.segments),
-        'duration': sum(count for _, count in clock.segments) * clock.period, 'cutoff': cutoff,
-        'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
+    return clock, kernel, Summary(
+        topic=topic, rate=1.0 / clock.period, samples=clock.samples,
+        missing=clock.missing, gaps=clock.gaps, segments=len(clock.segments),
+        duration=sum(count for _, count in clock.segments) * clock.period, cutoff=cutoff,
+        cutoff_chosen=not options.cutoff, motion_ends_at=ends_at,
         # Twenty samples per period of the cutoff: more add no information.
-        'decimate': max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
+        decimate=max(1, int(1.0 / (20.0 * cutoff * clock.period))),
+        details={'gaps_at': gaps_between(clock)})
 
 
 def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,

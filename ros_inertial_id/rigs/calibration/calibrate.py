@@ -27,6 +27,7 @@ from ...estimation.least_squares import solved_sums
 from ...estimation.residuals import Residuals
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
+from ...measurement.summary import Summary
 
 NOISE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
 ROUNDS = 3  # of instruments from the last estimate: the second already changes little
@@ -42,7 +43,7 @@ class Calibration:
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
-    preprocessing : per recording the summary of its observation
+    summaries : per recording what was understood of it
     doubts : what contradicts the markers' layout, in words
     text : the description with all of it filled in
     """
@@ -54,7 +55,7 @@ class Calibration:
     imu: dict[str, np.ndarray]
     residual: dict[str, float]
     excess: float
-    preprocessing: tuple
+    summaries: tuple[Summary, ...]
     doubts: tuple
     text: str
 
@@ -112,7 +113,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
-    doubts = [doubt['says'] for o in observations for doubt in o.summary['doubts']
+    doubts = [doubt['says'] for o in observations for doubt in o.summary.details['doubts']
               if doubt['severity'] == 'wrong']
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
@@ -120,7 +121,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     return _result(value, covariance, rest, text, imu,
                    residual=residual, excess=excess,
                    doubts=tuple(dict.fromkeys(doubts)),
-                   preprocessing=tuple(o.summary for o in observations))
+                   summaries=tuple(o.summary for o in observations))
 
 
 def _least_squares(states, rest, columns):

@@ -38,7 +38,7 @@ def calibrate(options: Any) -> None:
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     show(options, dict(numbers, description=str(options.out)), '\n'.join([
         *aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
-        *signal_sentences(result.preprocessing), str(options.out)]))
+        *signal_sentences(result.summaries), str(options.out)]))
 
 
 def postures(options: Any) -> None:

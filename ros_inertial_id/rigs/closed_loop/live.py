@@ -1,6 +1,6 @@
 """A closed loop while it runs: encoders of the independent joints and torques, as of an arm."""
 
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,24 +9,25 @@ from .state import close, MechanismState
 from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
 from ...errors import ConfigError, InertialIdError
-from ...measurement.joints.drives import effort_map
+from ...measurement.joints.effort_source import EffortSource
 from ...measurement.joints.kinematic_state import JointSpaceState
 from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
+from ...measurement.summary import Summary
 
 
 class LiveMechanism(LiveMotion):
     """The motion and torques of a Mechanism, see LiveSource; ConfigError where markers show it."""
 
     def __init__(self, robot: Mechanism, options: Any, lag: float,
-                 metadata: Mapping[str, Any]):
+                 summary: Summary):
         if options.markers:
             raise ConfigError(
                 'live prediction', expected='encoders of ' + ', '.join(robot.coordinates),
                 found='a motion by markers', do='identify from encoders (no markers:), or '
                 'predict afterwards: inertial-id identify BAG --validate OTHER_BAG')
         super().__init__(options.cutoff, options.velocity == 'measured', lag,
-                         effort_map(options, len(robot.actuated)),
-                         metadata.get('torque_clock_offset', 0.0))
+                         EffortSource.of(options, len(robot.actuated)).to_joint,
+                         summary.details.get('torque_clock_offset', 0.0))
         self._robot, self._continuation = robot, Continuation(robot)
         motion = options.joint_states_topic or 'joint_states'
         actuated = [robot.joint_names[j] for j in robot.actuated]

@@ -7,7 +7,7 @@ the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon an
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
+from ...measurement.summary import Summary
 from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
 from ...methods.contract import Method
 from ...options import described_blocks, option
@@ -111,11 +112,10 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                     cutoff, options.largest_clock_offset, notes['torque'])
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
         observation = trial.at(cutoff)
-        summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
-                       doubts=trial.doubts(observation),
-                       independent=list(robot.coordinates),
-                       closures=[c.text for c in robot.closures], **notes)
-        return replace(observation, summary=summary)
+        summary = replace(observation.summary, cutoff_chosen=not options.cutoff)
+        return replace(observation, summary=summary.with_details(
+            doubts=trial.doubts(observation), independent=list(robot.coordinates),
+            closures=[c.text for c in robot.closures], **notes))
 
     def regress(self, state: MechanismState, robot: Mechanism, parameters: Sequence[Parameter],
                 wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
@@ -201,6 +201,6 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         return out
 
     def source(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
-               metadata: Mapping[str, Any]) -> LiveMechanism:
+               summary: Summary) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see Live."""
-        return LiveMechanism(robot, options, lag, metadata)
+        return LiveMechanism(robot, options, lag, summary)

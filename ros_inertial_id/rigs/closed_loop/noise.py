@@ -34,7 +34,7 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
     values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
     """
     joints, rng, done = observation.joints, np.random.default_rng(0), 0
-    late = observation.summary.get('torque_clock_offset_error', 0.0)
+    late = observation.summary.details.get('torque_clock_offset_error', 0.0)
     white = _has_noise(joints)
     if not (white or late):
         return
@@ -101,7 +101,8 @@ def _force_rate(robot, joints, state):
     """Return R' dtau/dt (N, k) of a MechanismState."""
     step = joints.clock.period
     before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
-    return state.force(robot.actuated, (after - before) @ joints.effort_map.T / (2.0 * step))
+    rate = joints.effort_source.torque(after - before) / (2.0 * step)
+    return state.force(robot.actuated, rate)
 
 
 def _deviation(joints):

@@ -20,6 +20,7 @@ from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
 from ...dynamics.regressor import tree_rows
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ...measurement.summary import Summary
 
 TERM = re.compile(r'\s*([+-]?)\s*(\d[\d.]*(?:e[+-]?\d+)?)?\s*\*?\s*([A-Za-z]\w*)')
 Sum = dict[str, float]  # parameter name -> coefficient
@@ -68,7 +69,7 @@ class Observation:
     robot: Mechanism
     joints: JointSpaceObservation
     continuation: Continuation
-    summary: Mapping
+    summary: Summary
     closed: dict[bool, list[MechanismState]] = field(default_factory=dict, compare=False)
 
     def samples(self, training: bool = False) -> int:

@@ -89,7 +89,7 @@ class Trial:
             curve.append((float(cutoff), _left(span(W), y)))
         if not curve:
             raise RecordingError(
-                f"{self._joints.summary['topic']} is too short to choose a cutoff",
+                f"{self._joints.summary.topic} is too short to choose a cutoff",
                 expected='at least 6 periods of the lowest, 2 Hz',
                 found=f'longest stretch without a gap {longest:.3f} s',
                 do='record longer, or give cutoff:')
@@ -110,11 +110,11 @@ class Trial:
         kernel = signals.zero_phase_kernel(1.0, SMOOTH)
         effort = [(t, signals.smooth(x[:, None], kernel)[:, 0]) for t, x in (
             observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated)]
-        turn = observation.joints.effort_map.T
+        source = observation.joints.effort_source
 
         def force(offset):
             tau = np.stack([np.interp(state.t + offset, *series) for series in effort], axis=1)
-            return _stack(state.force(self._robot.actuated, tau @ turn))
+            return _stack(state.force(self._robot.actuated, source.torque(tau)))
 
         grid = np.linspace(-limit, limit, 41)
         k = int(np.argmin([_left(Q, force(x)) for x in grid]))

@@ -85,7 +85,7 @@ def _instruments(data, parameters):
     """Yield (block, block of the same samples whose motion is free of noise) of a Dataset."""
     for robot, observation in zip(data.robots, data.observations):
         # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
-        followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
+        followed = observation.low_passed(observation.summary.cutoff / 3.0)
         for state, other in zip(observation.states(training=True),
                                 followed.states(training=True)):
             yield from zip(data.method.regress(state, robot, parameters),

@@ -22,6 +22,7 @@ from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
 from ...measurement.recording import Recording
+from ...measurement.summary import Summary
 from ...methods.capabilities import Live
 from ...options import option, topic_option
 
@@ -102,7 +103,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         return observe_wrenches(recording, robot, options)
 
     def description_with(self, links: Mapping[str, Sequence[float]], robot: BodyRig,
-                         options: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+                         options: Mapping[str, Any], summary: Summary) -> str:
         """
         Return the text of a ``robot`` with identified ``links``; the payload as a link of its arm.
 
@@ -111,7 +112,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         if robot.arm is None:
             return super().description_with(links, robot, options, summary)
         frame = (options.get('wrench_frame')
-                 or summary['sources'][summary['wrench_topics'][0]]['frame_id'])
+                 or summary.details['sources'][summary.details['wrench_topics'][0]]['frame_id'])
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
     def heaviest(self, options: RigidBodyOptions) -> float:
@@ -161,9 +162,9 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
     def source(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
-               metadata: Mapping[str, Any]) -> LiveWrench:
+               summary: Summary) -> LiveWrench:
         """Return the LiveWrench of a payload while it moves; see Live."""
-        return LiveWrench(robot, options, lag, metadata)
+        return LiveWrench(robot, options, lag, summary)
 
 
 def _slope(state, y, values):

@@ -5,7 +5,7 @@ A payload behind a wrist sensor is observed live, too: joint states and wrench a
 """
 
 from dataclasses import replace
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,6 +29,7 @@ from ...measurement.joints.observation import observe_joints
 from ...measurement.live import listen_to_joints, LiveMotion
 from ...measurement.recording import Recording
 from ...measurement.sampling import interpolate
+from ...measurement.summary import Summary
 
 # Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
 # what is cut of them biases, while noise that is let through is made good (W'W - G).
@@ -55,10 +56,12 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         return wider * cutoff, ends_at
 
     clock, kernel, summary = clock_and_filter(clock, sources[0].topic, options, chosen)
-    summary |= {
-        'wrench_topics': [w.topic for w in wrenches],
-        'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
-        'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
+    notes = {s.topic: dict(s.note) for s in [*sources, *wrenches]}
+    velocity = 'differentiated'
+    if len(measured) > len(sources):
+        velocity = 'measured'
+    summary = replace(summary, velocity=velocity).with_details(
+        wrench_topics=[w.topic for w in wrenches], sources=notes)
     gravity = np.asarray(robot.gravity_base)
 
     def motion(series, low_pass):
@@ -77,7 +80,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 def _oriented(robot, options, observation):
     """Return the observation with the side and the turn of a single sensor as they are."""
     summary, wrench, series = observation.summary, robot.wrenches[0], observation.wrenches[0]
-    summary['doubts'] = marker_doubts(summary['sources'])
+    found: dict[str, Any] = {'doubts': marker_doubts(summary.details['sources'])}
     alone = len(robot.wrenches) == len(robot.link_names) == 1
     turns = not any(s and s.kind == 'imu' for s in robot.sources)  # an IMU shows no attitude
     if alone and turns:
@@ -85,12 +88,12 @@ def _oriented(robot, options, observation):
     alone = alone and wrench.axes == 'body'
     turn = sensor_turn(observation, wrench) if alone and turns else None  # whatever its side is
     if turn is not None:
-        R, summary['sensor_turned'] = turn[0], {series.topic: turn[1]}
+        R, found['sensor_turned'] = turn[0], {series.topic: turn[1]}
         values = np.hstack([part @ R.T for part in np.hsplit(series.values, 2)])
         observation = replace(observation, wrenches=(replace(series, values=values),))
         angle = float(np.linalg.norm(turn[1]['turn_deg']))
         if angle > ANOTHER:
-            summary['doubts'].append(doubt(
+            found['doubts'].append(doubt(
                 'sensor in another frame', f'the force-torque sensor of {series.topic} measures '
                 f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
                 'account', 'the direction of the force against the motion', (angle, 'degrees'),
@@ -98,8 +101,8 @@ def _oriented(robot, options, observation):
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation, wrench)
-    summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    return replace(observation, sign=sign)
+    found['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
+    return replace(observation, sign=sign, summary=summary.with_details(**found))
 
 
 def _check_moving(observation, topic):
@@ -168,8 +171,8 @@ def _arm_motion(recording, robot, options, wrenches, origin):
     joints = observe_joints(recording, arm.joint_names, SignalOptions(
         joint_states_topic=options.joint_states_topic, velocity=options.velocity,
         cutoff=options.cutoff), actuated=())
-    position = _together(joints.summary['topic'], joints.position)
-    velocity = (_together(joints.summary['topic'], joints.velocity)
+    position = _together(joints.summary.topic, joints.position)
+    velocity = (_together(joints.summary.topic, joints.velocity)
                 if joints.measured_velocity else None)
 
     def raw(clock):
@@ -221,19 +224,20 @@ class LiveWrench(LiveMotion):
     """The motion of the payload and the wrench on it, see LiveSource."""
 
     def __init__(self, robot: BodyRig, options: Any, lag: float,
-                 metadata: Mapping[str, Any]):
+                 summary: Summary):
         if robot.arm is None:
             raise ConfigError('nothing to predict live', found='bodies measured on their own',
                               expected='a payload on an arm with joint states')
         super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
-        topic, = metadata['wrench_topics']
+        notes = summary.details
+        topic, = notes['wrench_topics']
         self._arm = robot.arm
-        self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
-        self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
-        turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
+        self._frame = robot.frame or frame_of(robot.arm, notes['sources'][topic]['frame_id'])
+        self._sign = 1.0 if notes['wrench_of'] == 'on_body' else -1.0
+        turn = notes.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
         self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
         self._gravity = np.asarray(robot.gravity_base)
-        listen_to_joints(self, options.joint_states_topic or metadata['topic'],
+        listen_to_joints(self, options.joint_states_topic or summary.topic,
                          robot.arm.joint_names, DriveOptions())
         self.listen(topic, self._load_wrench)
 

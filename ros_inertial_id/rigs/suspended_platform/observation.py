@@ -1,5 +1,6 @@
 """Observation of a suspended platform: poses from markers, joints held or moving."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,13 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     postures = [motion.posture(t) for t in stretches]
     if options.posture == 'held':
         _check_held(robot, postures, clock)
-    summary |= {
-        'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
-        'imus': _fuse_imus(recording, robot, motion, stretches, options),
-        'sources': {f'{name} {s.topic}': dict(s.note)
-                    for name, s in zip(robot.body_names, series) if s}}
-    out = BodiesObservation(clock, kernel, motion, (), summary, motion.filtered,
-                            lambda rng: motion.noisy(clock, rng))
-    summary['doubts'] = marker_doubts(summary['sources'])
-    return out
+    imus = _fuse_imus(recording, robot, motion, stretches, options)
+    sources = {f'{name} {s.topic}': dict(s.note) for name, s in zip(robot.body_names, series) if s}
+    summary = replace(summary, velocity='differentiated').with_details(
+        held=[_held_links(robot, p) for p in postures], imus=imus, sources=sources,
+        doubts=marker_doubts(sources))
+    return BodiesObservation(clock, kernel, motion, (), summary, motion.filtered,
+                             lambda rng: motion.noisy(clock, rng))
 
 
 def _fuse_imus(recording, robot, motion, stretches, options):

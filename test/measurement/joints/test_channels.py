@@ -59,7 +59,7 @@ def test_joints_of_two_publishers_are_on_one_clock_each_from_their_own_messages(
             np.isfinite(both.fields['position'][:, both.names.index('a')]), 1_200_000, 0)))]
     recording = Recording({c.topic: c for c in parts})
     found = observe_joints(recording, LEFT + RIGHT)
-    assert found.summary['rate'] == pytest.approx(200.0)
+    assert found.summary.rate == pytest.approx(200.0)
     state = next(found.states())
     inner = slice(100, -100)
     expected = np.sin(2.0 * state.t[inner, None] + [0.3, 1.3, 1.1, 2.1])
@@ -97,7 +97,7 @@ def test_bare_copies_of_positions_are_left_out_however_many_they_are():
     both = joined([driver, bare])
     both = both.rows(np.argsort(both.stamp_ns, kind='stable'))
     found = observe_joints(Recording({'/joint_states': both}), LEFT)
-    assert found.summary['not_finite'] == 3000 and found.summary['rate'] == pytest.approx(100.0)
+    assert found.summary.not_finite == 3000 and found.summary.rate == pytest.approx(100.0)
     state = next(found.states())
     np.testing.assert_allclose(state.q[50:-50, 0], np.sin(2.0 * state.t[50:-50]), atol=2e-4)
     broken = both.fields['effort'].copy()

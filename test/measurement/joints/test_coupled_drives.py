@@ -9,6 +9,7 @@ import pytest
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.summary import Summary
 from ros_inertial_id.methods import METHODS
 
 GEAR = np.array([100.0, 120.0, 50.0])
@@ -50,7 +51,7 @@ def test_friction_of_the_coupled_motor_is_found(recording):
 
 def test_live_torques_are_those_of_the_joints(recording):
     options = replace(OPTIONS, joint_states_topic='/joint_states')
-    live = METHODS['serial_arm'].source(robot_of(recording, options), options, 0.2, {})
+    live = METHODS['serial_arm'].source(robot_of(recording, options), options, 0.2, Summary())
     channel = recording.channels['/joint_states']
     live.add(channel)
     stamps, state = live.take()

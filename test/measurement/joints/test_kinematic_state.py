@@ -9,7 +9,7 @@ import pytest
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.joints import kinematic_state
-from ros_inertial_id.measurement.joints.drives import effort_map
+from ros_inertial_id.measurement.joints.effort_source import EffortSource
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import at_one_cutoff, observe_joints
 from ros_inertial_id.measurement.recording import Recording
@@ -97,7 +97,7 @@ def test_jitter_and_lost_samples_cost_little(arm3_motion):
     observation = observe_joints(recording, names, SLOW)
     seen = whole(observation)
     # Drops make the median step a percent longer than the period, so fewer seem to be missing.
-    assert 0 < observation.summary['missing'] <= len(t) - len(kept)
+    assert 0 < observation.summary.missing <= len(t) - len(kept)
     when = seen['t'] + recording.origin_ns() * 1e-9 - 1.0
     inner = slice(200, -200)
     for name, truth in (('q', q), ('v', v), ('a', a)):
@@ -119,19 +119,19 @@ def test_nothing_is_made_up_across_a_gap(arm3_motion):
 def test_measured_velocities_that_are_wrong_are_not_used(arm3_recording, arm3_motion, spoil):
     wrong = changed(arm3_recording, velocity=spoil(arm3_motion[3]))
     observation = observe_joints(wrong, arm3_motion[0])
-    assert observation.summary['velocity'] == 'differentiated'
+    assert observation.summary.velocity == 'differentiated'
 
 
 def test_velocities_of_a_joint_that_hardly_moves_decide_nothing(arm3_recording, arm3_motion):
     names, _, q, v = arm3_motion[:4]
     slow = changed(arm3_recording, position=q * [1.0, 1.0, 0.01], velocity=v * [1.0, 1.0, 0.0])
-    assert observe_joints(slow, names).summary['velocity'] == 'measured'
+    assert observe_joints(slow, names).summary.velocity == 'measured'
 
 
 def test_velocities_are_not_needed(arm3_recording, arm3_motion):
     names, _, _, v = arm3_motion[:4]
     observation = observe_joints(changed(arm3_recording, velocity=None), names, SLOW)
-    assert observation.summary['velocity'] == 'differentiated'
+    assert observation.summary.velocity == 'differentiated'
     seen = whole(observation)['v'][200:-200]
     assert np.abs(seen - v[200:-200]).max() < 1e-3 * np.abs(v).max()
 
@@ -144,7 +144,7 @@ def test_efforts_may_come_on_another_topic(arm3_recording, arm3_motion):
     both = Recording({'/joint_states': motion,
                       '/torques': replace(force.channels['/joint_states'], topic='/torques')})
     observation = observe_joints(both, names, replace(SLOW, effort_topic='/torques'))
-    assert observation.summary['effort_topic'] == '/torques'
+    assert observation.summary.effort_topic == '/torques'
     seen = whole(observation)['tau_raw'][::2]
     assert len(seen) == pytest.approx(len(t[::2]), abs=2)
     np.testing.assert_allclose(seen, tau[:2 * len(seen):2], atol=1e-9)
@@ -170,13 +170,13 @@ def power_at_motors(options, tau_motor, v):
 def test_effort_maps_keep_the_virtual_work(options):
     rng = np.random.default_rng(0)
     tau_motor, v = rng.normal(size=(2, 3))
-    joint_torque = effort_map(options, 3) @ tau_motor
+    joint_torque = EffortSource.of(options, 3).torque(tau_motor)
     assert joint_torque @ v == pytest.approx(power_at_motors(options, tau_motor, v), rel=1e-12)
 
 
 def test_currents_become_torques_by_gain_and_gear():
     options = SignalOptions(effort_kind='current', drive_gain=(0.1, 0.2), gear_ratio=(100.0, 50.0))
-    np.testing.assert_allclose(effort_map(options, 2) @ [2.0, 3.0], [20.0, 30.0])
+    np.testing.assert_allclose(EffortSource.of(options, 2).torque([2.0, 3.0]), [20.0, 30.0])
 
 
 def test_a_sensor_of_opposite_sign_is_turned_in_the_states(arm3_motion):
@@ -211,7 +211,7 @@ def test_motions_of_coupled_motors_are_those_of_the_joints(arm3_motion):
     ({'effort_kind': 'current'}, 'effort_kind: current needs drive_gain; expected 3 values')])
 def test_effort_options_that_do_not_fit_are_refused(options, words):
     with pytest.raises(ConfigError, match=words):
-        effort_map(SignalOptions(**options), 3)
+        EffortSource.of(SignalOptions(**options), 3)
 
 
 def test_a_long_rest_before_the_motion_does_not_choose_for_it(arm3_motion):
@@ -227,7 +227,7 @@ def test_a_long_rest_before_the_motion_does_not_choose_for_it(arm3_motion):
         recording = mujoco_arm.recording(names, when, *noisy)
         summaries.append(observe_joints(recording, names).summary)
     for summary in summaries:
-        assert summary['velocity'] == 'measured'
+        assert summary.velocity == 'measured'
     # Which third-octave band is the quietest hangs on the noise: two bands are a factor of 1.6.
     assert 0.6 < summaries[1]['cutoff'] / summaries[0]['cutoff'] < 1.7
 
@@ -262,8 +262,8 @@ def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm
     by_position = observe_joints(arm3_recording, names,
                                  SignalOptions(cutoff=9.0, velocity='differentiated'))
     first, second = at_one_cutoff([slow, by_position])
-    assert first.summary['cutoff'] == second.summary['cutoff'] == 9.0
-    assert first.summary['velocity'] == second.summary['velocity'] == 'differentiated'
+    assert first.summary.cutoff == second.summary.cutoff == 9.0
+    assert first.summary.velocity == second.summary.velocity == 'differentiated'
     assert first.decimate == second.decimate and first.trim == second.trim
     np.testing.assert_array_equal(whole(first)['a'], whole(second)['a'])
     np.testing.assert_array_equal(whole(at_one_cutoff([slow, fast])[0])['v'], whole(fast)['v'])
@@ -271,5 +271,5 @@ def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm
     channel = arm3_recording.channels['/joint_states'].rows(slice(None, None, 10))
     rare = observe_joints(Recording({'/joint_states': channel}), names)
     for chosen, cutoff in ((True, 25.0 / 4.0), (False, 9.0)):
-        other = replace(fast, summary={**fast.summary, 'cutoff_chosen': chosen})
-        assert at_one_cutoff([rare, other])[0].summary['cutoff'] == pytest.approx(cutoff)
+        other = replace(fast, summary=replace(fast.summary, cutoff_chosen=chosen))
+        assert at_one_cutoff([rare, other])[0].summary.cutoff == pytest.approx(cutoff)

@@ -88,8 +88,8 @@ def test_an_observation_says_which_joints_wrapped(arm3_recording, arm3_motion):
     wrapped = Recording({'/joint_states': replace(channel, fields=fields)})
     options = SignalOptions(cutoff=20.0)
     plain, found = (observe_joints(r, names, options) for r in (arm3_recording, wrapped))
-    assert 'unwrapped' not in plain.summary
-    assert set(found.summary['unwrapped']) == set(names)
+    assert not plain.summary.unwrapped
+    assert set(found.summary.unwrapped) == set(names)
     for one, two in zip(plain.states(), found.states()):
         turns = (two.q - one.q) / (2 * np.pi)
         np.testing.assert_allclose(turns, np.round(turns), atol=1e-8)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.measurement.summary import Summary
 from ros_inertial_id.methods.contract import Method
 from ros_inertial_id.options import option
 
@@ -75,8 +76,8 @@ class Swings:
     def summary(self):
         """Return what the spine asks for."""
         t = self.swing.t
-        return {'cutoff': 100.0, 'velocity': 'measured', 'rate': 1.0 / np.diff(t).mean(),
-                'gaps': 0, 'duration': float(t[-1] - t[0]), 'samples': len(t), 'decimate': 1}
+        return Summary(cutoff=100.0, velocity='measured', rate=float(1.0 / np.diff(t).mean()),
+                       gaps=0, duration=float(t[-1] - t[0]), samples=len(t))
 
     def samples(self, training=False):
         """Return how many samples there are."""

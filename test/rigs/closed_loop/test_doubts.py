@@ -29,7 +29,7 @@ def named(moved, change=None, springs=SAMPLE.springs):
         closures=SAMPLE.closures, independent=SAMPLE.independent, start=SAMPLE.start, cutoff=8.0,
         springs=tuple(f'joint {joint} {springs[joint][1]}' for joint in springs))
     robot = closed_loop.build(SAMPLE.urdf, options, (0.0, 0.0, -9.81))
-    return closed_loop.observe(made, robot, options).summary['doubts']
+    return closed_loop.observe(made, robot, options).summary.details['doubts']
 
 
 def gain(tau, rate):

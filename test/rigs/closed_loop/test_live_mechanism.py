@@ -9,6 +9,7 @@ import pytest
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.measurement.summary import Summary
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
 from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
@@ -76,7 +77,7 @@ def test_crank_torque_is_predicted_from_the_encoder_and(sensors):
     rig, urdf = slider_crank()
     _, options = load_options('', 'closed_loop', {**CRANK, **sensors})
     robot = closed_loop.build(urdf, options, GRAVITY)
-    live = closed_loop.source(robot, options, 0.1, {})
+    live = closed_loop.source(robot, options, 0.1, Summary())
     columns = closed_loop.parameters(robot, options)
     t, predicted, left, said = followed(rig, live, closed_loop, robot, columns, 200)
     true = true_rows(said, TRUE_TORQUE, t)
@@ -96,7 +97,7 @@ def test_torque_stamped_late_is_read_late():
     for found in ({}, {'torque_clock_offset': 12e-3}):
         rig, urdf = slider_crank()
         robot = closed_loop.build(urdf, options, GRAVITY)
-        live = closed_loop.source(robot, options, 0.1, found)
+        live = closed_loop.source(robot, options, 0.1, Summary.of(found))
         columns = closed_loop.parameters(robot, options)
         _, _, left, _ = followed(rig, live, closed_loop, robot, columns, 100, {
             '/crank/torque': late})
@@ -109,7 +110,7 @@ def test_markers_are_not_followed_live():
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
     robot = closed_loop.build(urdf, options, GRAVITY)
     with pytest.raises(ConfigError, match='encoders of crank.*found a motion by markers.*--valid'):
-        closed_loop.source(robot, options, 0.1, {})
+        closed_loop.source(robot, options, 0.1, Summary())
 
 
 def test_wrench_of_a_payload_is_predicted():
@@ -119,7 +120,7 @@ def test_wrench_of_a_payload_is_predicted():
         'wrench_frame': WristRig.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
     robot = rigid_body.build(urdf, options, GRAVITY)
     found = {'wrench_topics': ['/wrench'], 'wrench_of': 'on_body', 'topic': '/joint_states'}
-    live = rigid_body.source(robot, options, 0.1, found)
+    live = rigid_body.source(robot, options, 0.1, Summary.of(found))
     columns = rigid_body.parameters(robot, options)
     t, predicted, _, said = followed(rig, live, rigid_body, robot, columns, 200)
     true = true_rows(said, TRUE_WRENCH, t)
@@ -131,7 +132,7 @@ def test_wrench_of_a_payload_is_predicted():
 def test_samples_without_stamps_are_refused():
     urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
     _, options = load_options('', 'closed_loop', CRANK)
-    live = closed_loop.source(closed_loop.build(urdf, options, GRAVITY), options, 0.1, {})
+    live = closed_loop.source(closed_loop.build(urdf, options, GRAVITY), options, 0.1, Summary())
     stamps = np.zeros(3, np.int64)
     with pytest.raises(RecordingError, match='carry no stamps'):
         live.add(Channel('joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),

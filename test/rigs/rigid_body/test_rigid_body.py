@@ -360,8 +360,8 @@ def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named(made):
     def doubts(recording, gravity=(0.0, 0.0, -9.81)):
         robot = rigid_body.build(recording.robot_description, OPTIONS, np.array(gravity))
         summary = rigid_body.observe(recording, robot, OPTIONS).summary
-        assert not summary.get('sensor_turned')
-        return [d['says'] for d in summary['doubts']]
+        assert not summary.details.get('sensor_turned')
+        return [d['says'] for d in summary.details['doubts']]
 
     assert doubts(made) == []
     assert any('stamped 5.0' in said or 'stamped 4.9' in said for said in doubts(late))
@@ -375,7 +375,7 @@ def test_a_wrench_in_counts_is_named_by_the_mass_that_it_makes(made):
         kind: 1000.0 * values for kind, values in made.channels['/w'].fields.items()})
     made = replace(made, channels={**made.channels, '/w': counts})
     robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
-    said, = rigid_body.observe(made, robot, OPTIONS).summary['doubts']
+    said, = rigid_body.observe(made, robot, OPTIONS).summary.details['doubts']
     assert 3900.0 < said['evidence'] < 4000.0 and 'more than the 10 kg of mass:' in said['says']
 
 

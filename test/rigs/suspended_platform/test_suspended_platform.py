@@ -218,7 +218,7 @@ def _doubts(recording, change=None):
         change(text)
     robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, [0.0, 0.0, -9.81])
     summary = METHODS['suspended_platform'].observe(recording, robot, OPTIONS).summary
-    return {d['name']: d['says'] for d in summary['doubts'] if d['severity'] == 'wrong'}
+    return {d['name']: d['says'] for d in summary.details['doubts'] if d['severity'] == 'wrong'}
 
 
 def _stiffer(text):
