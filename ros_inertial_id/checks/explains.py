@@ -77,12 +77,11 @@ def without_effects(findings: Sequence[Finding]) -> list[Finding]:
     out = list(findings)
     for cause, explained in EXPLAINS.items():
         causing = [f for f in out if f.name == cause and _counts(f, explained)]
-        if not causing:
-            continue
-        effects = [f for f in out if f.name != cause and _is_effect(f.name, explained)]
-        out = [f for f in out if f not in effects]
-        if explained.inherits:
-            out = [_as_bad_as(f, effects) if f in causing else f for f in out]
+        if causing:
+            effects = [f for f in out if f.name != cause and _is_effect(f.name, explained)]
+            out = [f for f in out if f not in effects]
+            if explained.inherits:
+                out = _as_bad_as(out, causing, effects)
     return out
 
 
@@ -91,15 +90,23 @@ def explains_everything(finding: Finding) -> bool:
     return finding.name in EXPLAINS and EXPLAINS[finding.name].effects == EVERYTHING
 
 
-def _counts(finding, explained):
+def _counts(finding: Finding, explained: Explained) -> bool:
     return explained.by_a_note or finding.severity != NOTE
 
 
-def _is_effect(name, explained):
+def _is_effect(name: str, explained: Explained) -> bool:
     return name.startswith(explained.effects) and name not in explained.but
 
 
-def _as_bad_as(finding, effects):
-    """Return a ``finding`` as bad as the worst of its ``effects``."""
-    severities = [finding.severity, *(f.severity for f in effects)]
-    return replace(finding, severity=max(severities, key=SEVERITIES.index))
+def _as_bad_as(
+    findings: Sequence[Finding], causing: Sequence[Finding], effects: Sequence[Finding]
+) -> list[Finding]:
+    """Return ``findings``, those that are ``causing`` as bad as the worst of their ``effects``."""
+    worst = max((SEVERITIES.index(f.severity) for f in effects), default=0)
+    out = []
+    for finding in findings:
+        if finding in causing:
+            severity = max(worst, SEVERITIES.index(finding.severity))
+            finding = replace(finding, severity=SEVERITIES[severity])
+        out.append(finding)
+    return out
