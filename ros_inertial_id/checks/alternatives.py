@@ -12,10 +12,11 @@ from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTe
 from .thresholds import (
     ASKED,
     DELAY_BY_LOAD,
-    GAIN,
+    GAIN_OF_ALL,
     LATE,
     LATE_ALONE,
-    LOAD,
+    LEAST_GAIN,
+    LEAST_LOAD,
     LOAD_OF_LINK,
     SURE,
     TOO_LATE,
@@ -23,7 +24,6 @@ from .thresholds import (
     UNIT,
     ZERO,
 )
-from .thresholds import DESCRIBED as DESCRIBED_FACTOR
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
 from ..identification.reduce.described import USUAL_LOAD
@@ -72,8 +72,7 @@ def permuted(test: RecordingUnderTest) -> Iterator[Alternative]:
     by_description = least_assignment(_against_description(test))
     orders = {by_bodies, by_description}
     for order in (by_bodies, by_description):
-        for cycle in _cycles(order):
-            orders.add(tuple(order[j] if j in cycle else j for j in joints))
+        orders |= _single_cycles(order)
     for first, second in combinations(joints, 2):
         orders.add(exchanged_pair(joints, first, second))
     for order in sorted(orders - {tuple(joints)}):
@@ -116,6 +115,17 @@ def _against_description(test):
     return -evidence * np.where(ratio > 0, 1.0, 0.2)
 
 
+def _single_cycles(order):
+    """Return the orders that each have one of the cycles of a permutation ``order`` alone."""
+    out = set()
+    for cycle in _cycles(order):
+        alone = list(range(len(order)))
+        for joint in cycle:
+            alone[joint] = order[joint]
+        out.add(tuple(alone))
+    return out
+
+
 def _cycles(order):
     """Return the cycles of a permutation that are longer than one."""
     out: list[list[int]] = []
@@ -134,7 +144,7 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     if not shown.any():
         return
     size = float(np.median(np.log(np.abs(factors[shown]))))
-    if abs(size) * np.sqrt(shown.sum()) <= np.log(DESCRIBED_FACTOR):
+    if abs(size) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
         return
     factor = float(np.exp(size))
     unit = ''
@@ -194,7 +204,7 @@ def _gain(test, joint, factor):
     factors[joint] = factor
     size = abs(np.log(factor))
     severity = WRONG
-    if size < 2.0 * np.log(GAIN):
+    if size < 2.0 * np.log(LEAST_GAIN):
         severity = DOUBTFUL
     return Alternative(
         'gain of a joint',
@@ -202,7 +212,7 @@ def _gain(test, joint, factor):
         test.scaled(factors),
         {'factor': f'{factor:.3g}'},
         severity,
-        below_report_size=size < np.log(GAIN),
+        below_report_size=size < np.log(LEAST_GAIN),
     )
 
 
@@ -350,7 +360,7 @@ def payload(test: RecordingUnderTest) -> Iterator[Alternative]:
     judge = test.loaded_bodies
     stacked = judge.stacked(range(judge.count), test.targets([test.plain], DESCRIBED))
     mass = float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
-    if mass > max(LOAD, LOAD_OF_LINK * test.nominal[-10]):
+    if mass > max(LEAST_LOAD, LOAD_OF_LINK * test.nominal[-10]):
         change = replace(test.plain, load=True)
         words = {'mass': f'{mass:+.2g}'}
         yield Alternative('payload not declared', [test.count - 1], change, words)

@@ -34,7 +34,7 @@ from .recording_under_test import (
     Alternative,
     Change,
     DESCRIBED,
-    EACH_STRETCH_ONCE,
+    EACH_ONCE,
     FREE,
     RecordingUnderTest,
     TINY,
@@ -201,10 +201,10 @@ class Trial:
         return float(np.linalg.norm(self.test.torque_of(self.change)[self.test.moved]))
 
 
-def causes(test: RecordingUnderTest, checks: Sequence[Check] | None = None) -> Explanation:
-    """Return the Explanation by the strongest cause, or by none; checks : CHECKS by default."""
+def causes(test: RecordingUnderTest, checks: Sequence[Check]) -> Explanation:
+    """Return the Explanation by the strongest cause that ``checks`` find, or by none."""
     nothing = Explanation((), test.plain, test.free_residual, test.torque)
-    tried = _tried(test, CHECKS if checks is None else checks)
+    tried = _tried(test, checks)
     candidates = _strongest(test, tried)
     if all(trial.alternative.below_report_size for trial in candidates):
         return nothing
@@ -274,7 +274,7 @@ def _fewest_joints(test, tried):
 
 def _confirmed_errors(test, change, errors):
     """Return the ``errors`` of a change with those of consistent bodies, each stretch once."""
-    return {FREE: test.consistent(change), DESCRIBED: errors[DESCRIBED][EACH_STRETCH_ONCE]}
+    return {FREE: test.consistent(change), DESCRIBED: errors[DESCRIBED][EACH_ONCE]}
 
 
 def _sure(candidates, recorded):

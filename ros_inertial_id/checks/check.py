@@ -174,22 +174,19 @@ def _each(doubts):
 def together(checkups: Sequence[Checkup]) -> Checkup:
     """Return the Checkup of several recordings by the ``checkups`` of each."""
     findings: list[Finding] = []
+    masked, moved = list[float](), set[str]()
     for number, checkup in enumerate(checkups):
+        masked += checkup.masked
+        moved |= set(checkup.torque)
         for finding in checkup.checks:
             if not _said_before(finding, findings):
                 findings.append(replace(finding, recording=number))
     # What one recording does not move, another one may.
-    moved = {joint for checkup in checkups for joint in checkup.torque}
     findings = [_noted_if_moved(finding, moved) for finding in findings]
-    masked = tuple(share for checkup in checkups for share in checkup.masked)
-    return checkup_of(
-        findings,
-        masked,
-        torque=_over([c.torque for c in checkups]),
-        nominal=_over([c.nominal for c in checkups]),
-        residual=_over([c.residual for c in checkups]),
-        noise=_over([c.noise for c in checkups]),
-    )
+    rms = {}
+    for quantity in ('torque', 'nominal', 'residual', 'noise'):
+        rms[quantity] = _over([getattr(checkup, quantity) for checkup in checkups])
+    return checkup_of(findings, tuple(masked), **rms)
 
 
 def _said_before(finding, findings):
@@ -243,8 +240,7 @@ def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list
     findings, seconds = list[Finding](), list[float]()
     for signals in raw_signals(recording, robot, options):
         findings += signal_findings(signals)
-        t = signals.position.t
-        seconds.append(float(np.ptp(t)) if len(t) else 0.0)
+        seconds.append(signals.position.seconds)
     if len(seconds) < 2:
         return findings
     return [_masked_if_little(finding, sum(seconds)) for finding in merged(findings)]

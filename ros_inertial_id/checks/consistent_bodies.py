@@ -19,7 +19,7 @@ ENOUGH = 1e-4  # relative accuracy of a solution whose errors are compared
 
 
 def consistent_errors(
-    model: ModelColumns,
+    model_columns: ModelColumns,
     column_indices: np.ndarray,
     judge: LeftOut,
     target: np.ndarray,
@@ -28,10 +28,11 @@ def consistent_errors(
     """
     Return squared errors (sets, stretches, n) of stretches left out, nan where not left out.
 
-    model : whose columns (k,) and tilts are the unknowns of ``judge``, bodies free
+    model_columns : of which some, ``column_indices`` (k,), and the tilts are the unknowns of
+        ``judge``, bodies free
     target : (n, e) of each group's elements; sets : of stretches that are left out together
     """
-    base, order = _base_parameters(model, column_indices, judge)
+    base, order = _base_parameters(model_columns, column_indices, judge)
     out = np.full((len(sets), judge.count, len(judge.names)), np.nan)
     targets, solution = target[:, :, None], None
     for errors, stretches in zip(out, sets):
@@ -47,16 +48,16 @@ def consistent_errors(
 
 
 def _base_parameters(
-    model: ModelColumns, column_indices: np.ndarray, judge: LeftOut
+    model_columns: ModelColumns, column_indices: np.ndarray, judge: LeftOut
 ) -> tuple[Any, np.ndarray]:
     """Return BaseParameters of the unknowns, and which unknown (b,) each of them is."""
-    base = model.wide.structure.base
+    base = model_columns.wide.structure.base
     unknown = {int(column): k for k, column in enumerate(column_indices)}
     more = [column for column in unknown if column >= len(base)]
     absent = [k for k in range(len(base)) if k not in unknown]
     order = [unknown[k] for k in range(len(base)) if k in unknown]
     order += [unknown[column] for column in more]
-    reduced = with_lone(base.without(absent), [model.parameters[k] for k in more])
+    reduced = with_lone(base.without(absent), [model_columns.parameters[k] for k in more])
     tilts = len(judge.prior.unit) - len(unknown)
     if tilts:
         reduced = with_angles(reduced)

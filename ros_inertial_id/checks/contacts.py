@@ -47,17 +47,17 @@ SUSPICIOUS = 2.0  # standard deviations of a window that belongs to a contact be
 
 def contacts(
     data: Dataset,
-    model: ModelColumns,
+    model_columns: ModelColumns,
     column_indices: np.ndarray,
     efforts: np.ndarray | None = None,
 ) -> list[Finding]:
     """
     Return the Findings of contacts in a Dataset of one recording.
 
-    column_indices : (k,) of ``model``, that are fitted
+    column_indices : (k,) of ``model_columns``, that are fitted
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    samples = thin_samples(data, model, column_indices, efforts)
+    samples = thin_samples(data, model_columns, column_indices, efforts)
     torque = np.sqrt(np.mean(samples.torque**2, axis=0))
     smear = 1.0 / data.first.summary.cutoff
     return contact_findings(
@@ -158,8 +158,8 @@ class ThinSamples:
     """
     Thinned training samples, and a linear model that the worst stretches take no part in.
 
-    t : (N,) [s]; torque, velocity : (N, n); rows : per joint (N, k) columns of the model, in units
-        of their priors; prior : (m, k + 1) rows, their target last; sd : (n,) of one sample
+    t : (N,) [s]; torque, velocity : (N, n); rows : per joint (N, k) columns of the model, in
+        units of their priors; prior : (m, k + 1) rows, their target last; sd : (n,) of one sample
     params : (k,) of the model, in the same units
     """
 
@@ -194,25 +194,27 @@ class ThinSamples:
 
 def thin_samples(
     data: Dataset,
-    model: ModelColumns,
+    model_columns: ModelColumns,
     column_indices: np.ndarray,
     efforts: np.ndarray | None = None,
 ) -> ThinSamples:
     """
     Return the ThinSamples of a Dataset of one recording.
 
-    column_indices : (k,) of ``model``, that are fitted
+    column_indices : (k,) of ``model_columns``, that are fitted
     efforts : (n, n) what the torque of each joint takes of all efforts, by column; its own: None
     """
-    params = _first_params(model, column_indices, efforts)
+    params = _first_params(model_columns, column_indices, efforts)
     if efforts is None:
         efforts = np.eye(len(data.robot))
-    columns = np.sort(column_indices[column_indices < model.size])
+    columns = np.sort(column_indices[column_indices < model_columns.size])
     stride = _stride(data)
-    rows, samples = _thin_rows(data, model, columns, _gravity(model, params), stride)
+    rows, samples = _thin_rows(
+        data, model_columns, columns, _gravity(model_columns, params), stride
+    )
     t, tau, velocity = map(np.concatenate, zip(*samples))
-    correlation = np.array([model.correlation_rows[name] for name in model.names])
-    prior = model.prior.of(columns)
+    correlation = np.array([model_columns.correlation_rows[name] for name in model_columns.names])
+    prior = model_columns.prior.of(columns)
     found_before = params[columns] / prior.unit
     return _concentrated(
         ThinSamples(
@@ -227,19 +229,19 @@ def thin_samples(
     )
 
 
-def _first_params(model, column_indices, efforts):
+def _first_params(model_columns, column_indices, efforts):
     """Return the solution (P,) by all samples, contacts among them."""
     if efforts is None:
-        return model.solution(model.whole, column_indices)
+        return model_columns.solution(model_columns.whole, column_indices)
     targets = np.zeros((len(efforts), 2 + len(efforts), 1))
     targets[:, 2:, 0] = efforts.T
-    stacked = model.stacked(range(model.count), targets)
-    return model.solve(stacked, column_indices).sum(1)
+    stacked = model_columns.stacked(range(model_columns.count), targets)
+    return model_columns.solve(stacked, column_indices).sum(1)
 
 
-def _gravity(model, params):
+def _gravity(model_columns, params):
     """Return gravity (3,) [m/s^2] as the torques show it."""
-    gravity = model.gravity
+    gravity = model_columns.gravity
     if not params[-2:].any():
         return gravity
     return gravity + np.linalg.norm(gravity) * across_gravity(gravity) @ params[-2:]
@@ -252,9 +254,9 @@ def _stride(data):
     return max(1, -(-samples // MOST_SAMPLES), not_missed)
 
 
-def _thin_rows(data, model, columns, gravity, stride):
+def _thin_rows(data, model_columns, columns, gravity, stride):
     """Return rows (n, N or more, k) in units of the prior, and [(t, tau, v)] of their samples."""
-    structure, unit = model.wide.structure, model.prior.unit
+    structure, unit = model_columns.wide.structure, model_columns.prior.unit
     keep = structure.keep
     wanted, rank = np.isin(keep, columns), np.searchsorted(columns, keep)
     # Of a piece at most every second sample more: what is not used takes no memory.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from .finding import Finding, NOTE, SEVERITIES
 
 DELAYED = 'effort delayed'
-CAUSES = (
+CAUSE_NAMES = (
     'effort',  # negated, in another unit, a current, delayed, ...
     'gain of a joint',
     'wrong mounting',
@@ -18,8 +18,8 @@ CAUSES = (
     'encoder zero off',
     'payload not declared',
 )
-FOREIGN = ('description of another robot', 'efforts do not follow the motion')
-SAMPLING = ('description of another robot', DELAYED)  # what samples by themselves explain
+FOREIGN_NAMES = ('description of another robot', 'efforts do not follow the motion')
+SAMPLING_EFFECTS = ('description of another robot', DELAYED)  # what samples by themselves explain
 QUALITIES = (  # of the samples of efforts, which stay whatever explains the torques
     'effort stuck',
     'effort clipped',
@@ -58,17 +58,19 @@ EXPLAINS: dict[str, Explained] = {
     ),
     'position in degrees': Explained(('velocity in another unit', 'wrong rate')),
     'velocity or position negated': Explained(
-        (*CAUSES, *FOREIGN, 'joints exchanged'), QUALITIES, inherits=True
+        (*CAUSE_NAMES, *FOREIGN_NAMES, 'joints exchanged'), QUALITIES, inherits=True
     ),
-    'stamps jitter': Explained(('wrong rate', *SAMPLING)),
-    'stamps repeat': Explained(SAMPLING),
-    'samples held': Explained(SAMPLING),
-    'messages lost': Explained(SAMPLING),
-    'joints exchanged': Explained((*CAUSES, *FOREIGN, 'bodies other'), QUALITIES),
-    'joint slides in the description': Explained((*CAUSES, *FOREIGN, 'bodies other'), QUALITIES),
-    'arm at rest': Explained(CAUSES, QUALITIES),
-    'efforts do not follow the motion': Explained(CAUSES, QUALITIES),
-    'description of another robot': Explained(CAUSES, QUALITIES),
+    'stamps jitter': Explained(('wrong rate', *SAMPLING_EFFECTS)),
+    'stamps repeat': Explained(SAMPLING_EFFECTS),
+    'samples held': Explained(SAMPLING_EFFECTS),
+    'messages lost': Explained(SAMPLING_EFFECTS),
+    'joints exchanged': Explained((*CAUSE_NAMES, *FOREIGN_NAMES, 'bodies other'), QUALITIES),
+    'joint slides in the description': Explained(
+        (*CAUSE_NAMES, *FOREIGN_NAMES, 'bodies other'), QUALITIES
+    ),
+    'arm at rest': Explained(CAUSE_NAMES, QUALITIES),
+    'efforts do not follow the motion': Explained(CAUSE_NAMES, QUALITIES),
+    'description of another robot': Explained(CAUSE_NAMES, QUALITIES),
 }
 
 
@@ -76,13 +78,22 @@ def without_effects(findings: Sequence[Finding]) -> list[Finding]:
     """Return ``findings`` without those that another one explains."""
     out = list(findings)
     for cause, explained in EXPLAINS.items():
-        causing = [f for f in out if f.name == cause and _counts(f, explained)]
-        if causing:
-            effects = [f for f in out if f.name != cause and _is_effect(f.name, explained)]
-            out = [f for f in out if f not in effects]
-            if explained.inherits:
-                out = _as_bad_as(out, causing, effects)
+        if any(f.name == cause and _counts(f, explained) for f in out):
+            out = _without_effects_of(cause, explained, out)
     return out
+
+
+def _without_effects_of(cause, explained, findings):
+    """Return ``findings`` without the effects of a ``cause``, which may be as bad as they are."""
+    out, severities = [], []
+    for finding in findings:
+        if finding.name != cause and _is_effect(finding.name, explained):
+            severities.append(finding.severity)
+        else:
+            out.append(finding)
+    if not explained.inherits:
+        return out
+    return [_as_bad_as(f, severities) if f.name == cause else f for f in out]
 
 
 def explains_everything(finding: Finding) -> bool:
@@ -90,23 +101,15 @@ def explains_everything(finding: Finding) -> bool:
     return finding.name in EXPLAINS and EXPLAINS[finding.name].effects == EVERYTHING
 
 
-def _counts(finding: Finding, explained: Explained) -> bool:
+def _counts(finding, explained):
     return explained.by_a_note or finding.severity != NOTE
 
 
-def _is_effect(name: str, explained: Explained) -> bool:
+def _is_effect(name, explained):
     return name.startswith(explained.effects) and name not in explained.but
 
 
-def _as_bad_as(
-    findings: Sequence[Finding], causing: Sequence[Finding], effects: Sequence[Finding]
-) -> list[Finding]:
-    """Return ``findings``, those that are ``causing`` as bad as the worst of their ``effects``."""
-    worst = max((SEVERITIES.index(f.severity) for f in effects), default=0)
-    out = []
-    for finding in findings:
-        if finding in causing:
-            severity = max(worst, SEVERITIES.index(finding.severity))
-            finding = replace(finding, severity=SEVERITIES[severity])
-        out.append(finding)
-    return out
+def _as_bad_as(finding, severities):
+    """Return a ``finding`` as bad as the worst of ``severities``, if that is worse."""
+    worst = max([finding.severity, *severities], key=SEVERITIES.index)
+    return replace(finding, severity=worst)

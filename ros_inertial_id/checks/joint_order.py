@@ -44,31 +44,51 @@ def exchanged(test: RecordingUnderTest, residual: np.ndarray) -> list[Finding]:
     residual : (n,) rms left beside the causes that were found [N m, N]
     Asked where much is left that is no noise, and the described bodies do not explain the efforts.
     """
-    left, torque = np.linalg.norm(residual), np.linalg.norm(test.torque)
-    described = np.linalg.norm(test.described_residual)
-    noise = np.linalg.norm(test.noise())
-    little_left = left < max(SYSTEMATIC_OF_ALL * torque, BEYOND_NOISE * noise)
-    well_described = test.described and described < SYSTEMATIC_RESIDUAL * torque
-    if little_left or well_described:
-        return []
     as_named = tuple(range(test.count))
+    if not _leaves_much(test, residual):
+        return []
     best = _best_order(test)
     if best == as_named:
         return []
     other = _ordered(test, best)
-    gap, error = log_ratio(_errors(other), _errors(test))
-    free_then, described_then = map(
-        np.linalg.norm, (other.free_residual, other.described_residual)
-    )
-    if gap > -SURE * error or free_then > HALVED * left:
-        return []
-    if test.described and described_then > min(UNUSABLE_RESIDUAL * torque, described):
+    if not _explains_more(test, other, residual):
         return []
     moved = [j for j in as_named if best[j] != j]
     columns = ', '.join(f'{test.names[best[j]]} holds {test.names[j]}' for j in moved)
     order = ','.join(test.names[best.index(k)] for k in as_named)
     joints = [test.names[j] for j in moved]
+    gap, _ = _gap(test, other)
     return [found('joints exchanged', joints, removed_percent(gap), columns=columns, order=order)]
+
+
+def _leaves_much(test, residual):
+    """Return whether much is left that is no noise, and the description does not explain it."""
+    left, torque = np.linalg.norm(residual), np.linalg.norm(test.torque)
+    noise = np.linalg.norm(test.noise())
+    if left < max(SYSTEMATIC_OF_ALL * torque, BEYOND_NOISE * noise):
+        return False
+    described = np.linalg.norm(test.described_residual)
+    return not test.described or described >= SYSTEMATIC_RESIDUAL * torque
+
+
+def _explains_more(test, other, residual):
+    """Return whether the recording in another order, ``other``, is explained far better."""
+    gap, error = _gap(test, other)
+    if gap > -SURE * error:
+        return False
+    if np.linalg.norm(other.free_residual) > HALVED * np.linalg.norm(residual):
+        return False
+    if not test.described:
+        return True
+    torque, described = np.linalg.norm(test.torque), np.linalg.norm(test.described_residual)
+    described_then = np.linalg.norm(other.described_residual)
+    return bool(described_then <= min(UNUSABLE_RESIDUAL * torque, described))
+
+
+def _gap(test, other):
+    """Return the mean log ratio of errors of free bodies, all joints alike, and its error."""
+    errors, recorded = (x.as_recorded[FREE].mean(2) for x in (other, test))
+    return log_ratio(errors, recorded)
 
 
 def _best_order(test):
@@ -156,8 +176,3 @@ def _ordered(test: RecordingUnderTest, order: Order) -> RecordingUnderTest:
     ]
     data = test.data.observed(observations)
     return RecordingUnderTest(data, wide_factor(data, test.wide.structure), test.nominal)
-
-
-def _errors(test: RecordingUnderTest) -> np.ndarray:
-    """Return the errors (sets, stretches) of free bodies, of all joints alike."""
-    return test.left_out([test.plain], FREE)[0].mean(2)

@@ -24,7 +24,7 @@ from .joint_order import exchanged
 from .recording_under_test import recording_under_test, RecordingUnderTest
 from .thresholds import (
     ASKED,
-    FOREIGN,
+    FOREIGN_RESIDUAL,
     GOOD_RESIDUAL,
     LATE,
     MASSES_OF_GAINS,
@@ -39,8 +39,7 @@ from .thresholds import (
 from .velocity_kind import by_best_velocity, differentiated
 from .verdicts import joint_verdicts, Judged, whole_verdict
 from ..errors import EstimationError, InertialIdError, RecordingError
-from ..identification.choose.nuisances import LOAD as LOAD_NUISANCE
-from ..identification.choose.nuisances import nuisances
+from ..identification.choose.nuisances import FLANGE_LOAD, nuisances
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -86,7 +85,7 @@ def model_checks(
         data = read_dataset([recording], options, method, urdf)
         choice = by_best_velocity(data, signals)
         test = recording_under_test(choice.data, model, every=1)
-        touched = contacts(choice.data, test.model, test.column_indices)
+        touched = contacts(choice.data, test.model_columns, test.column_indices)
         if masks(touched):
             without = without_bad(recording, touched)[0]
             checked = model_checks(without, settings, model, signals)
@@ -103,7 +102,7 @@ def not_prepared(error: InertialIdError) -> Finding:
 
 def _checked(test, choice, model, signals):
     """Return the ModelChecks of a recording without contacts."""
-    data, columns = aligned(choice.data, test.model, wide_factor)
+    data, columns = aligned(choice.data, test.identified_columns, wide_factor)
     findings = [*choice.findings, *_resting(test, model), *_impossible(test.data.robot)]
     late = []
     if not _velocities_lag(choice.data, signals):
@@ -141,7 +140,7 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
     if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
         return True
-    sensors = [n for n in nuisances(data, columns) if n.joint and n.what != LOAD_NUISANCE]
+    sensors = [n for n in nuisances(data, columns) if n.joint and n.what != FLANGE_LOAD]
     return any(n.score > ASKED for n in sensors)
 
 
@@ -185,7 +184,7 @@ def _contacts_beside(test: RecordingUnderTest, explanation: Explanation) -> list
     target, elements = explanation.change.target, test.elements
     efforts = target[:, elements.effort(0) : elements.effort(test.count)]
     efforts = efforts + np.diag(target[:, elements.measured])
-    return masks(contacts(test.data, test.model, test.column_indices, efforts.T))
+    return masks(contacts(test.data, test.model_columns, test.column_indices, efforts.T))
 
 
 def _velocities_lag(data, signals, used=True):
@@ -228,7 +227,7 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
         return [found(name, test.names, amount, left=amount)]
     described = _described_share(test)
     foreign = described > UNUSABLE_RESIDUAL and relative > VISIBLE and not causes_found
-    if relative > FOREIGN or foreign:
+    if relative > FOREIGN_RESIDUAL or foreign:
         name, amount = 'description of another robot', 100.0 * relative
         by_description = 100.0 * described
         return [found(name, test.names, amount, by_description=by_description, left=amount)]

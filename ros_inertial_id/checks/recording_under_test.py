@@ -27,9 +27,8 @@ from ..identification.reduce.model_columns import is_optional, ModelColumns, res
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..lapack import solve_triangular
 
-FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'
-WITHOUT_QUARTERS = slice(4, None)  # of the sets: fastest, farthest, and every fourth stretch
-EACH_STRETCH_ONCE = slice(-4, None)  # of the sets: every fourth stretch
+FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'  # kinds of bodies
+EACH_ONCE = slice(-4, None)  # of errors of sets: those that leave every stretch out once
 TINY = 1e-300
 
 
@@ -76,22 +75,25 @@ class RecordingUnderTest:
 
     data : of one recording; wide : of its rows
     nominal : standard parameters (10 per link) of the bodies, those described or a model's
+    An identification goes on with ``identified_columns``.  ``model_columns`` are the same, rows
+    weighed by the plainest laws with Coulomb steps of all widths, ``column_indices``.
     """
 
     def __init__(self, data: Dataset, wide: WideFactor, nominal: np.ndarray) -> None:
         self.data, self.wide, self.nominal = data, wide, nominal
         self.gravity = data.robot.gravity_base
         self.names = data.robot.joint_names
-        self.model = ModelColumns(wide, self.gravity, described=self._described_parameters())
-        self.elements = self.model.elements
+        described = self._described_parameters()
+        self.identified_columns = ModelColumns(wide, self.gravity, described=described)
+        self.elements = self.identified_columns.elements
         resting = resting_columns(wide)
-        self.column_indices = np.array(
-            [
-                k
-                for k, p in enumerate(self.model.parameters)
-                if p.name not in resting and not is_optional(p)
-            ]
-        )
+        plain = [
+            k
+            for k, p in enumerate(self.identified_columns.parameters)
+            if p.name not in resting and not is_optional(p)
+        ]
+        self.column_indices = np.array(plain)
+        self.model_columns = self.identified_columns.weighed_by(self.column_indices)
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
         self._free: dict[bytes, LeftOut] = {}
@@ -155,34 +157,34 @@ class RecordingUnderTest:
 
     def _of_model(self, gravity, column_indices):
         """Return the LeftOut of some columns of the model, and of its tilts, under a gravity."""
-        model = self.model
+        columns = self.model_columns
         if not np.array_equal(gravity, self.gravity):
-            model = ModelColumns(
+            columns = ModelColumns(
                 self.wide,
                 self.gravity,
                 gravity=gravity,
-                weights=model.weights,
-                described=self._described_parameters(),
+                weights=columns.weights,
+                described=columns.described,
             )
-        chosen = np.append(column_indices, model.tilts).astype(int)
-        T = np.eye(len(model.prior.unit))[:, chosen]
-        return model.about(T, model.prior.of(chosen), model.weights, FLOOR)
+        chosen = np.append(column_indices, columns.tilts).astype(int)
+        T = np.eye(len(columns.prior.unit))[:, chosen]
+        return columns.about(T, columns.prior.of(chosen), columns.weights, FLOOR)
 
     @cached_property
     def bodies_as_described(self) -> LeftOut:
         """Return the LeftOut to which bodies are as described."""
-        return described_bodies(self.model, self.column_indices, floor=FLOOR)
+        return described_bodies(self.model_columns, self.column_indices, floor=FLOOR)
 
     @cached_property
     def loaded_bodies(self) -> LeftOut:
         """Return the LeftOut to which all bodies but the last one are as described."""
-        return described_bodies(self.model, self.column_indices, load=True, floor=FLOOR)
+        return described_bodies(self.model_columns, self.column_indices, load=True, floor=FLOOR)
 
     @cached_property
     def loaded_friction(self) -> LeftOut:
         """Return the LeftOut of free bodies to which friction may grow with the load, too."""
         more = []
-        for k, p in enumerate(self.model.parameters):
+        for k, p in enumerate(self.model_columns.parameters):
             if p.law and LAWS[p.law].loaded and self.moved[self.names.index(p.owner)]:
                 more.append(k)
         return self._of_model(self.gravity, np.union1d(self.column_indices, np.array(more, int)))
@@ -214,7 +216,7 @@ class RecordingUnderTest:
     def _left_out_alike(self, changes, bodies):
         """Return the errors (W, sets, stretches, n) of changes that one LeftOut judges."""
         targets, judge = self.targets(changes, bodies), self._judge(changes[0], bodies)
-        errors = judge.targets_left_out(targets, judge.sets[WITHOUT_QUARTERS])
+        errors = judge.targets_left_out(targets, judge.sets.spread)
         scales = np.array([change.scale for change in changes])
         return errors / scales[:, None, None, :] ** 2
 
@@ -234,8 +236,10 @@ class RecordingUnderTest:
     def consistent(self, change: Change) -> np.ndarray:
         """Return the errors (4, stretches, n) of consistent bodies, see ``left_out``."""
         judge = self.free_bodies(change.gravity)
-        sets = judge.sets[EACH_STRETCH_ONCE]
-        errors = consistent_errors(self.model, self.column_indices, judge, change.target, sets)
+        sets = judge.sets.every_fourth
+        errors = consistent_errors(
+            self.model_columns, self.column_indices, judge, change.target, sets
+        )
         return errors / change.scale**2
 
     @cached_property
@@ -259,20 +263,20 @@ class RecordingUnderTest:
     @cached_property
     def row_counts(self) -> np.ndarray:
         """Return the rows (n,) of each joint, at least one."""
-        return np.maximum(self.model.rows.sum(0), 1.0)
+        return np.maximum(self.model_columns.rows.sum(0), 1.0)
 
     @cached_property
     def effort_squares(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
         out = []
-        for rows in self.model.groups:
+        for rows in self.model_columns.groups:
             measured = rows.R[:, :, len(rows.index) + self.elements.measured]
             out.append(float((measured**2).sum()))
         return np.array(out)
 
     def residual(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
-        squares = np.nanmean(errors[EACH_STRETCH_ONCE], axis=0).sum(0)
+        squares = np.nanmean(errors[EACH_ONCE], axis=0).sum(0)
         beyond_floor = squares - FLOOR**2 * self.effort_squares
         return np.sqrt(np.maximum(beyond_floor, 0.0) / self.row_counts)
 
@@ -284,7 +288,7 @@ class RecordingUnderTest:
     def torque_of(self, change: Change) -> np.ndarray:
         """Return the rms (n,) of the efforts after a ``change``, in units of its scale."""
         squares = []
-        for rows, target in zip(self.model.groups, change.target):
+        for rows, target in zip(self.model_columns.groups, change.target):
             changed = rows.R[:, :, len(rows.index) :] @ target
             squares.append(float((changed**2).sum()))
         return np.sqrt(np.array(squares) / self.row_counts) / change.scale
@@ -301,7 +305,7 @@ class RecordingUnderTest:
 
     def fitted_residual(self) -> np.ndarray:
         """Return the rms (n,) that free bodies leave of all data, none left out."""
-        judge, stretches = self.free_bodies(self.gravity), range(self.model.count)
+        judge, stretches = self.free_bodies(self.gravity), range(self.model_columns.count)
         targets = self.targets([self.plain], FREE)
         x = judge.solved_targets(judge.stacked(stretches, targets))
         errors = judge.errors(x, stretches, targets)[:, :, 0]
@@ -317,8 +321,8 @@ class RecordingUnderTest:
         summary = self.data.first.summary
         above = max(0.5 * summary.rate - summary.cutoff, 1e-9)
         beta = np.zeros(self.wide.total.size)
-        solution = self.model.solution(self.model.whole, self.column_indices)
-        beta[: self.model.size] = solution[: self.model.size]
+        solution = self.model_columns.solution(self.model_columns.whole, self.column_indices)
+        beta[: self.model_columns.size] = solution[: self.model_columns.size]
         groups = [self.wide.total.groups[name] for name in self.names]
         raw = np.array([group.residual(beta, True) for group in groups])
         filtered = np.array([group.residual(beta) for group in groups])
@@ -346,7 +350,7 @@ class RecordingUnderTest:
                 continue
             ratio[j] = described @ recorded / square
             left = np.square(recorded - np.outer(described, ratio[j])).sum(0)
-            independent = self.row_counts[j] / self.model.correlation_rows[self.names[j]]
+            independent = self.row_counts[j] / self.model_columns.correlation_rows[self.names[j]]
             error[j] = np.sqrt(left / square / independent)
         return ratio, error
 
@@ -364,7 +368,7 @@ class RecordingUnderTest:
         unknowns = len(judge.prior.unit)
         brakes = np.zeros((self.count, unknowns))
         for k, column in enumerate(self.column_indices):
-            parameter = self.model.parameters[column]
+            parameter = self.model_columns.parameters[column]
             if not self._brakes(parameter):
                 continue
             speed = 1.0

@@ -44,6 +44,13 @@ class Quantity:
             return self
         return Quantity(self.t[chosen], self.values[chosen])
 
+    @property
+    def seconds(self) -> float:
+        """Return how long it was recorded [s]."""
+        if not len(self.t):
+            return 0.0
+        return float(np.ptp(self.t))
+
     def windows(self, intervals: np.ndarray) -> tuple[Window, ...]:
         """Return (start, end) [s] of ``intervals`` (R, 2) of samples, first and last."""
         return windows_of(self.t, intervals)

@@ -1,7 +1,8 @@
 """
-Thresholds of findings and verdicts: what each means, on one page.
+Thresholds of verdicts, contacts, velocities and causes: what each means, on one page.
 
-The checks, the report, the nodes and the documentation read it; none has thresholds of its own.
+The checks, the report, the nodes and the documentation read it.  Numbers that say what a sample of
+a signal looks like stand with the signal checks.
 """
 
 # Verdicts: of the residual of a joint relative to its torque, RMS over RMS, on data left out.
@@ -40,22 +41,22 @@ FLOOR = 0.01  # of a joint's torque: no model is better, and what is below is no
 ALIKE = 1.1  # factor between two residuals that says nothing
 
 # Causes, by their size: less is no fault, or what friction and elasticity do
-GAIN = 1.1  # factor of one joint; below its square doubtful: friction that grows with load
+LEAST_GAIN = 1.1  # factor of one joint; below its square doubtful: friction that grows with load
 UNIT = 1.5  # factor between most joints and the middle one, or of percent of a limit
-DESCRIBED = 2.7  # factor of one joint; of n joints alike its sqrt(n)-th root: bodies may be so
+GAIN_OF_ALL = 2.7  # factor of one joint; of n joints alike its sqrt(n)-th root: bodies may be so
 LATE = 0.004  # [s] of all joints
 LATE_ALONE = 0.012  # [s] of one joint
 TOO_LATE = 0.02  # [s]: mend it first
 DELAY_BY_LOAD = 0.5  # of a delay: friction that grows with the load explains the rest of it
 ZERO = 0.02  # [rad, m] of an encoder
 TURNED = 0.087  # [rad] of gravity, 5 degrees
-LOAD = 0.1  # [kg] at the last link
+LEAST_LOAD = 0.1  # [kg] at the last link
 LOAD_OF_LINK = 0.3  # of the described mass of the last link: less is how descriptions are wrong
 MASSES_OF_GAINS = 0.02  # by which each described torque is off where gains were found by them
 
 # What no cause explains, of all torques
 VISIBLE = 0.04  # is left by any bodies where by those described UNUSABLE_RESIDUAL is: foreign
-FOREIGN = 0.35  # is left by any bodies: another robot
+FOREIGN_RESIDUAL = 0.35  # is left by any bodies: another robot
 UNRELATED_RESIDUAL = 0.9  # is left: the efforts have nothing to do with the motion
 MOVING_SHARE = 0.1  # of the samples: an arm that moves in less is at rest
 RESTING_SPEED = 0.03  # [rad/s]: an arm that moves less is at rest

@@ -126,18 +126,16 @@ def identify_data(
         choice = choose(data, columns)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
-        rows = passes.explained(
-            solution.data,
-            solution.problem.base.parameters,
-            solution.values,
-            crossed.folds if crossed else None,
-        )
+        folds = crossed.folds if crossed else None
+        parameters = solution.problem.base.parameters
+        rows = passes.explained(solution.data, parameters, solution.values, folds)
         statistics = judge(solution, crossed, rows)
         statistics['nuisances'] = [n.entry() for n in nuisances(data, columns)]
         model = model_of(solution, statistics)
-    return Identification(
-        model, rows.curves, _validate(model, validate, data.progress) if validate else ()
-    )
+    curves: tuple[RegressorBlock, ...] = ()
+    if validate:
+        curves = _validate(model, validate, data.progress)
+    return Identification(model, rows.curves, curves)
 
 
 def aligned_columns(

@@ -109,9 +109,9 @@ def robot_drift(
         for b in bags
         if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)
     ]
-    base, systems = day_systems(plan, model, own)
+    base, model_columns = day_systems(plan, model, own)
     entries, S, spread = change_columns(base)
-    values, errors, common = changes_of(systems, S, spread, prior_rows(base))
+    values, errors, common = changes_of(model_columns, S, spread, prior_rows(base))
     series = [
         Series(name, joint, law, unit, values[:, k], errors[:, k], *_usual(entries, common, k))
         for k, (name, joint, law, unit, _) in enumerate(entries)

@@ -327,28 +327,11 @@ def identify_drive_gains(
     RobotModelError where ``link`` does not move.
     """
     commanded = is_commanded(options.effort_kind)
-    if not commanded:
-        options = replace(options, effort_kind='link')
-    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=())
-    if options.position_kind == 'link':
-        options = replace(options, gear_ratio=(), coupling=())
+    options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
     data = read_dataset(recordings, options, method, urdf)
-    parameters = one_alternative(
-        [  # a spring would carry what gravity does
-            p
-            for p in data.method.parameters(data.robot, options)
-            if not (p.law and LAWS[p.law].optional)
-        ]
-    )
-    links = bodies(parameters)
-    link = link or list(links)[-1]
-    if link not in links:
-        raise RobotModelError(
-            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link'
-        )
-    loads = np.zeros((len(loaded), len(parameters)))
-    loads[:, links[link] : links[link] + 10] = [load for _, load in loaded]
+    parameters = _without_optional_laws(data)
+    loads = _loads(loaded, parameters, link)
     with one_thread():
         base = structural_base(data.method, data.robots, parameters)
         unknown = np.argwhere(np.isnan(loads))  # (recording, parameter): columns of their own
@@ -364,31 +347,54 @@ def identify_drive_gains(
                 return solve_drive_gains(factors, nominal, scale, known, correlation)
             return described_drive_gains(factors, base, correlation)
 
-        draft = solve()
-        residuals = Residuals()
-        x = np.append(draft.params, 1.0)
-        for block in _blocks(data, loads, base):
-            residuals.add(
-                block,
-                {
-                    g.name: g.W @ x[g.columns] / draft.gains.get(g.name, np.inf)
-                    for g in block.groups
-                },
-            )
-        found = solve(residuals.correlation())
+        found = solve(_correlation(_blocks(data, loads, base), solve()))
     if not (commanded and options.find_time_offset):
         return found
     # Damping of a command that comes late looks like inertia.
-    return identify_drive_gains(
-        loaded,
-        replace(
-            options, find_time_offset=False, time_offset=options.time_offset + _offset(data, found)
-        ),
-        method=method,
-        urdf=urdf,
-        link=link,
-        known=known,
-    )
+    later = options.time_offset + _offset(data, found)
+    options = replace(options, find_time_offset=False, time_offset=later)
+    return identify_drive_gains(loaded, options, method=method, urdf=urdf, link=link, known=known)
+
+
+def _as_recorded(options, commanded):
+    """Return ``options`` under which efforts, ``commanded`` ones or measured, have no scale."""
+    if not commanded:
+        options = replace(options, effort_kind='link')
+    options = replace(options, drive_gain=(), stiffness=(1.0,), damping=())
+    if options.position_kind == 'link':
+        options = replace(options, gear_ratio=(), coupling=())
+    return options
+
+
+def _without_optional_laws(data):
+    """Return the Parameters without laws that only some joints have: springs carry as weights."""
+    every = data.method.parameters(data.robot, data.options)
+    return one_alternative([p for p in every if not (p.law and LAWS[p.law].optional)])
+
+
+def _loads(loaded, parameters, link):
+    """Return loads (recordings, p) that the ``link`` carries, the last one by default."""
+    links = bodies(parameters)
+    link = link or list(links)[-1]
+    if link not in links:
+        raise RobotModelError(
+            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link'
+        )
+    out = np.zeros((len(loaded), len(parameters)))
+    out[:, links[link] : links[link] + 10] = [load for _, load in loaded]
+    return out
+
+
+def _correlation(blocks, draft):
+    """Return the correlation of residuals in ``blocks`` by gains of a ``draft``."""
+    residuals, x = Residuals(), np.append(draft.params, 1.0)
+    for block in blocks:
+        predicted = {}
+        for group in block.groups:
+            gain = draft.gains.get(group.name, np.inf)
+            predicted[group.name] = group.W @ x[group.columns] / gain
+        residuals.add(block, predicted)
+    return residuals.correlation()
 
 
 def _offset(data, found):

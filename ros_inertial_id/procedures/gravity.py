@@ -107,8 +107,8 @@ def identify_gravity(
         )
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        data, systems = aligned_columns(data, RowReader())
-        search = _Search(data, systems.wide)
+        data, model_columns = aligned_columns(data, RowReader())
+        search = _Search(data, model_columns.wide)
         best, antipode = search.minima()
         if best.relative > NOTHING:
             raise EstimationError(
@@ -116,7 +116,7 @@ def identify_gravity(
                 found=f'a residual of {100 * best.relative:.0f} %',
                 do='check the efforts first: inertial-id check',
             )
-        return _as_identified(data, systems.wide, _decided(search, (best, antipode), prior))
+        return _as_identified(data, model_columns.wide, _decided(search, (best, antipode), prior))
 
 
 def _as_identified(data: Dataset, wide: WideFactor, found: GravityEstimate) -> GravityEstimate:
@@ -242,10 +242,12 @@ class _Search:
 
     def deviations(self, found: _Minimum) -> tuple[dict[str, float], dict[str, float]]:
         """Return {group: deviation of its rows}, {group: how many rows say what one would}."""
-        systems = ModelColumns(
+        model_columns = ModelColumns(
             self.wide, self.given, self.places, gravity=self.magnitude * found.direction
         )
-        return dict(zip(systems.names, systems.sd.tolist())), systems.correlation_rows
+        return dict(
+            zip(model_columns.names, model_columns.sd.tolist())
+        ), model_columns.correlation_rows
 
     def refined(
         self,

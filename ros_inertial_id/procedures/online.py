@@ -249,9 +249,11 @@ class OnlineIdentification:
         if self._chosen is None or self._learnt > CHOICE * self._chosen[1]:
             self._chosen = choose(self._data, ModelColumns(wide, gravity)), self._learnt
         choice, _ = self._chosen
-        systems = ModelColumns(wide, gravity, weights=choice.systems.weights)
+        model_columns = ModelColumns(wide, gravity, weights=choice.model_columns.weights)
         return fit(
-            self._data, replace(choice, systems=systems), lambda *_: self._recent_residuals()
+            self._data,
+            replace(choice, model_columns=model_columns),
+            lambda *_: self._recent_residuals(),
         )
 
 

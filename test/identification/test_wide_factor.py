@@ -82,46 +82,47 @@ def test_rows_under_any_gravity_are_algebra(arm):
 
 def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     data, wide = arm
-    systems = ModelColumns(wide, data.robot.gravity_base)
-    errors, = systems.left_out([systems.plain])
-    one = wide.left_out()[0]
-    rest = np.setdiff1d(np.arange(systems.count), one)
-    A, b = [systems.prior.rows[:, :-1]], [systems.prior.rows[:, -1]]
-    for j, name in enumerate(systems.names):
+    model_columns = ModelColumns(wide, data.robot.gravity_base)
+    errors, = model_columns.left_out([model_columns.plain])
+    one = wide.sets_left_out().every[0]
+    rest = np.setdiff1d(np.arange(model_columns.count), one)
+    A, b = [model_columns.prior.rows[:, :-1]], [model_columns.prior.rows[:, -1]]
+    for j, name in enumerate(model_columns.names):
         for s in rest:
             group = wide.stretches[s].groups[name]
-            own = np.zeros((len(group.R), systems.size + 2))
+            own = np.zeros((len(group.R), model_columns.size + 2))
             first = group.columns < wide.places
             own[:, group.columns[first]] = group.R[:, :-2][:, first]
-            A.append(own * systems.prior_sd / systems.sd[j])
-            b.append(group.R[:, -2] / systems.sd[j])
-    A, b = np.vstack(A)[:, systems.plain], np.concatenate(b)
-    x = np.linalg.lstsq(A, b, rcond=None)[0] * systems.prior_sd[systems.plain]
+            A.append(own * model_columns.prior_sd / model_columns.sd[j])
+            b.append(group.R[:, -2] / model_columns.sd[j])
+    A, b = np.vstack(A)[:, model_columns.plain], np.concatenate(b)
+    x = np.linalg.lstsq(A, b, rcond=None)[0] * model_columns.prior_sd[model_columns.plain]
     for s in one:
         square = 0.0
-        for j, name in enumerate(systems.names):
+        for j, name in enumerate(model_columns.names):
             group = wide.stretches[s].groups[name]
-            own = np.zeros((len(group.R), systems.size + 2))
+            own = np.zeros((len(group.R), model_columns.size + 2))
             first = group.columns < wide.places
             own[:, group.columns[first]] = group.R[:, :-2][:, first]
-            left = group.R[:, -2] - own[:, systems.plain] @ x
-            square += left @ left / systems.sd[j] ** 2
+            left = group.R[:, -2] - own[:, model_columns.plain] @ x
+            square += left @ left / model_columns.sd[j] ** 2
         assert errors[0, s] == pytest.approx(square, rel=1e-6)
     assert np.isnan(errors[0, rest]).all()
 
 
 def test_a_column_exchanged_is_a_solution_with_the_other(arm):
     data, wide = arm
-    systems = ModelColumns(wide, data.robot.gravity_base)
+    model_columns = ModelColumns(wide, data.robot.gravity_base)
     name, alternatives = next(iter(wide.structure.choices.items()))
-    now = next(k for k in alternatives if k in systems.plain)
+    now = next(k for k in alternatives if k in model_columns.plain)
     others = np.array([k for k in alternatives if k != now][:3])
-    group = systems.names.index(systems.parameters[now].owner)
-    without = systems.plain[systems.plain != now]
-    found = systems.exchanged(without, others, group)
+    group = model_columns.names.index(model_columns.parameters[now].owner)
+    without = model_columns.plain[model_columns.plain != now]
+    found = model_columns.exchanged(without, others, group)
     for errors, k in zip(found, others):
         at = np.append(without, k)
-        for one, stacked, own in zip(wide.left_out(), systems.without, errors):
-            x = systems.solution(stacked, at)[:, None]
-            np.testing.assert_allclose(own[one], systems.errors(x, one)[:, group, 0], rtol=1e-7)
-    assert name == systems.parameters[now].name
+        for one, stacked, own in zip(wide.sets_left_out().every, model_columns.without, errors):
+            x = model_columns.solution(stacked, at)[:, None]
+            direct = model_columns.errors(x, one)[:, group, 0]
+            np.testing.assert_allclose(own[one], direct, rtol=1e-7)
+    assert name == model_columns.parameters[now].name

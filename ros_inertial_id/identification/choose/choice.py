@@ -84,13 +84,13 @@ class Choice:
     The model that was chosen.
 
     columns : of the laws that take part; joint_by_joint : whether constants are each joint's own
-    systems : of the wide factor, with weights; best : Candidate among candidates
+    model_columns : of the wide factor, with weights; best : Candidate among candidates
     tilt_asked : whether a tilt of gravity was among what was tried
     """
 
     columns: tuple[Parameter, ...]
     joint_by_joint: bool
-    systems: ModelColumns
+    model_columns: ModelColumns
     best: Candidate
     candidates: Sequence[Candidate]
     tilt_asked: bool
@@ -107,7 +107,8 @@ class Choice:
             return None
         columns = np.flatnonzero(tilted.params)
         angles = [
-            self.systems.solution(stacked, columns)[-2:] for stacked in self.systems.without_each
+            self.model_columns.solution(stacked, columns)[-2:]
+            for stacked in self.model_columns.without_each
         ]
         root = deviations(np.array(angles))
         return tilted.params[-2:], root.T @ root
@@ -155,17 +156,17 @@ def _each_stretch_once(errors: np.ndarray) -> float:
     return float(np.nanmean(errors, axis=0).sum())
 
 
-def choose(data: Dataset, systems: ModelColumns) -> Choice:
+def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
     """Return the Choice of constants, friction laws and gravity by the columns of ``data``."""
-    trials = _Trials(data, systems)
-    if systems.count < FEWEST_BLOCKS:
+    trials = _Trials(data, model_columns)
+    if model_columns.count < FEWEST_BLOCKS:
         best = trials.candidate(trials.usual_width, trials.laws)
     else:
         best = _best(trials)
     return Choice(
         trials.parameters_of(best),
         trials.joint_by_joint,
-        systems,
+        model_columns,
         best,
         list(trials.tried.values()),
         bool(trials.asked_tilt),
@@ -215,22 +216,22 @@ class _Trials:
     tilt : (GRAVITY,) where the torques can show one; asked_tilt : the same where it may be used
     """
 
-    def __init__(self, data: Dataset, systems: ModelColumns) -> None:
-        self.systems, self.parameters = systems, systems.parameters
-        self.resting = resting_columns(systems.wide)
-        structure = systems.wide.structure
+    def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
+        self.model_columns, self.parameters = model_columns, model_columns.parameters
+        self.resting = resting_columns(model_columns.wide)
+        structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
         self.widths: list[Mapping[str, Parameter]]
         if self.joint_by_joint:
-            self.widths = [chosen_constants(structure, systems.wide.stretches)]
+            self.widths = [chosen_constants(structure, model_columns.wide.stretches)]
         else:
             self.widths = [*alike_constants(structure)]
             self.optional = {name for name, law in LAWS.items() if law.optional}
         moving = {p.law for p in self.parameters if p.name not in self.resting}
         self.laws = tuple(sorted(self.optional & moving))
         self.usual_width = usual_constants(self.widths)
-        self.tilt = _shown_tilt(data, systems)
+        self.tilt = _shown_tilt(data, model_columns)
         self.asked_tilt = self.tilt
         if data.options.mounting:
             self.asked_tilt = ()
@@ -259,7 +260,7 @@ class _Trials:
 
     def parameters_of(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
-        columns = self.systems.wide.structure.columns
+        columns = self.model_columns.wide.structure.columns
         return tuple(p for p in columns if self.takes_part(p, best.extras))
 
     def candidate(self, width: int, extras: tuple[str, ...]) -> Candidate:
@@ -268,18 +269,18 @@ class _Trials:
 
     def candidates(self, models: Sequence[tuple[int, tuple[str, ...]]]) -> list[Candidate]:
         """Return the Candidates of ``models``: with the widths of a number, and extras."""
-        systems = self.systems
+        model_columns = self.model_columns
         untried = [model for model in dict.fromkeys(models) if model not in self.tried]
         columns = [self.column_indices(self.widths[width], extras) for width, extras in untried]
         errors = np.ones((len(untried), 1, 1))
-        if untried and systems.count > 1:
-            errors = systems.left_out(columns)
+        if untried and model_columns.count > 1:
+            errors = model_columns.left_out(columns)
         for k, (width, extras) in enumerate(untried):
             self.tried[width, extras] = Candidate(
                 self.widths[width],
                 extras,
                 errors[k],
-                systems.solution(systems.whole, columns[k]),
+                model_columns.solution(model_columns.whole, columns[k]),
             )
         return [self.tried[model] for model in models]
 
@@ -289,12 +290,12 @@ def _chooses_laws(data: Dataset) -> bool:
     return isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
 
 
-def _shown_tilt(data: Dataset, systems: ModelColumns) -> tuple[str, ...]:
+def _shown_tilt(data: Dataset, model_columns: ModelColumns) -> tuple[str, ...]:
     """Return (GRAVITY,) where torques can show a tilt: of consistent bodies, under one gravity."""
-    if not systems.wide.gravity_columns.size or not systems.given.any():
+    if not model_columns.wide.gravity_columns.size or not model_columns.given.any():
         return ()
     gravities = np.array([robot.gravity_base for robot in data.robots])
-    if not np.allclose(gravities, systems.given) or not predicts_consistently(data):
+    if not np.allclose(gravities, model_columns.given) or not predicts_consistently(data):
         return ()
     return (GRAVITY,)
 
@@ -319,8 +320,8 @@ def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
 
     The widest of a law are not asked: nothing bounds them.
     """
-    systems, parameters = trials.systems, trials.systems.parameters
-    joints = list(systems.names)
+    model_columns, parameters = trials.model_columns, trials.model_columns.parameters
+    joints = list(model_columns.names)
     constants = dict(chosen.constants)
     for name, common in chosen.constants.items():
         if common.owner not in joints:
@@ -332,7 +333,7 @@ def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
         columns = trials.column_indices(constants, chosen.extras)
         columns = columns[columns != parameters.index(common)]
         indices = np.array([parameters.index(p) for p in alternatives])
-        errors = systems.exchanged(columns, indices, joints.index(common.owner))
+        errors = model_columns.exchanged(columns, indices, joints.index(common.owner))
         gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
         better = gaps < -OWN_WIDTH_ERRORS * gap_errors
         constants[name] = alternatives[int(np.argmin(np.where(better, gaps, 0.0)))]
@@ -369,7 +370,7 @@ def _entry(choice: Choice, candidate: Candidate) -> dict[str, Any]:
         'tried': len(choice.candidates),
         'candidate': candidate.words(),
         'chosen': candidate is choice.best,
-        'left_out_error': float(100.0 * np.sqrt(left_out / choice.systems.target)),
+        'left_out_error': float(100.0 * np.sqrt(left_out / choice.model_columns.target)),
         'worse_percent': float(50.0 * worse),
         'worse_error_percent': float(50.0 * error),
     }

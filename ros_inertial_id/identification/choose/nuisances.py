@@ -22,7 +22,7 @@ from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
 from ...estimation.r_factors import of_columns
 from ...measurement.joints.effort_source import SCALE_ERRORS
 
-DELAY, JOINT_DELAY, GAIN, ZERO, LOAD = (
+DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
     'delay of the efforts',
     'delay of a joint',
     'gain of a joint',
@@ -58,17 +58,17 @@ class Nuisance:
         return asdict(self)
 
 
-def nuisances(data: Dataset, model: ModelColumns) -> tuple[Nuisance, ...]:
+def nuisances(data: Dataset, model_columns: ModelColumns) -> tuple[Nuisance, ...]:
     """
     Return the Nuisances of efforts and positions, by data whose efforts are aligned.
 
-    model : of the rows of ``data``, all columns that a model may have
+    model_columns : of the rows of ``data``, all columns that a model may have
     """
-    if not model.elements.joints:
+    if not model_columns.elements.joints:
         return ()
-    out = [*_of_all(data), *_of_joints(data, model)]
+    out = [*_of_all(data), *_of_joints(data, model_columns)]
     if data.robot.inertias.any():
-        out.append(_load(data, model))
+        out.append(_load(data, model_columns))
     return tuple(out)
 
 
@@ -79,20 +79,20 @@ def _of_all(data):
     if value is None or error is None:
         return []
     score = abs(value) / max(error, 1e-300)
-    return [Nuisance(DELAY, '', 's', value, error, DELAY_PRIOR, score, applied=True)]
+    return [Nuisance(DELAY_OF_ALL, '', 's', value, error, DELAY_PRIOR, score, applied=True)]
 
 
-def _of_joints(data, model):
+def _of_joints(data, model_columns):
     """Return the Nuisances of each joint by one linear solution."""
-    names, elements = model.names, model.elements
-    column_indices = moving_columns(data, model)
-    params = model.solution(model.whole, column_indices)
-    fitted = model.with_fitted_torque(params)
+    names, elements = model_columns.names, model_columns.elements
+    column_indices = moving_columns(data, model_columns)
+    params = model_columns.solution(model_columns.whole, column_indices)
+    fitted = model_columns.with_fitted_torque(params)
     scale_error = SCALE_ERRORS[data.first.summary.effort_kind]
     kinds = (
-        (JOINT_DELAY, 's', JOINT_DELAY_PRIOR),
-        (GAIN, '1', scale_error),
-        (ZERO, 'rad', ZERO_PRIOR),
+        (DELAY_OF_JOINT, 's', JOINT_DELAY_PRIOR),
+        (GAIN_OF_JOINT, '1', scale_error),
+        (ENCODER_ZERO, 'rad', ZERO_PRIOR),
     )
     count = len(names)
     targets = np.zeros((count, elements.count + 1, 3 * count + 1))
@@ -112,14 +112,14 @@ def _of_joints(data, model):
     return out
 
 
-def _solved(model, column_indices, targets, priors):
+def _solved(model_columns, column_indices, targets, priors):
     """
     Return values, errors and scores (m,) of what the first m ``targets`` stand for.
 
     targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
     """
-    size, k = len(model.prior.unit), len(column_indices)
-    stacked = model.stacked(range(model.count), targets)
+    size, k = len(model_columns.prior.unit), len(column_indices)
+    stacked = model_columns.stacked(range(model_columns.count), targets)
     R = of_columns(stacked, np.append(column_indices, np.arange(size, stacked.shape[1])))
     beyond = R[k:, k:]
     columns, measured = beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
@@ -131,15 +131,17 @@ def _solved(model, column_indices, targets, priors):
     return (priors * solution).tolist(), (priors * errors).tolist(), scores.tolist()
 
 
-def _load(data, model):
+def _load(data, model_columns):
     """Return the Nuisance that is the mass of a load, bodies but the last as described."""
-    resting = resting_columns(model.wide)
+    resting = resting_columns(model_columns.wide)
     plain = [
-        k for k, p in enumerate(model.parameters) if p.name not in resting and not is_optional(p)
+        k
+        for k, p in enumerate(model_columns.parameters)
+        if p.name not in resting and not is_optional(p)
     ]
-    judge = described_bodies(model, np.array(plain), load=True)
-    targets = measured_targets(model.elements, len(model.names))
-    targets = less_described(model.elements, targets, model.gravity)
+    judge = described_bodies(model_columns, np.array(plain), load=True)
+    targets = measured_targets(model_columns.elements, len(model_columns.names))
+    targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stacked = judge.stacked(range(judge.count), targets)
     size = len(judge.prior.unit)
     solution = judge.solved_targets(stacked)[:, 0]
@@ -148,4 +150,4 @@ def _load(data, model):
     error = float(judge.prior.unit[mass] * np.linalg.norm(inverse[mass]))
     prior, value = float(USUAL_LOAD[0]), float(solution[mass])
     score = abs(value) / max(error, 1e-300)
-    return Nuisance(LOAD, data.robot.link_names[-1], 'kg', value, error, prior, score)
+    return Nuisance(FLANGE_LOAD, data.robot.link_names[-1], 'kg', value, error, prior, score)

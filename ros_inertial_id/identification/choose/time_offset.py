@@ -7,7 +7,7 @@ of the wide factor, beside friction of all widths and a tilt of gravity, which i
 without which an offset would explain a share of it.  Commands act late as if friction pushed: of
 them the column is the rate of what is commanded, and no friction is below zero.
 
-That of measured efforts is always estimated, under a prior of what sensors do, and always applied:
+That of measured efforts is estimated under a prior of what sensors do, and applied in any case:
 a large one by reading the efforts at other times, in rounds, the rest by algebra.  Its error comes
 from leaving out stretches of the motion (jackknife, Efron 1982): residuals that are not white, or
 a model that is not whole, do not make it look sure.  Noise of the rate makes an offset too small;
@@ -47,50 +47,53 @@ class TimeOffset:
 
 def aligned(
     data: Dataset,
-    systems: ModelColumns,
+    model_columns: ModelColumns,
     reduced: Callable[[Dataset, Structure], WideFactor],
 ) -> tuple[Dataset, ModelColumns]:
     """
     Return Dataset and ModelColumns with efforts read where the motion is.
 
-    systems : of ``data``; reduced : gives the WideFactor of other data.  Only joints' efforts are
-    aligned.  The summary of every observation says what was found, with its error.
+    model_columns : of ``data``; reduced : gives the WideFactor of other data
+    Only joints' efforts are aligned.  The summary of every observation says what was found, with
+    its error.
     """
     if not isinstance(data.method, JointTorques) or not data.options.find_time_offset:
-        return data, systems
-    if systems.count < 2:
-        return data, systems
+        return data, model_columns
+    if model_columns.count < 2:
+        return data, model_columns
     if data.first.effort_source.is_commanded:
-        return _aligned_commands(data, systems, reduced)
-    return _aligned_efforts(data, systems, reduced)
+        return _aligned_commands(data, model_columns, reduced)
+    return _aligned_efforts(data, model_columns, reduced)
 
 
-def _aligned_efforts(data, systems, reduced):
+def _aligned_efforts(data, model_columns, reduced):
     """Return what ``aligned`` does of measured efforts."""
     linear = LINEAR / data.first.summary.cutoff
-    applied, offset = 0.0, _posterior(data, systems, 0.0)
+    applied, offset = 0.0, _posterior(data, model_columns, 0.0)
     for _ in range(READING_ROUNDS):
         if abs(offset.value - applied) < linear:
             break
-        data, systems = _read_later(data, offset.value - applied, systems, reduced)
+        data, model_columns = _read_later(data, offset.value - applied, model_columns, reduced)
         applied = offset.value
-        offset = _posterior(data, systems, applied)
+        offset = _posterior(data, model_columns, applied)
     rest = offset.value - applied
-    systems = systems.of_rows(systems.wide.with_earlier_efforts(rest), systems.weights)
-    return _noted(_with_offset(data, rest), offset), systems
+    model_columns = model_columns.of_rows(
+        model_columns.wide.with_earlier_efforts(rest), model_columns.weights
+    )
+    return _noted(_with_offset(data, rest), offset), model_columns
 
 
-def _posterior(data, systems, applied):
+def _posterior(data, model_columns, applied):
     """Return the TimeOffset under the prior of data that are read ``applied`` [s] later."""
-    rest = find_time_offset(data, systems)
+    rest = find_time_offset(data, model_columns)
     share = DELAY_PRIOR**2 / (DELAY_PRIOR**2 + rest.standard_error**2)
     value, error = share * (applied + rest.value), np.sqrt(share) * rest.standard_error
-    if abs(value) > LARGEST_DELAY:
-        value = 0.0
+    if abs(value) > LARGEST_DELAY:  # not to be believed: nothing is applied, and its size unknown
+        return TimeOffset(0.0, LARGEST_DELAY)
     return TimeOffset(value, float(error))
 
 
-def _aligned_commands(data, systems, reduced):
+def _aligned_commands(data, model_columns, reduced):
     """
     Return what ``aligned`` does of commands, whose delay is sought behind a filter of its own.
 
@@ -101,24 +104,24 @@ def _aligned_commands(data, systems, reduced):
     if motion_ends_at:
         cutoff = COMMAND_CUTOFF * motion_ends_at
         data = data.observed([with_cutoff(o, cutoff) for o in data.observations])
-        systems = systems.of_rows(reduced(data, systems.wide.structure))
-    total, rest = 0.0, find_time_offset(data, systems)
+        model_columns = model_columns.of_rows(reduced(data, model_columns.wide.structure))
+    total, rest = 0.0, find_time_offset(data, model_columns)
     for _ in range(READING_ROUNDS):
         if abs(rest.value) < rest.standard_error or abs(total + rest.value) > LARGEST_DELAY:
             break
         total += rest.value
-        data, systems = _read_later(data, rest.value, systems, reduced)
+        data, model_columns = _read_later(data, rest.value, model_columns, reduced)
         if abs(rest.value) < SETTLED * abs(total):
             break
-        rest = find_time_offset(data, systems)
-    data, systems = _read_later(asked, total, systems, reduced)
-    return _noted(data, TimeOffset(total, rest.standard_error)), systems
+        rest = find_time_offset(data, model_columns)
+    data, model_columns = _read_later(asked, total, model_columns, reduced)
+    return _noted(data, TimeOffset(total, rest.standard_error)), model_columns
 
 
-def _read_later(data, offset, systems, reduced):
+def _read_later(data, offset, model_columns, reduced):
     """Return Dataset and ModelColumns of efforts read an ``offset`` [s] later."""
     data = _with_offset(data, offset)
-    return data, systems.of_rows(reduced(data, systems.wide.structure))
+    return data, model_columns.of_rows(reduced(data, model_columns.wide.structure))
 
 
 def _with_offset(data, offset):
@@ -135,44 +138,44 @@ def _noted(data, offset):
     return replace(data, observations=tuple(observations))
 
 
-def find_time_offset(data: Dataset, systems: ModelColumns) -> TimeOffset:
+def find_time_offset(data: Dataset, model_columns: ModelColumns) -> TimeOffset:
     """Return the TimeOffset by the data alone, beside friction of all widths and a tilt."""
     effort = data.first.effort_source
-    column_indices = moving_columns(data, systems)
+    column_indices = moving_columns(data, model_columns)
     brakes = np.zeros(len(column_indices), dtype=bool)
     if effort.brakes_only:  # unknown damping passes for friction, and is large
-        brakes = np.array([_brakes(systems, column) for column in column_indices])
+        brakes = np.array([_brakes(model_columns, column) for column in column_indices])
     offsets = [
-        _least_squares_offset(systems, stacked, column_indices, brakes)
-        for stacked in (systems.whole, *systems.without_each)
+        _least_squares_offset(model_columns, stacked, column_indices, brakes)
+        for stacked in (model_columns.whole, *model_columns.without_each)
     ]
     error = standard_errors(np.array(offsets[1:])[:, None])[0]
     return TimeOffset(offsets[0], float(error))
 
 
-def moving_columns(data: Dataset, systems: ModelColumns) -> np.ndarray:
+def moving_columns(data: Dataset, model_columns: ModelColumns) -> np.ndarray:
     """Return the columns (k,) of all that moved, and the tilts where the mounting is not given."""
-    resting = resting_columns(systems.wide)
-    moving = [k for k, p in enumerate(systems.parameters) if p.name not in resting]
-    tilts = [] if data.options.mounting else [systems.size, systems.size + 1]
+    resting = resting_columns(model_columns.wide)
+    moving = [k for k, p in enumerate(model_columns.parameters) if p.name not in resting]
+    tilts = [] if data.options.mounting else [model_columns.size, model_columns.size + 1]
     return np.array(moving + tilts)
 
 
-def _brakes(systems, column):
+def _brakes(model_columns, column):
     """Return whether what a ``column`` stands for cannot be negative."""
-    if column >= systems.size:
+    if column >= model_columns.size:
         return False
-    parameter = systems.parameters[column]
+    parameter = model_columns.parameters[column]
     return bool(parameter.law) and never_negative(parameter)
 
 
-def _least_squares_offset(systems, stacked, column_indices, brakes):
+def _least_squares_offset(model_columns, stacked, column_indices, brakes):
     """
     Return the offset [s] of least residual of a ``stacked`` triangle.
 
     column_indices : (k,) of what is beside it; brakes : (k,) bool which are not below zero
     """
-    size, free = len(systems.prior.unit), int((~brakes).sum())
+    size, free = len(model_columns.prior.unit), int((~brakes).sum())
     order = np.concatenate([column_indices[~brakes], column_indices[brakes]])
     R = of_columns(stacked, np.append(order, size + np.arange(3)))
     braking, rate = R[free:, free:-3], R[free:, -3]

@@ -64,7 +64,7 @@ class Solution:
     @property
     def ranges(self) -> dict[str, Any]:
         """Return {joint or body: {quantity: [smallest, largest]}} of the data."""
-        return self.choice.systems.wide.ranges
+        return self.choice.model_columns.wide.ranges
 
 
 def fit(
@@ -112,10 +112,10 @@ def _problem(
     data: Dataset, choice: Choice, gravity: GivenGravity | FreeGravity
 ) -> tuple[Problem, Sequence[RFactors]]:
     """Return the Problem about base columns, angles of gravity last, and that of stretches."""
-    wide, direction = choice.systems.wide, data.robot.gravity_base
+    wide, direction = choice.model_columns.wide, data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
     base, T = at_constants(structure, choice.best.constants)
-    change = direction - choice.systems.given
+    change = direction - choice.model_columns.given
     columns = wide.columns_under_gravity(change)[:, structure.places_in(wide.structure)] @ T
     columns = gravity.columns(columns, direction)
     stretches = [stretch.combine(columns) for stretch in wide.stretches]
@@ -131,7 +131,7 @@ def _estimated(
     """Return the Problem with the correlation of its rows, and EstimateOfRows."""
     estimator = estimator_of(data)
     if isinstance(data.method, JointTorques):
-        problem = replace(problem, correlation=choice.systems.correlation_rows)
+        problem = replace(problem, correlation=choice.model_columns.correlation_rows)
         return problem, EstimateOfRows(estimator(problem))
     base = problem.base
     draft = base.standard(params_of(estimator)(problem))

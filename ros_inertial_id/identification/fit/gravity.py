@@ -64,12 +64,12 @@ class FreeGravity:
     """
     The direction of gravity is found: two angles are the last base parameters, linearised.
 
-    systems : about the gravity given; settled : whether the last angles were within their errors
+    model_columns : about the gravity given; settled : whether the last angles are within errors
     """
 
-    def __init__(self, systems: ModelColumns) -> None:
-        self.given, self._wide = systems.given, systems.wide
-        self._beta = systems.beta  # base parameters (places,) that a tilt turns gravity of
+    def __init__(self, model_columns: ModelColumns) -> None:
+        self.given, self._wide = model_columns.given, model_columns.wide
+        self._beta = model_columns.beta  # base parameters (places,) that a tilt turns gravity of
         self.settled = False
 
     def parameters(self, base: BaseParameters) -> BaseParameters:
@@ -126,7 +126,7 @@ class FreeGravity:
 def gravity_of(choice: Choice) -> GivenGravity | FreeGravity:
     """Return how the model that was chosen takes gravity."""
     if choice.tilted:
-        return FreeGravity(choice.systems)
+        return FreeGravity(choice.model_columns)
     return GivenGravity()
 
 

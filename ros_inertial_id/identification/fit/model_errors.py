@@ -103,8 +103,8 @@ def delay_errors(data: Dataset, choice: Choice, base: BaseParameters) -> np.ndar
     standard_error = _delay_error(data)
     if not standard_error:
         return np.zeros((len(base), 0))
-    systems, best = choice.systems, choice.best
-    slope = systems.solve(systems.whole, np.flatnonzero(best.params))[:, 0]
+    model_columns, best = choice.model_columns, choice.best
+    slope = model_columns.solve(model_columns.whole, np.flatnonzero(best.params))[:, 0]
     moved = best.params + standard_error * slope
     before = _base_values(choice, best.params, best.constants, base)
     after = _base_values(choice, moved, best.constants, base)
@@ -120,13 +120,13 @@ def _delay_error(data: Dataset) -> float | None:
 
 def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
     """Return {coefficient: ConstantProfile} of those with several constants."""
-    systems = choice.systems
+    model_columns = choice.model_columns
     columns = np.flatnonzero(choice.best.params)
-    tried = alternatives(systems.parameters)
+    tried = alternatives(model_columns.parameters)
     profiles = {}
     for name, chosen in choice.best.constants.items():
         if name in tried:
-            further = columns[columns != systems.parameters.index(chosen)]
+            further = columns[columns != model_columns.parameters.index(chosen)]
             profiles[name] = _profile(choice, chosen, tried[name], further)
     return profiles
 
@@ -139,12 +139,15 @@ def _profile(
 
     chosen : its Parameter; tried : column of each constant; further : (k,) columns beside it
     """
-    systems, parameters = choice.systems, choice.systems.parameters
+    model_columns, parameters = choice.model_columns, choice.model_columns.parameters
     params = np.array(
-        [systems.solution(systems.whole, np.append(further, column)) for column in tried]
+        [
+            model_columns.solution(model_columns.whole, np.append(further, column))
+            for column in tried
+        ]
     )
-    squares = systems.errors(params.T, np.arange(systems.count)).sum(0)
-    squares = (squares / systems.sd[:, None] ** 2).sum(0)
+    squares = model_columns.errors(params.T, np.arange(model_columns.count)).sum(0)
+    squares = (squares / model_columns.sd[:, None] ** 2).sum(0)
     constants = tuple(parameters[column] for column in tried)
     number = constants.index(chosen)
     passive = [
@@ -161,10 +164,10 @@ def _base_values(
     choice: Choice, params: np.ndarray, constants: Mapping[str, Parameter], base: BaseParameters
 ) -> np.ndarray:
     """Return the base parameters (b,) that a Candidate has of those of another structure."""
-    general = choice.systems.wide.structure.base
+    general = choice.model_columns.wide.structure.base
     standard = general.standard(params[: len(general)])
     values = {parameter.name: x for parameter, x in zip(general.parameters, standard)}
-    for parameter, x in zip(choice.systems.parameters, params):
+    for parameter, x in zip(choice.model_columns.parameters, params):
         if constants.get(parameter.name) == parameter:
             values[parameter.name] = x
     return base.reduce([values[parameter.name] for parameter in base.parameters])

@@ -43,7 +43,7 @@ def cross_validated(solution: Solution) -> CrossValidated | None:
         return None
     if len(crossed.params) != FOLDS:
         return CrossValidated(crossed, None)
-    wide, base = solution.choice.systems.wide, solution.problem.base
+    wide, base = solution.choice.model_columns.wide, solution.problem.base
     fold = np.zeros(STRETCHES, dtype=int)
     fold[wide.kept] = np.arange(len(wide.kept)) % FOLDS
     values = np.array([base.standard(params) for params in crossed.params])

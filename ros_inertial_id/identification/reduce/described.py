@@ -14,25 +14,34 @@ USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 
 
 def described_bodies(
-    model: ModelColumns, column_indices: np.ndarray, load: bool = False, floor: float = 0.0
+    model_columns: ModelColumns, column_indices: np.ndarray, load: bool = False, floor: float = 0.0
 ) -> LeftOut:
     """
     Return the LeftOut to which bodies are those described, whose torques are elements.
 
-    column_indices : (k,) of the model, of which friction is free
+    column_indices : (k,) of the model_columns, of which friction is free
     load : whether ten parameters of the last link are free, too, the last unknowns
     floor : see LeftOut
     Targets are to be less the torques of the described bodies: see ``less_described``.
     """
-    friction = [k for k in column_indices if k < model.size and model.parameters[k].law]
-    T = np.eye(len(model.prior.unit))[:, friction]
-    deviations = model.prior.unit[friction]
+    friction = [
+        k for k in column_indices if k < model_columns.size and model_columns.parameters[k].law
+    ]
+    T = np.eye(len(model_columns.prior.unit))[:, friction]
+    deviations = model_columns.prior.unit[friction]
     if load:
-        T = np.hstack([T, _last_link(model)])
+        T = np.hstack([T, _last_link(model_columns)])
         deviations = np.append(deviations, USUAL_LOAD)
     prior = Prior.of_zero(deviations)
-    plain = model.about(T, prior, model.weights, floor)
-    return LeftOut(model.wide, plain.groups, prior, _weights(plain, model), model.elements, floor)
+    plain = model_columns.about(T, prior, model_columns.weights, floor)
+    return LeftOut(
+        model_columns.wide,
+        plain.groups,
+        prior,
+        _weights(plain, model_columns),
+        model_columns.elements,
+        floor,
+    )
 
 
 def less_described(elements: Elements, targets: np.ndarray, gravity: np.ndarray) -> np.ndarray:
@@ -54,22 +63,22 @@ def measured_targets(elements: Elements, groups: int) -> np.ndarray:
     return out
 
 
-def _last_link(model):
+def _last_link(model_columns):
     """Return the columns (P, 10) of the last link's standard parameters."""
-    base = model.wide.structure.base
+    base = model_columns.wide.structure.base
     first = list(bodies(base.parameters).values())[-1]
-    out = np.zeros((len(model.prior.unit), 10))
+    out = np.zeros((len(model_columns.prior.unit), 10))
     out[: len(base)] = base.matrix()[:, first : first + 10]
     return out
 
 
-def _weights(plain, model):
+def _weights(plain, model_columns):
     """Return the Weights by residuals beside described bodies."""
-    targets = measured_targets(model.elements, len(model.names))
-    targets = less_described(model.elements, targets, model.gravity)
+    targets = measured_targets(model_columns.elements, len(model_columns.names))
+    targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stretches = np.arange(plain.count)
     x = plain.solved_targets(plain.stacked(stretches, targets))
     squares = plain.errors(x, stretches, targets)[:, :, 0].sum(0)
-    correlation = np.array([model.correlation_rows[name] for name in model.names])
+    correlation = np.array([model_columns.correlation_rows[name] for name in model_columns.names])
     rows = np.maximum(plain.rows.sum(0), 1.0)
-    return Weights(np.sqrt(squares / rows * correlation), model.correlation_rows)
+    return Weights(np.sqrt(squares / rows * correlation), model_columns.correlation_rows)

@@ -10,15 +10,18 @@ units of their priors; no solution forms normal equations.
 """
 
 from collections.abc import Sequence
+import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from .wide_factor import WideFactor
+from .wide_factor import SetsLeftOut, WideFactor
 from ...estimation.r_factors import of_columns, stack, triangle
 from ...lapack import solve_triangular
 
+WEIGHTED = ('without', 'without_each', 'whole', 'target')  # what is computed once by weights
 EXACT = 1e-8  # of the squared target, in an error: no model predicts better
 
 
@@ -85,7 +88,7 @@ class Prior:
         return cls(deviations, rows)
 
     def of(self, column_indices: np.ndarray) -> 'Prior':
-        """Return the Prior of some unknowns (k,), the others zero."""
+        """Return the Prior of the unknowns ``column_indices`` (k,), the others zero."""
         return Prior(self.unit[column_indices], self.rows[:, np.append(column_indices, -1)])
 
 
@@ -153,11 +156,23 @@ class LeftOut:
     def about(
         self, T: np.ndarray, prior: Prior, weights: Weights, floor: float | None = None
     ) -> 'LeftOut':
-        """Return the LeftOut of the same rows about unknowns x', x = T x', T (P, P')."""
+        """
+        Return the LeftOut of the same rows about unknowns x', x = T x', T (P, P').
+
+        prior, weights, floor : of these, as of the class; floor of this one by default
+        """
         groups = [group.about(T) for group in self.groups]
         if floor is None:
             floor = self.floor
         return LeftOut(self.wide, groups, prior, weights, self.elements, floor)
+
+    def with_weights(self, weights: Weights) -> Any:
+        """Return the same rows with other ``weights``."""
+        out = copy.copy(self)
+        out.weights = weights
+        for name in WEIGHTED:
+            out.__dict__.pop(name, None)
+        return out
 
     def with_fitted_torque(self, params: np.ndarray) -> 'LeftOut':
         """Return the LeftOut with one element more, the last: the torque of ``params`` (P,)."""
@@ -298,7 +313,11 @@ class LeftOut:
         stretches: Sequence[int] | np.ndarray,
         targets: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return squared errors (stretches, W) of one group alone; see ``errors``."""
+        """
+        Return squared errors (stretches, W) of one ``group`` alone.
+
+        x : (P, W); targets : (groups, e, W or 1), see ``errors``
+        """
         rows = self.groups[group]
         k, R = len(rows.index), rows.R[np.asarray(stretches, dtype=int)]
         target = np.ones((1, 1)) if targets is None else targets[group]
@@ -312,14 +331,14 @@ class LeftOut:
         return np.maximum(squares, EXACT * np.einsum('sri,sri->si', measured, measured))
 
     @cached_property
-    def sets(self) -> list[np.ndarray]:
-        """Return which stretches are left out together, see WideFactor.left_out."""
-        return self.wide.left_out()
+    def sets(self) -> SetsLeftOut:
+        """Return which stretches are left out together."""
+        return self.wide.sets_left_out()
 
     @cached_property
     def without(self) -> list[np.ndarray]:
         """Return the triangle of what was measured without each of the sets."""
-        return [self.stacked(self.others(one)) for one in self.sets]
+        return [self.stacked(self.others(one)) for one in self.sets.every]
 
     @cached_property
     def without_each(self) -> list[np.ndarray]:
@@ -348,8 +367,8 @@ class LeftOut:
 
         models : of each of m the indices (k,) of its columns
         """
-        out = np.full((len(models), len(self.sets), self.count), np.nan)
-        for k, (one, stacked) in enumerate(zip(self.sets, self.without)):
+        out = np.full((len(models), len(self.without), self.count), np.nan)
+        for k, (one, stacked) in enumerate(zip(self.sets.every, self.without)):
             x = np.column_stack([self.solution(stacked, columns) for columns in models])
             out[:, k, one] = self.sd**-2.0 @ self.errors(x, one).transpose(2, 1, 0)
         return out
@@ -382,8 +401,8 @@ class LeftOut:
         beside them
         """
         size, k = len(self.prior.unit), len(column_indices)
-        out = np.full((len(alternatives), len(self.sets), self.count), np.nan)
-        for n, (one, T) in enumerate(zip(self.sets, self.without)):
+        out = np.full((len(alternatives), len(self.without), self.count), np.nan)
+        for n, (one, T) in enumerate(zip(self.sets.every, self.without)):
             columns = [T[:, column_indices], T[:, alternatives], T[:, -2:].sum(1)]
             R = triangle(np.asfortranarray(np.column_stack(columns)))
             beside, target = R[k:, k:-1], R[k:, -1]

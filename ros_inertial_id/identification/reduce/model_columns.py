@@ -34,7 +34,6 @@ class ModelColumns(LeftOut):
 
     wide : of rows under ``given`` (3,) gravity; gravity : (3,) asked, ``given`` by default
     plain : (k,) columns of the model whose residuals give the weights, the simplest by default
-    beta : (columns,) parameters at which a tilt acts, those of the description by default
     weights : of rows, found if not given
     described : (columns,) parameters of the bodies whose torques are elements, by default those
         of the description
@@ -47,7 +46,6 @@ class ModelColumns(LeftOut):
         plain: np.ndarray | None = None,
         *,
         gravity: np.ndarray | None = None,
-        beta: np.ndarray | None = None,
         weights: Weights | None = None,
         described: np.ndarray | None = None,
     ) -> None:
@@ -58,7 +56,7 @@ class ModelColumns(LeftOut):
         self.nominal = np.zeros(self.size + 2)
         base = wide.structure.base
         self.nominal[: len(base)] = base.nominal()
-        self.beta = self.nominal[:-2] if beta is None else beta
+        self.beta = self.nominal[:-2]  # parameters at which a tilt acts
         self.described = self.nominal[:-2] if described is None else described
         fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
         self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
@@ -79,6 +77,12 @@ class ModelColumns(LeftOut):
     def of_rows(self, wide: WideFactor, weights: Weights | None = None) -> 'ModelColumns':
         """Return the ModelColumns of other rows; weights : of these, found if not given."""
         return ModelColumns(wide, self.given, weights=weights, described=self.described)
+
+    def weighed_by(self, column_indices: np.ndarray) -> 'ModelColumns':
+        """Return the same columns, rows weighed by what ``column_indices`` (k,) of them leave."""
+        out = self.with_weights(Weights(np.ones(len(self.names)), {}))
+        out.plain = column_indices
+        return out.with_weights(out._found_weights())
 
     def _tilts(self, wide):
         """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
@@ -106,19 +110,20 @@ class ModelColumns(LeftOut):
         return self.prior.unit
 
     def _found_weights(self):
-        """Return the Weights by residuals of the plain model."""
+        """Return the Weights by residuals of the plain model, from rows that count alike."""
         stretches = np.arange(self.count)
         rows = np.maximum(self.rows.sum(0), 1.0)
+        weighed = self
         for _ in range(WEIGHT_ROUNDS):
-            x = self.solution(self.stacked(stretches), self.plain)[:, None]
+            x = weighed.solution(weighed.stacked(stretches), self.plain)[:, None]
             squares = self.errors(x, stretches)[:, :, 0].sum(0)
-            self.weights = Weights(np.sqrt(np.maximum(squares, 1e-300) / rows), {})
-        scores = np.array([self._score(group, x[:, 0]) for group in range(len(self.names))])
+            sd = np.sqrt(np.maximum(squares, 1e-300) / rows)
+            weighed = self.with_weights(Weights(sd, {}))
+        scores = np.array([weighed._score(group, x[:, 0]) for group in range(len(self.names))])
         # One joint's are known to a factor of two or so: half way to those of all.
         correlation = CORRELATION_MARGIN * np.sqrt(scores * np.median(scores))
         correlation = np.maximum(1.0, correlation)
-        sd = self.sd * np.sqrt(correlation)
-        return Weights(sd, dict(zip(self.names, correlation.tolist())))
+        return Weights(sd * np.sqrt(correlation), dict(zip(self.names, correlation.tolist())))
 
     def _score(self, group, x):
         """Return the mean square of the scores of stretches over that of white noise."""

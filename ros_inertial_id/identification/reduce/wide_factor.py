@@ -35,6 +35,31 @@ from ...methods.contract import Method
 
 
 @dataclass(frozen=True)
+class SetsLeftOut:
+    """
+    Stretches that are left out together, (k,) each: what only helps inside of the data is no gain.
+
+    quarters : of the time; fastest : quarter; farthest : quarter that is farthest from where the
+        arm is in the mean; every_fourth : four sets that leave every stretch out once
+    """
+
+    quarters: Sequence[np.ndarray]
+    fastest: np.ndarray
+    farthest: np.ndarray
+    every_fourth: Sequence[np.ndarray]
+
+    @property
+    def spread(self) -> list[np.ndarray]:
+        """Return the sets that a fault shows in: quarters of the time add nothing to them."""
+        return [self.fastest, self.farthest, *self.every_fourth]
+
+    @property
+    def every(self) -> list[np.ndarray]:
+        """Return all sets."""
+        return [*self.quarters, *self.spread]
+
+
+@dataclass(frozen=True)
 class WideFactor:
     """
     What rows of recordings of one robot say, about the columns above.
@@ -158,21 +183,16 @@ class WideFactor:
             ranges=ranges,
         )
 
-    def left_out(self) -> list[np.ndarray]:
-        """
-        Return which stretches are left out together, (k,) each.
-
-        Quarters of the time, the fastest quarter, the quarter that is farthest from where the
-        arm is in the mean, and every fourth: what only helps inside of the data is no gain.
-        """
+    def sets_left_out(self) -> 'SetsLeftOut':
+        """Return which stretches are left out together."""
         count = len(self.stretches)
         order, quarter = np.arange(count), max(1, count // 4)
-        return [
-            *np.array_split(order, 4),
+        return SetsLeftOut(
+            np.array_split(order, 4),
             np.argsort(-self.speed[self.kept])[:quarter],
             np.argsort(-self.distance[self.kept])[:quarter],
-            *(order[k::4] for k in range(4)),
-        ]
+            [order[k::4] for k in range(4)],
+        )
 
 
 def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:

@@ -229,7 +229,7 @@ def test_a_long_rest_before_the_motion_does_not_choose_for_it(arm3_motion):
     for summary in summaries:
         assert summary.velocity == 'measured'
     # Which third-octave band is the quietest hangs on the noise: two bands are a factor of 1.6.
-    assert 0.6 < summaries[1]['cutoff'] / summaries[0]['cutoff'] < 1.7
+    assert 0.6 < summaries[1].cutoff / summaries[0].cutoff < 1.7
 
 
 def test_a_window_counts_no_sample_that_its_filter_guessed(arm3_recording, arm3_motion):
