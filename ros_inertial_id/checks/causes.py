@@ -136,7 +136,7 @@ class Trial:
 
         The other kind must not contradict, nor what the rms of both says.
         """
-        if self._contradicted(recorded):
+        if self.is_contradicted(recorded):
             return ''
         if self._makes_description_right(recorded) and self._surely_better(DESCRIBED, recorded):
             return DESCRIBED
@@ -159,7 +159,7 @@ class Trial:
         explained = min(UNRELATED_RESIDUAL * torque, EXPLAINED_BY_DESCRIPTION * before)
         return with_it < max(UNUSABLE_RESIDUAL * torque, explained)
 
-    def _contradicted(self, recorded):
+    def is_contradicted(self, recorded: Errors) -> bool:
         """Return whether rms of residuals speak against it, whatever their logarithms say."""
         test, joints = self.test, list(self.alternative.joints)
         free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
@@ -280,6 +280,8 @@ def _sure(candidates, recorded):
     for trial in sorted(candidates, key=lambda trial: trial.alternative.below_report_size):
         if trial.alternative.below_report_size and not out:
             break
+        if trial.is_contradicted(trial.test.as_recorded):
+            continue
         errors = _confirmed_errors(trial.test, trial.change, trial.errors)
         trial = replace(trial, errors=errors)
         if trial.surely_better_by(recorded):
