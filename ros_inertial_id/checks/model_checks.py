@@ -160,7 +160,7 @@ def _explained(test, choice, model, signals):
         data = differentiated(choice)
         if data is not choice.data:
             every = -(-data.samples(training=True) // SAMPLES)
-            test = recording_under_test(data, model, every)
+            test = recording_under_test(data, model, every, test.wide.structure)
     explanation = causes(test, (*CHECKS, LOADED))
     findings = list(explanation.findings)
     if findings:
