@@ -155,7 +155,13 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     change = test.scaled(np.full(test.count, factor))
     plausible = np.abs(np.log(np.maximum(factors / factor, 1e-9))) < np.log(FARTHEST_GAIN)
     by_joint = np.where(shown & plausible, factors, factor)
-    words = {'factor': f'{factor:.3g}', 'unit': unit, 'factors': by_joint}
+    unknown = [name for name, k in zip(test.names, shown & plausible) if not k]
+    words = {
+        'factor': f'{factor:.3g}',
+        'unit': unit,
+        'factors': by_joint,
+        'unknown': unknown,
+    }
     yield Alternative('effort in another unit', range(test.count), change, words)
 
 

@@ -356,26 +356,35 @@ def _words(test, trial):
     """Return what the sentences of a trial have in braces, but for its joints."""
     words = dict(trial.alternative.words)
     if 'factors' in words:
-        words['gains'] = _gains_advice(test, words['factors'])
+        words['gains'] = _gains_advice(test, words['factors'], words.get('unknown', ()))
     return words
 
 
-def _gains_advice(test, factors):
-    """Return what to do about efforts that are ``factors`` (n,) times torques."""
+def _gains_advice(test, factors, unknown):
+    """
+    Return what to do about efforts that are ``factors`` (n,) times torques.
+
+    unknown : names of joints that show none
+    """
     options = test.data.options
     weigh = 'inertial-id drive-gains finds it from a weighed load'
-    gains = ', '.join(f'{1.0 / factor:.3g}' for factor in factors)
     if test.data.first.effort_source.is_commanded:
         stiffness = np.array(options.stiffness) / factors
-        values = ', '.join(f'{x:.3g}' for x in stiffness)
-        return f'give stiffness: [{values}]; {weigh}'
+        return f'give stiffness: [{_listed(stiffness)}]; {weigh}'
     if options.drive_gain:
         return f'the drive_gain: that is given is another: correct it; {weigh}'
     give = 'publish torques, or give effort_kind: current and'
     if any(recording.effort_kind for recording in test.data.recordings):
         give = 'give'
+    middle = ''
+    if unknown:
+        middle = f' (for {", ".join(unknown)} the middle one)'
     return (
-        f'{give} drive_gain: [{gains}], as accurate as the masses in the description, which a '
-        'model with these gains cannot check; torque over gain predicts the current in any '
-        f'case; {weigh}'
+        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, as accurate as the masses in the '
+        'description, which a model with these gains cannot check; torque over gain predicts the '
+        f'current in any case; {weigh}'
     )
+
+
+def _listed(values):
+    return ', '.join(f'{value:.3g}' for value in values)
