@@ -23,7 +23,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.described import described_bodies, less_described
 from ..identification.reduce.left_out import LeftOut
-from ..identification.reduce.model_columns import is_optional, ModelColumns, resting_columns
+from ..identification.reduce.model_columns import common_columns, ModelColumns, resting_columns
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..lapack import solve_triangular
@@ -87,14 +87,9 @@ class RecordingUnderTest:
         described = self._described_parameters()
         self.identified_columns = ModelColumns(wide, self.gravity, described=described)
         self.elements = self.identified_columns.elements
-        resting = resting_columns(wide)
-        plain = [
-            k
-            for k, p in enumerate(self.identified_columns.parameters)
-            if p.name not in resting and not is_optional(p)
-        ]
-        self.column_indices = np.array(plain)
+        self.column_indices = common_columns(wide)
         self.model_columns = self.identified_columns.weighed_by(self.column_indices)
+        resting = resting_columns(wide)
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
         self._free: dict[bytes, LeftOut] = {}

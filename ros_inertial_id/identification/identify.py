@@ -126,7 +126,9 @@ def identify_data(
         choice = choose(data, columns)
         solution = fit(data, choice, passes.residuals)
         crossed = cross_validated(solution)
-        folds = crossed.folds if crossed else None
+        folds = None
+        if crossed:
+            folds = crossed.folds
         parameters = solution.problem.base.parameters
         rows = passes.explained(solution.data, parameters, solution.values, folds)
         statistics = judge(solution, crossed, rows)

@@ -33,7 +33,7 @@ def test_a_model_that_predicts_worse_by_z_errors_counts_by_its_likelihood(z):
     best, other = (SimpleNamespace(params=np.array(params), errors=errors, constants={})
                    for params, errors in (([1.0, 2.0], np.ones(4)),
                                           ([1.5, 0.0], np.exp(worse + z * 0.1 / np.sqrt(3.0)))))
-    choice = SimpleNamespace(best=best, candidates=[best, other], systems=SimpleNamespace(
+    choice = SimpleNamespace(best=best, candidates=[best, other], model_columns=SimpleNamespace(
         parameters=base.parameters, wide=SimpleNamespace(structure=SimpleNamespace(base=base))))
     H = choice_errors(choice, base)
     odds = np.exp(-0.5 * z ** 2)
@@ -43,5 +43,5 @@ def test_a_model_that_predicts_worse_by_z_errors_counts_by_its_likelihood(z):
 def test_the_left_out_error_shown_counts_every_stretch_once():
     errors = np.array([[1.0, np.nan, 3.0], [2.0, 4.0, np.nan]])  # of two sets of stretches
     best = Candidate({}, (), errors, np.zeros(2))
-    shown, = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best], False))
+    shown, = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best]))
     assert shown['left_out_error'] == pytest.approx(100.0 * np.sqrt((1.5 + 4.0 + 3.0) / 100.0))

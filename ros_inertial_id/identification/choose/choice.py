@@ -8,13 +8,13 @@ are quarters of the time, the fastest motion, the ends of the range and every fo
 simplest is taken that predicts as well as the best within one standard error of the difference
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
-explained.  A joint has a width of its own where that predicts its own torque better by
-OWN_WIDTH_ERRORS standard errors.  What the options say is not chosen.
+explained.  A joint has a constant of its own where that predicts its own torque better by
+OWN_CONSTANT_ERRORS standard errors.  What the options say is not chosen.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
 LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
 SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
-OWN_WIDTH_ERRORS = 3.0  # by 2, one of fifteen widths wins by chance at every third joint
+OWN_CONSTANT_ERRORS = 3.0  # by 2, one of fifteen wins by chance at every third joint
 ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
 
 
@@ -62,6 +62,10 @@ class Candidate:
         """Return whether gravity is taken as the torques show it."""
         return GRAVITY in self.extras
 
+    def is_of(self, constants: Mapping[str, Parameter], laws: Sequence[str], tilted: bool) -> bool:
+        """Return whether it has these ``constants``, further ``laws`` and kind of gravity."""
+        return (self.constants, self.laws, self.tilted) == (constants, laws, tilted)
+
     @property
     def tilt(self) -> float:
         """Return by how much gravity is tilted [rad]."""
@@ -69,13 +73,13 @@ class Candidate:
 
     def words(self) -> str:
         """Return what it consists of, in words."""
-        widths = {
+        constants = {
             f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
             for p in self.constants.values()
             if p.nonlinear
         }
         laws = ' and '.join(self.laws) or 'no further friction law'
-        return ', '.join([*sorted(widths), laws, GRAVITY_WORDS[self.tilted]])
+        return ', '.join([*sorted(constants), laws, GRAVITY_WORDS[self.tilted]])
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,6 @@ class Choice:
 
     columns : of the laws that take part; joint_by_joint : whether constants are each joint's own
     model_columns : of the wide factor, with weights; best : Candidate among candidates
-    tilt_asked : whether a tilt of gravity was among what was tried
     """
 
     columns: tuple[Parameter, ...]
@@ -93,14 +96,13 @@ class Choice:
     model_columns: ModelColumns
     best: Candidate
     candidates: Sequence[Candidate]
-    tilt_asked: bool
 
     @property
     def tilted(self) -> bool:
         """Return whether gravity is taken as the torques show it."""
         return self.best.tilted
 
-    def shown_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def estimated_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
         tilted = self.beside(True)
         if tilted is None:
@@ -131,11 +133,9 @@ class Choice:
 
     def beside(self, tilted: bool) -> Candidate | None:
         """Return the candidate like the best one, with a tilt of gravity or without."""
-        model = self.best.constants, self.best.laws, tilted
-        for candidate in self.candidates:
-            if (candidate.constants, candidate.laws, candidate.tilted) == model:
-                return candidate
-        return None
+        best = self.best
+        matches = (c for c in self.candidates if c.is_of(best.constants, best.laws, tilted))
+        return next(matches, None)
 
 
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
@@ -160,7 +160,7 @@ def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
     """Return the Choice of constants, friction laws and gravity by the columns of ``data``."""
     trials = _Trials(data, model_columns)
     if model_columns.count < FEWEST_BLOCKS:
-        best = trials.candidate(trials.usual_width, trials.laws)
+        best = trials.candidate(trials.usual_constants_number, trials.laws)
     else:
         best = _best(trials)
     return Choice(
@@ -169,51 +169,52 @@ def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
         model_columns,
         best,
         list(trials.tried.values()),
-        bool(trials.asked_tilt),
     )
 
 
 def _best(trials: '_Trials') -> Candidate:
-    """Return the simplest Candidate that predicts as well as the best: width, laws, gravity."""
-    width = _chosen_width(trials)
-    best = _chosen_laws(trials, width)
-    own_widths = _own_widths(trials, best)
-    if own_widths != best.constants:
-        width = trials.further_width(own_widths)
-        best = trials.candidate(width, best.extras)
+    """Return the simplest Candidate that predicts as well as the best: constants, then laws."""
+    constants_number = _chosen_constants_number(trials)
+    best = _chosen_laws(trials, constants_number)
+    constants = _constants_of_joints(trials, best)
+    if constants != best.constants:
+        constants_number = trials.add_constants(constants)
+        best = trials.candidate(constants_number, best.extras)
     # Also where gravity is given: what the torques say is shown.
-    untilted, _ = trials.candidates([(width, best.laws), (width, (*best.laws, *trials.tilt))])
-    if best.tilt and not SMALLEST_TILT < best.tilt < LARGEST_TILT:
-        return untilted
-    return best
+    with_tilt = (*best.laws, *trials.tilt_extras)
+    untilted, _ = trials.candidates([(constants_number, best.laws), (constants_number, with_tilt)])
+    if SMALLEST_TILT < best.tilt < LARGEST_TILT:
+        return best
+    return untilted
 
 
-def _chosen_width(trials: '_Trials') -> int:
-    """Return which width all joints have, the usual one unless another predicts better."""
-    numbers = range(len(trials.widths))
-    candidates = trials.candidates([(number, trials.asked_tilt) for number in numbers])
-    return _simplest(candidates, np.array(numbers) != trials.usual_width)
+def _chosen_constants_number(trials: '_Trials') -> int:
+    """Return which constants all joints have, the usual ones unless others predict better."""
+    numbers = range(len(trials.constants))
+    candidates = trials.candidates([(number, trials.asked_tilt_extras) for number in numbers])
+    return _simplest(candidates, np.array(numbers) != trials.usual_constants_number)
 
 
-def _chosen_laws(trials: '_Trials', width: int) -> Candidate:
+def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     """Return the Candidate with the fewest of further laws and a tilt of gravity."""
-    models = []
-    for count in range(len(trials.laws) + 1):
-        for laws in combinations(trials.laws, count):
-            models.append(laws)
-            if trials.asked_tilt:
-                models.append((*laws, *trials.asked_tilt))
-    candidates = trials.candidates([(width, extras) for extras in models])
-    return candidates[_simplest(candidates, np.array([*map(len, models)]))]
+    counts = range(len(trials.laws) + 1)
+    laws = chain.from_iterable(combinations(trials.laws, count) for count in counts)
+    tilts = dict.fromkeys([(), trials.asked_tilt_extras])
+    models = [(constants_number, (*further, *tilt)) for further, tilt in product(laws, tilts)]
+    candidates = trials.candidates(models)
+    complexity = np.array([len(candidate.extras) for candidate in candidates])
+    return candidates[_simplest(candidates, complexity)]
 
 
 class _Trials:
     """
     Models that can be tried, and the Candidates of those that were, each once.
 
-    laws : that take part only where they predict better; usual_width : number of the width first
-    tried; joint_by_joint : whether there is one width alone, each joint's own
-    tilt : (GRAVITY,) where the torques can show one; asked_tilt : the same where it may be used
+    constants : sets of them that are tried; usual_constants_number : of the one tried first
+    laws : that take part only where they predict better
+    joint_by_joint : whether there is one set alone, each joint with its own constants
+    tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
+        used, too
     """
 
     def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
@@ -222,31 +223,30 @@ class _Trials:
         structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
-        self.widths: list[Mapping[str, Parameter]]
+        self.constants: list[Mapping[str, Parameter]]
         if self.joint_by_joint:
-            self.widths = [chosen_constants(structure, model_columns.wide.stretches)]
+            self.constants = [chosen_constants(structure, model_columns.wide.stretches)]
         else:
-            self.widths = [*alike_constants(structure)]
+            self.constants = [*alike_constants(structure)]
             self.optional = {name for name, law in LAWS.items() if law.optional}
         moving = {p.law for p in self.parameters if p.name not in self.resting}
         self.laws = tuple(sorted(self.optional & moving))
-        self.usual_width = usual_constants(self.widths)
-        self.tilt = _shown_tilt(data, model_columns)
-        self.asked_tilt = self.tilt
+        self.usual_constants_number = usual_constants(self.constants)
+        self.tilt_extras = _tilt_extras(data, model_columns)
+        self.asked_tilt_extras = self.tilt_extras
         if data.options.mounting:
-            self.asked_tilt = ()
+            self.asked_tilt_extras = ()
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
 
-    def further_width(self, constants: Mapping[str, Parameter]) -> int:
-        """Return the number of ``constants`` that are tried from now on, too."""
-        self.widths.append(constants)
-        return len(self.widths) - 1
+    def add_constants(self, constants: Mapping[str, Parameter]) -> int:
+        """Add ``constants`` to those that can be tried; return their number."""
+        self.constants.append(constants)
+        return len(self.constants) - 1
 
     def takes_part(self, parameter: Parameter, extras: Sequence[str]) -> bool:
         """Return whether a column is one of a model with these ``extras``."""
-        if parameter.name in self.resting:
-            return False
-        return parameter.law not in self.optional or parameter.law in extras
+        absent_laws = self.optional.difference(extras)
+        return parameter.name not in self.resting and parameter.law not in absent_laws
 
     def column_indices(
         self, constants: Mapping[str, Parameter], extras: Sequence[str]
@@ -263,21 +263,21 @@ class _Trials:
         columns = self.model_columns.wide.structure.columns
         return tuple(p for p in columns if self.takes_part(p, best.extras))
 
-    def candidate(self, width: int, extras: tuple[str, ...]) -> Candidate:
-        """Return the Candidate with the ``width`` of a number, and ``extras``."""
-        return self.candidates([(width, extras)])[0]
+    def candidate(self, constants_number: int, extras: tuple[str, ...]) -> Candidate:
+        """Return the Candidate with the constants of a number, and ``extras``."""
+        return self.candidates([(constants_number, extras)])[0]
 
     def candidates(self, models: Sequence[tuple[int, tuple[str, ...]]]) -> list[Candidate]:
-        """Return the Candidates of ``models``: with the widths of a number, and extras."""
+        """Return the Candidates of ``models``: with the constants of a number, and extras."""
         model_columns = self.model_columns
         untried = [model for model in dict.fromkeys(models) if model not in self.tried]
-        columns = [self.column_indices(self.widths[width], extras) for width, extras in untried]
+        columns = [self.column_indices(self.constants[k], extras) for k, extras in untried]
         errors = np.ones((len(untried), 1, 1))
         if untried and model_columns.count > 1:
             errors = model_columns.left_out(columns)
-        for k, (width, extras) in enumerate(untried):
-            self.tried[width, extras] = Candidate(
-                self.widths[width],
+        for k, (constants_number, extras) in enumerate(untried):
+            self.tried[constants_number, extras] = Candidate(
+                self.constants[constants_number],
                 extras,
                 errors[k],
                 model_columns.solution(model_columns.whole, columns[k]),
@@ -290,14 +290,13 @@ def _chooses_laws(data: Dataset) -> bool:
     return isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
 
 
-def _shown_tilt(data: Dataset, model_columns: ModelColumns) -> tuple[str, ...]:
+def _tilt_extras(data: Dataset, model_columns: ModelColumns) -> tuple[str, ...]:
     """Return (GRAVITY,) where torques can show a tilt: of consistent bodies, under one gravity."""
-    if not model_columns.wide.gravity_columns.size or not model_columns.given.any():
-        return ()
     gravities = np.array([robot.gravity_base for robot in data.robots])
-    if not np.allclose(gravities, model_columns.given) or not predicts_consistently(data):
-        return ()
-    return (GRAVITY,)
+    one_gravity = np.allclose(gravities, model_columns.given)
+    if model_columns.acts_on_tilt and one_gravity and predicts_consistently(data):
+        return (GRAVITY,)
+    return ()
 
 
 def _simplest(candidates: Sequence[Candidate], complexity: np.ndarray) -> int:
@@ -314,9 +313,9 @@ def _simplest(candidates: Sequence[Candidate], complexity: np.ndarray) -> int:
     return int(alike[order[0]])
 
 
-def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
+def _constants_of_joints(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
     """
-    Return {coefficient: Parameter} with widths of their own where they predict their joint better.
+    Return {coefficient: Parameter} with other constants where they predict their joint better.
 
     The widest of a law are not asked: nothing bounds them.
     """
@@ -326,7 +325,7 @@ def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
     for name, common in chosen.constants.items():
         if common.owner not in joints:
             continue
-        tried = [width[name] for width in trials.widths if name in width]
+        tried = [tried_set[name] for tried_set in trials.constants if name in tried_set]
         widest = {p.law: p for p in tried}
         alternatives = [common]
         alternatives += [p for p in tried if p not in (common, widest[p.law])]
@@ -335,7 +334,7 @@ def _own_widths(trials: _Trials, chosen: Candidate) -> dict[str, Parameter]:
         indices = np.array([parameters.index(p) for p in alternatives])
         errors = model_columns.exchanged(columns, indices, joints.index(common.owner))
         gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
-        better = gaps < -OWN_WIDTH_ERRORS * gap_errors
+        better = gaps < -OWN_CONSTANT_ERRORS * gap_errors
         constants[name] = alternatives[int(np.argmin(np.where(better, gaps, 0.0)))]
     return constants
 

@@ -18,7 +18,7 @@ import numpy as np
 from .time_offset import DELAY_PRIOR, moving_columns
 from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
-from ..reduce.model_columns import is_optional, ModelColumns, resting_columns
+from ..reduce.model_columns import common_columns, ModelColumns
 from ...estimation.r_factors import of_columns
 from ...measurement.joints.effort_source import SCALE_ERRORS
 
@@ -133,13 +133,8 @@ def _solved(model_columns, column_indices, targets, priors):
 
 def _load(data, model_columns):
     """Return the Nuisance that is the mass of a load, bodies but the last as described."""
-    resting = resting_columns(model_columns.wide)
-    plain = [
-        k
-        for k, p in enumerate(model_columns.parameters)
-        if p.name not in resting and not is_optional(p)
-    ]
-    judge = described_bodies(model_columns, np.array(plain), load=True)
+    plain = common_columns(model_columns.wide)
+    judge = described_bodies(model_columns, plain, load=True)
     targets = measured_targets(model_columns.elements, len(model_columns.names))
     targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stacked = judge.stacked(range(judge.count), targets)

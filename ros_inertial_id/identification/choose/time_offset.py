@@ -156,9 +156,9 @@ def find_time_offset(data: Dataset, model_columns: ModelColumns) -> TimeOffset:
 def moving_columns(data: Dataset, model_columns: ModelColumns) -> np.ndarray:
     """Return the columns (k,) of all that moved, and the tilts where the mounting is not given."""
     resting = resting_columns(model_columns.wide)
-    moving = [k for k, p in enumerate(model_columns.parameters) if p.name not in resting]
-    tilts = [] if data.options.mounting else [model_columns.size, model_columns.size + 1]
-    return np.array(moving + tilts)
+    moving = [p.name not in resting for p in model_columns.parameters]
+    tilt_free = not data.options.mounting
+    return np.flatnonzero([*moving, tilt_free, tilt_free])
 
 
 def _brakes(model_columns, column):
@@ -181,6 +181,8 @@ def _least_squares_offset(model_columns, stacked, column_indices, brakes):
     braking, rate = R[free:, free:-3], R[free:, -3]
     target = R[free:, -2:].sum(1)
     if not brakes.any():
-        return float(target[0] / rate[0]) if rate[0] else 0.0
+        if not rate[0]:
+            return 0.0
+        return float(target[0] / rate[0])
     solution = nonnegative_solution(np.column_stack([braking, rate, -rate]), target)
     return float(solution[-2] - solution[-1])

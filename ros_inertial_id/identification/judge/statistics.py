@@ -121,10 +121,10 @@ def _estimated_tilt(solution):
     tilt = solution.tilt
     if tilt:
         return tilt.gravity, tilt.angles, tilt.covariance
-    shown = solution.choice.shown_tilt()
-    if shown is None:
+    estimated = solution.choice.estimated_tilt()
+    if estimated is None:
         return None
-    return solution.data.robot.gravity_base, *shown
+    return solution.data.robot.gravity_base, *estimated
 
 
 def _gravity_entry(candidate, chosen, evidence, angle, error):
@@ -143,28 +143,28 @@ def _gravity_entry(candidate, chosen, evidence, angle, error):
 
 def _of_fit(solution: Solution) -> dict[str, Any]:
     """Return the statistics of the estimate and of the training data."""
-    problem, estimate = solution.problem, solution.free
+    problem, unconstrained = solution.problem, solution.free
     base = problem.base
     cov_type = 'segments'
     if solution.estimate.by_rows is None:
         cov_type = 'rows'
-    covariance_by_rows = estimate.by_rows
+    covariance_by_rows = unconstrained.by_rows
     if covariance_by_rows is None:
-        covariance_by_rows = estimate.cov_params
+        covariance_by_rows = unconstrained.cov_params
     out = {
         'samples': max(group.rows for group in problem.factors.groups.values()),
         'rank': len(base),
-        'rank_in_data': estimate.rank,
+        'rank_in_data': unconstrained.rank,
         'rank_gap': base.gap,
-        'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
-        'standard_deviation': estimate.standard_deviation,
-        'correlation_samples': estimate.correlation,
+        'condition_number': min(unconstrained.condition_number, LARGEST_CONDITION),
+        'standard_deviation': unconstrained.standard_deviation,
+        'correlation_samples': unconstrained.correlation,
         'cov_type': cov_type,
         'training': fits(problem.factors, solution.estimate.params),
     }
     if solution.constants:
         out['nonlinear_parameters'] = solution.constants
-    out['dependence'] = dependence(base.names(), covariance_by_rows, estimate.determined)
+    out['dependence'] = dependence(base.names(), covariance_by_rows, unconstrained.determined)
     return out
 
 

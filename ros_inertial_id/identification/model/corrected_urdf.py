@@ -183,11 +183,11 @@ def _tag_end(data, low):
     return tag.end()
 
 
-def _attribute(text, name):
-    """Return the value of an attribute in a start tag, None where it has none."""
+def _attribute(text, name, default=None):
+    """Return the value of an attribute in a start tag, ``default`` where it has none."""
     match = re.search(rf"""\s{name}\s*=\s*(["'])(.*?)\1""", text, re.DOTALL)  # noqa: Q001
     if match is None:
-        return None
+        return default
     return match.group(2)
 
 
@@ -274,9 +274,9 @@ def _origin(data, link):
         tag = _text(data, link.parts['origin'])
     quaternion = ''
     if link.quaternions:
-        quaternion = _attribute(tag, 'quat_xyzw') or ''
+        quaternion = _attribute(tag, 'quat_xyzw', '')
     centre = _attribute(tag, 'xyz') or '0 0 0'
-    rpy = _attribute(tag, 'rpy') or ''
+    rpy = _attribute(tag, 'rpy', '')
     return np.array(centre.split(), float), orientation(rpy, quaternion)
 
 

@@ -35,6 +35,7 @@ MJCF_TERMS = {  # of joint_terms: attribute of a joint
     'armature': 'armature',
     'stiffness': 'stiffness',
 }
+MJCF_KINDS = {False: 'hinge', True: 'slide'}  # of joints, if prismatic
 ISAACLAB_TERMS = {  # field of an actuator: of joint_terms
     'friction': 'friction',
     'armature': 'armature',
@@ -320,9 +321,7 @@ def _inertial(body: xml.Element, pi: np.ndarray) -> None:
 
 def _joint(body, robot, i, terms, errors):
     """Give a body its joint, with the standard errors of its terms in a comment."""
-    kind = 'hinge'
-    if robot.prismatic[i]:
-        kind = 'slide'
+    kind = MJCF_KINDS[bool(robot.prismatic[i])]
     attributes = {'name': robot.joint_names[i], 'type': kind, 'axis': _numbers(robot.axes[i])}
     sizes = []
     for term, value in terms.items():

@@ -320,16 +320,16 @@ def mounting_parameters(
     """
     robots = any_mounting(method, urdf, options)
     general = structural_base(method, robots, base.parameters)
-    lacking = unknown(base, general).tolist()
+    names, expressions = general.names(), general.expressions()
+    lacking = unknown(base, general)
+    known = np.delete(names, lacking).tolist()
     base_names = base.names()
-    known, missing = [], []
-    for k, (name, expression) in enumerate(zip(general.names(), general.expressions())):
-        if k not in lacking:
-            known.append(name)
-        elif name in base_names:
-            missing.append(f'{name} = {expression}')
-        else:
-            missing.append(name)
+    missing = []
+    for k in lacking:
+        name = names[k]
+        if name in base_names:
+            name = f'{name} = {expressions[k]}'
+        missing.append(name)
     return {'known': known, 'missing': missing}
 
 

@@ -49,30 +49,30 @@ class ModelColumns(LeftOut):
         weights: Weights | None = None,
         described: np.ndarray | None = None,
     ) -> None:
-        self.given, self.gravity = given, given if gravity is None else gravity
-        self.plain = plain_columns(wide) if plain is None else plain
+        if gravity is None:
+            gravity = given
+        if plain is None:
+            plain = plain_columns(wide)
+        self.given, self.gravity, self.plain = given, gravity, plain
+        self.acts_on_tilt = bool(wide.gravity_columns.size and given.any())
         self.parameters: list[Parameter] = wide.structure.parameters_of_places()
         self.size = wide.places
         self.nominal = np.zeros(self.size + 2)
         base = wide.structure.base
         self.nominal[: len(base)] = base.nominal()
         self.beta = self.nominal[:-2]  # parameters at which a tilt acts
-        self.described = self.nominal[:-2] if described is None else described
+        if described is None:
+            described = self.beta
+        self.described = described
         fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
         self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
         more = _elements(wide, given, self.described)
         groups = [_group_rows(wide, name, fitted, more) for name in wide.groups]
-        count = len(groups)
-        super().__init__(
-            wide,
-            groups,
-            self._prior(wide),
-            weights or Weights(np.ones(count), {}),
-            Elements(wide.joints),
-            0.0,
-        )
+        alike = Weights(np.ones(len(groups)), {})
+        super().__init__(wide, groups, self._prior(wide), alike, Elements(wide.joints), 0.0)
         if weights is None:
-            self.weights = self._found_weights()
+            weights = self._found_weights()
+        self.weights = weights
 
     def of_rows(self, wide: WideFactor, weights: Weights | None = None) -> 'ModelColumns':
         """Return the ModelColumns of other rows; weights : of these, found if not given."""
@@ -86,9 +86,11 @@ class ModelColumns(LeftOut):
 
     def _tilts(self, wide):
         """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
-        if not wide.gravity_columns.size or not self.given.any():
+        if not self.acts_on_tilt:
             return np.zeros((wide.total.size, 2))
-        gravity = self.gravity if self.gravity.any() else self.given
+        gravity = self.gravity
+        if not gravity.any():
+            gravity = self.given
         return wide.tilts(self.beta, across_gravity(gravity) * np.linalg.norm(gravity))
 
     def _prior(self, wide):
@@ -165,15 +167,15 @@ def _elements(wide, given, described):
 
 def _group_rows(wide, name, fitted, more):
     """Return the GroupRows of the group ``name``: [fitted columns | measured | more elements]."""
-    factors = [stretch.groups.get(name) for stretch in wide.stretches]
-    first = next(factor for factor in factors if factor is not None)
-    own, elements = fitted[first.columns], more[first.columns]
-    index = np.flatnonzero(own.any(axis=0))
-    T = own[:, index]
+    column_indices = wide.total.groups[name].columns  # the same in every stretch
+    T, elements = fitted[column_indices], more[column_indices]
+    index = np.flatnonzero(T.any(axis=0))
+    T = T[:, index]
     width = len(index) + 1 + elements.shape[1]
-    out = np.zeros((len(factors), width, width))
-    for R, factor in zip(out, factors):
-        if factor is not None:
+    out = np.zeros((len(wide.stretches), width, width))
+    for R, stretch in zip(out, wide.stretches):
+        if name in stretch.groups:
+            factor = stretch.groups[name]
             columns = factor.R[:, :-2]
             rows = np.column_stack([columns @ T, factor.R[:, -2], columns @ elements])
             R[:] = triangle(np.asfortranarray(rows))
@@ -183,18 +185,20 @@ def _group_rows(wide, name, fitted, more):
 def plain_columns(wide: WideFactor) -> np.ndarray:
     """Return the columns (k,) of the simplest model: the laws of every joint, the usual width."""
     tried = alike_constants(wide.structure)
-    usual, resting = tried[usual_constants(tried)], resting_columns(wide)
-    out = []
-    for k, parameter in enumerate(wide.structure.parameters_of_places()):
-        chosen = usual.get(parameter.name, parameter) == parameter
-        if chosen and parameter.name not in resting and not is_optional(parameter):
-            out.append(k)
-    return np.array(out)
+    usual = tried[usual_constants(tried)]
+    parameters = wide.structure.parameters_of_places()
+    common = common_columns(wide)
+    taken = [usual.get(parameters[k].name, parameters[k]) == parameters[k] for k in common]
+    return common[np.array(taken, dtype=bool)]
 
 
-def is_optional(parameter: Parameter) -> bool:
-    """Return whether a ``parameter`` is of a friction law that only some joints have."""
-    return parameter.law in LAWS and LAWS[parameter.law].optional
+def common_columns(wide: WideFactor) -> np.ndarray:
+    """Return the columns (k,) of what moved, of laws that every joint has, all constants."""
+    optional = {name for name, law in LAWS.items() if law.optional}
+    resting = resting_columns(wide)
+    parameters = wide.structure.parameters_of_places()
+    common = [p.law not in optional and p.name not in resting for p in parameters]
+    return np.flatnonzero(common)
 
 
 def resting_columns(wide: WideFactor) -> set[str]:

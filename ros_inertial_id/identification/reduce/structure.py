@@ -8,6 +8,7 @@ Pereyra 1973).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -81,13 +82,14 @@ def _columns_by_name(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
 
 def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the ``parameters`` with one alone of every set: the middle one of the last law."""
-    dropped: set[int] = set()
-    for columns in alternatives(parameters).values():
-        last_law = parameters[columns[-1]].law
-        of_last_law = [column for column in columns if parameters[column].law == last_law]
+    laws = np.array([p.law for p in parameters])
+    taken = np.ones(len(parameters), dtype=bool)
+    for columns in map(np.array, alternatives(parameters).values()):
+        of_last_law = columns[laws[columns] == laws[columns[-1]]]
         middle = of_last_law[len(of_last_law) // 2]
-        dropped |= set(columns) - {middle}
-    return tuple(p for column, p in enumerate(parameters) if column not in dropped)
+        taken[columns] = False
+        taken[middle] = True
+    return tuple(compress(parameters, taken))
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:

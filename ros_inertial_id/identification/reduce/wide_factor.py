@@ -15,8 +15,10 @@ one.  Of methods that do not tell motions apart it is a piece of time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from ...measurement.joints.effort_source import EffortSource
 from ...measurement.recording import nothing_left
 from ...methods.capabilities import JointTorques, Tiltable
 from ...methods.contract import Method
+
+WEIGHING_UNITS = ('kg', 'kg m')  # of parameters of bodies that gravity acts on
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,10 @@ class WideFactor:
         """Return the names of the row groups."""
         return tuple(self.total.groups)
 
+    def rows(self) -> np.ndarray:
+        """Return the numbers (STRETCHES,) of rows of each."""
+        return np.array([f.rows() for f in self.by_number])
+
     @cached_property
     def total(self) -> RFactors:
         """Return the RFactors of all stretches."""
@@ -117,11 +125,8 @@ class WideFactor:
     def columns_under_gravity(self, change: np.ndarray) -> np.ndarray:
         """Return T (size, places): the columns with gravity changed by ``change`` (3,) [m/s^2]."""
         T = np.eye(self.total.size)[:, : self.places]
-        for k in range(3):
-            T[
-                self.places + k * len(self.gravity_columns) + np.arange(len(self.gravity_columns)),
-                self.gravity_columns,
-            ] = change[k]
+        rows = np.arange(self.places, self.efforts)
+        T[rows, np.tile(self.gravity_columns, 3)] = np.repeat(change, len(self.gravity_columns))
         return T
 
     def with_gravity(self, change: np.ndarray) -> 'WideFactor':
@@ -166,20 +171,16 @@ class WideFactor:
 
     def merged(self, other: 'WideFactor') -> 'WideFactor':
         """Return the WideFactor of both, stretch by stretch."""
-        rows = np.array([[f.rows() for f in w.by_number] for w in (self, other)])
-        share = rows[1] / np.maximum(rows.sum(0), 1e-300)
-        speed, distance = (
-            (1.0 - share) * mine + share * theirs
-            for mine, theirs in ((self.speed, other.speed), (self.distance, other.distance))
-        )
-        ranges = {where: dict(own) for where, own in self.ranges.items()}
+        rows = other.rows()
+        share = rows / np.maximum(self.rows() + rows, 1e-300)
+        ranges = deepcopy(self.ranges)
         extend(ranges, other.ranges)
         return replace(
             self,
             by_number=tuple(map(RFactors.merge, self.by_number, other.by_number)),
             numbers=(*self.numbers, *other.numbers),
-            speed=speed,
-            distance=distance,
+            speed=(1.0 - share) * self.speed + share * other.speed,
+            distance=(1.0 - share) * self.distance + share * other.distance,
             ranges=ranges,
         )
 
@@ -197,11 +198,10 @@ class WideFactor:
 
 def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
     """Return the Structure of ``columns`` under any gravity, or as mounted where none is asked."""
-    if not isinstance(data.method, Tiltable):
-        return structure_of(data.method, data.robots, columns)
-    return structure_of(
-        data.method, any_mounting(data.method, data.robot.urdf, data.options), columns
-    )
+    robots: Sequence[Any] = data.robots
+    if isinstance(data.method, Tiltable):
+        robots = any_mounting(data.method, data.robot.urdf, data.options)
+    return structure_of(data.method, robots, columns)
 
 
 def wide_factor(
@@ -221,12 +221,17 @@ def wide_factor(
     """
     whole, done = data.samples(training=True), 0
     total: WideFactor | None = None
-    for k, one in enumerate(data.each()):
-        found = (alike.numbers[k], alike.speed, alike.distance) if alike else stretches_of(one)
-        own = found and _of_recording(one, structure, every, (done, whole), found, gravity)
-        done += one.samples(training=True)
-        if own:
-            total = own if total is None else total.merged(own)
+    for k, recording in enumerate(data.each()):
+        if alike is None:
+            stretches = stretches_of(recording)
+        else:
+            stretches = alike.numbers[k], alike.speed, alike.distance
+        factor = _of_recording(recording, structure, every, (done, whole), stretches, gravity)
+        done += recording.samples(training=True)
+        if total is None:
+            total = factor
+        elif factor is not None:
+            total = total.merged(factor)
     if total is None:
         raise nothing_left()
     return total
@@ -237,13 +242,15 @@ def _of_recording(
     structure: Structure,
     every: int,
     progress: tuple[int, int],
-    stretches: tuple[Numbers, np.ndarray, np.ndarray],
+    stretches: tuple[Numbers, np.ndarray, np.ndarray] | None,
     gravity: bool,
 ) -> WideFactor | None:
     """Return the WideFactor of a Dataset of one recording, None without samples."""
+    if stretches is None:
+        return None
     numbers, speed, distance = stretches
-    empty = empty_factor(data.method, data.robot, structure, gravity)
-    factors = empty.by_number
+    wide = empty_factor(data.method, data.robot, structure, gravity)
+    factors = wide.by_number
     identity, ranges, done = np.arange(factors[0].size), dict[str, Any](), 0
     for robot, state in data.states(training=True):
         extend(ranges, data.method.validity_range(state, robot))
@@ -252,43 +259,32 @@ def _of_recording(
         if every > 1:
             state, number = state.rows(slice(None, None, every)), number[::every]
         low = 0
-        for block in wide_rows(empty, data.method, robot, state):
-            own = number[low : low + len(block.t)]
+        for block in wide_rows(wide, data.method, robot, state):
+            block_number = number[low : low + len(block.t)]
             low += len(block.t)
-            for k in np.unique(own[own >= 0]):
-                factors[k].accumulate(block, identity, np.flatnonzero(own == k))
+            for k in np.unique(block_number[block_number >= 0]):
+                factors[k].accumulate(block, identity, np.flatnonzero(block_number == k))
         data.report('identify', progress[0] + done, progress[1])
-    return (
-        WideFactor(
-            structure,
-            factors,
-            empty.gravity_columns,
-            empty.joints,
-            (numbers,),
-            speed,
-            distance,
-            ranges,
-        )
-        if any(f.groups for f in factors)
-        else None
-    )
+    if not wide.rows().any():
+        return None
+    return replace(wide, numbers=(numbers,), speed=speed, distance=distance, ranges=ranges)
 
 
 def empty_factor(
     method: Method, robot: Any, structure: Structure, gravity: bool = True
 ) -> WideFactor:
     """Return the WideFactor of a ``structure`` without rows, ``gravity`` : see ``wide_factor``."""
+    gravity_columns = np.zeros(0, dtype=int)
+    if gravity and isinstance(method, Tiltable):
+        weighing = [not p.law and p.unit in WEIGHING_UNITS for p in structure.columns]
+        gravity_columns = np.sort(structure.keep[weighing])
+        gravity_columns = gravity_columns[gravity_columns >= 0]
+    joints = effort_columns = 0
+    if isinstance(method, JointTorques):
+        joints = len(robot)
+        effort_columns = 2 * joints + 1
     places = int(structure.keep.max()) + 1
-    bodies = structure.keep[
-        [k for k, p in enumerate(structure.columns) if not p.law and p.unit in ('kg', 'kg m')]
-    ]
-    gravity_columns = (
-        np.sort(bodies[bodies >= 0])
-        if gravity and isinstance(method, Tiltable)
-        else np.zeros(0, int)
-    )
-    joints = len(robot) if isinstance(method, JointTorques) else 0
-    size = places + 3 * len(gravity_columns) + (2 * joints + 1 if joints else 0)
+    size = places + 3 * len(gravity_columns) + effort_columns
     return WideFactor(
         structure,
         tuple(RFactors(size) for _ in range(STRETCHES)),
@@ -304,7 +300,7 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
     """Yield RegressorBlocks of a ``state`` about the columns of a WideFactor."""
     structure, gravity_columns, joints = wide.structure, wide.gravity_columns, wide.joints
     keep, wanted = structure.keep, structure.keep >= 0
-    slopes: Iterator[Any] = iter(())
+    slopes: Iterator[Any] = repeat(None)
     rank = np.full(len(keep), -1)
     if gravity_columns.size:
         rank = np.searchsorted(gravity_columns, keep)
@@ -313,26 +309,27 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
     if joints:
         rate = EffortSource.rate(state)
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
-    places, low = int(keep.max()) + 1, 0
-    for block in method.regress(state, robot, structure.columns, wanted):
-        part, groups = slice(low, low + len(block.t)), []
-        low = part.stop
-        slope = next(slopes) if gravity_columns.size else ()
+    by_axis = wide.places + len(gravity_columns) * np.arange(3)[:, None]
+    by_effort = wide.efforts + np.arange(2 * joints + 1)
+    low = 0
+    for block, slope in zip(method.regress(state, robot, structure.columns, wanted), slopes):
+        samples, groups = slice(low, low + len(block.t)), []
+        low = samples.stop
         for j, g in enumerate(block.groups):
-            chosen = keep[g.columns] >= 0
-            W, columns = [g.W.T if chosen.all() else g.W.T[chosen]], [keep[g.columns][chosen]]
+            columns, W = keep[g.columns], g.W.T
+            chosen = columns >= 0
+            if not chosen.all():
+                columns, W = columns[chosen], W[chosen]
+            parts, part_columns = [W], [columns]
             if gravity_columns.size:
                 at, G = slope[j]
-                W += list(G)
-                columns += [places + k * len(gravity_columns) + rank[at] for k in range(3)]
+                parts += list(G)
+                part_columns.append((by_axis + rank[at]).ravel())
             if joints:
-                W += [state.tau[part].T, rate[part, j][None], angles[part, j].T]
-                columns.append(places + 3 * len(gravity_columns) + np.arange(2 * joints + 1))
-            groups.append(
-                RowGroup(
-                    g.name, g.unit, np.concatenate(columns), np.concatenate(W).T, g.y, g.y_raw
-                )
-            )
+                parts += [state.tau[samples].T, rate[samples, j][None], angles[samples, j].T]
+                part_columns.append(by_effort)
+            indices, rows = np.concatenate(part_columns), np.concatenate(parts).T
+            groups.append(RowGroup(g.name, g.unit, indices, rows, g.y, g.y_raw))
         yield RegressorBlock(block.t, block.segment, tuple(groups))
 
 
