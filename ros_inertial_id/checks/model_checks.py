@@ -8,6 +8,7 @@ The rows are written once, and are those that an identification goes on with.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from .thresholds import (
 from .velocity_kind import by_best_velocity, differentiated
 from .verdicts import joint_verdicts, Judged, whole_verdict
 from ..errors import EstimationError, InertialIdError, RecordingError
-from ..identification.choose.nuisances import FLANGE_LOAD, nuisances
+from ..identification.choose.nuisances import nuisances, OF_JOINTS
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
@@ -115,7 +116,7 @@ def _checked(test, choice, model, signals):
         findings += late
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
-        findings = [_or_legs(f) if f.severity == WRONG else f for f in findings]
+        findings = [_or_legs(f) for f in findings]
     return ModelChecks(tuple(findings), _rms(test, model), data, columns)
 
 
@@ -139,8 +140,8 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
     if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
         return True
-    sensors = [n for n in nuisances(data, columns) if n.joint and n.what != FLANGE_LOAD]
-    return any(n.score > ASKED for n in sensors)
+    scores = [n.score for n in nuisances(data, columns) if n.what in OF_JOINTS]
+    return max(scores, default=0.0) > ASKED
 
 
 def _described_share(test: RecordingUnderTest) -> float:
@@ -292,12 +293,14 @@ def _gains_from_masses(test: RecordingUnderTest) -> list[Finding]:
 
 def _resting(test: RecordingUnderTest, model: IdentifiedModel | None) -> list[Finding]:
     """Return a Finding where some joints of an arm stand still."""
-    names = [name for name, moved in zip(test.names, test.moved) if not moved]
-    if not names or not test.moved.any():
+    resting = list(compress(test.names, ~test.moved))
+    if not resting or not test.moved.any():
         return []
-    severity = DOUBTFUL if model is None else NOTE
-    stand = 'stands' if len(names) == 1 else 'stand'
-    return [found('joints at rest', names, len(names), severity=severity, stand=stand)]
+    severity = NOTE  # of data that a model is held against
+    if model is None:
+        severity = DOUBTFUL
+    stand = 'stands' if len(resting) == 1 else 'stand'
+    return [found('joints at rest', resting, len(resting), severity=severity, stand=stand)]
 
 
 def _impossible(robot: Any) -> list[Finding]:
@@ -310,6 +313,8 @@ def _impossible(robot: Any) -> list[Finding]:
 
 def _or_legs(finding):
     """Return a ``finding`` of a robot of several limbs, which the ground may be at as well."""
+    if finding.severity != WRONG:
+        return finding
     do = f'{finding.do}; or hang the robot, or fix its base'
     return replace(finding, says=finding.says + LEGS, do=do)
 
@@ -331,6 +336,5 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
 
 def _by_joint(test, values):
     """Return {joint: value} of the joints that moved."""
-    return {
-        name: float(value) for name, value, moved in zip(test.names, values, test.moved) if moved
-    }
+    moved = compress(test.names, test.moved)
+    return dict(zip(moved, values[test.moved].tolist()))

@@ -29,6 +29,7 @@ DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
     'zero of an encoder',
     'load at the last link',
 )
+OF_JOINTS = DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO
 JOINT_DELAY_PRIOR = 0.001  # [s]: joints of one driver are filtered alike
 ZERO_PRIOR = 0.005  # [rad or m], a third of a degree: homing switches and marks
 
