@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .finding import Finding
+from .finding import Finding, names_of
 from .finding_kinds import found
 from .thresholds import VELOCITY_BETTER, VELOCITY_DISAGREES, VELOCITY_FOREIGN
 from ..dynamics.friction import LAWS
@@ -33,11 +33,11 @@ PLAIN = {
 }
 NOT_USED, USED = 'velocity not used', 'velocity used'
 # Velocities of which a signal check has said that they are wrong.
-CONTRADICTED = (
+CONTRADICTED = {
     'velocity in another unit',
     'velocity or position negated',
     'wrong rate or stamps',
-)
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
     if disagreement < VELOCITY_DISAGREES:
         return VelocityChoice(data, None, ())
     usual = _said_of_usual(data)
-    contradicted = any(f.name in CONTRADICTED for f in signals)
+    contradicted = CONTRADICTED & names_of(signals)
     if disagreement > VELOCITY_FOREIGN or contradicted:
         return VelocityChoice(data, None, usual)
     other = _with_velocity(data, _other_kind(data))
@@ -80,7 +80,9 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
 
 
 def _other_kind(data):
-    return 'differentiated' if data.first.measured_velocity else 'measured'
+    if data.first.measured_velocity:
+        return 'differentiated'
+    return 'measured'
 
 
 def _differ(data):
@@ -102,9 +104,10 @@ def _said_of_usual(data):
 
 def _said_of_other(data, more):
     """Return the Findings where the velocities that are not usual predict better."""
+    percent = 100 * np.exp(-more)
     better = (
-        f'predict the efforts better in cross-validation ({100 * np.exp(-more):.2g} % of the '
-        'residual that the others leave)'
+        f'predict the efforts better in cross-validation ({percent:.2g} % of the residual that '
+        'the others leave)'
     )
     if data.first.measured_velocity:
         return _said(data, NOT_USED, f'differentiated positions {better}')
@@ -117,7 +120,7 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
 
     Both behind one filter, in the same stretches, with the same weights of rows.
     """
-    cutoff = min(one.first.summary.cutoff for one in (data, other))
+    cutoff = min(data.first.summary.cutoff, other.first.summary.cutoff)
     here = data.observed((with_cutoff(data.first, cutoff),))
     there = other.observed((with_cutoff(other.first, cutoff),))
     columns = data.method.parameters(data.robot, replace(data.options, **PLAIN))
@@ -134,9 +137,10 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
 
 def differentiated(choice: VelocityChoice) -> Dataset:
     """Return the Dataset of a ``choice`` with differentiated positions."""
-    for data in (choice.data, choice.other):
-        if data is not None and not data.first.measured_velocity:
-            return data
+    if not choice.data.first.measured_velocity:
+        return choice.data
+    if choice.other is not None:  # of the other kind
+        return choice.other
     return _with_velocity(choice.data, 'differentiated')
 
 
@@ -150,18 +154,25 @@ def saying_what_is_used(findings: Sequence[Finding], data: Dataset | None) -> li
     """Return the ``findings`` with what was done in reading ``data`` about velocities that lag."""
     if data is None:
         return list(findings)
+    out = []
+    for finding in findings:
+        if finding.name == 'velocity delayed':
+            finding = replace(finding, do=_what_is_used(data))
+        out.append(finding)
+    return out
+
+
+def _what_is_used(data: Dataset) -> str:
     if data.options.velocity != 'auto':
-        do = f'velocity: {data.options.velocity} is set'
-    elif data.first.measured_velocity:
-        do = 'they are used: differentiated positions predict the efforts no better'
-    else:
-        do = 'positions are differentiated instead'
-    return [replace(f, do=do) if f.name == 'velocity delayed' else f for f in findings]
+        return f'velocity: {data.options.velocity} is set'
+    if data.first.measured_velocity:
+        return 'they are used: differentiated positions predict the efforts no better'
+    return 'positions are differentiated instead'
 
 
 def followed(options: Any, findings: Sequence[Finding]) -> Any:
     """Return ``options`` of a method that read velocities as the ``findings`` of a check say."""
-    names = {f.name for f in findings}
+    names = names_of(findings)
     if NOT_USED in names:
         return replace(options, velocity='differentiated')
     if USED in names:

@@ -68,7 +68,7 @@ def test_what_a_stretch_loses_is_judged_by_the_whole_recording(arm, monkeypatch)
     q[2400:2800, 1] = q[2400, 1]  # 2 of 20 s, which are two fifths of a stretch of 5 s
     stuck = rebuilt(arm, position=q)
     whole = check([stuck], OPTIONS)
-    monkeypatch.setattr(signals, 'PIECE', 1000)
+    monkeypatch.setattr(signals, 'JOINT_PIECE', 1000)
     parts = check([stuck], OPTIONS)
     assert check([arm], OPTIONS).verdict.word == GOOD
     for found in (whole, parts):
