@@ -131,13 +131,15 @@ def _of_rig(
     progress: Progress | None,
 ) -> tuple[Checkup, Dataset | None]:
     """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
-    each, without_masked = [], []
+    each = []
+    without_masked = []
     for recording in recordings:
         findings = channel_checks(recording)
         clean, _ = without_bad(recording, findings)
         each.append(findings)
         without_masked.append(clean)
-    data, doubts = None, [None]
+    data = None
+    doubts = [None]
     try:
         with one_thread():
             data = read_dataset(without_masked, options, method, urdf, progress)
@@ -151,7 +153,8 @@ def _of_rig(
         _, masked = without_bad(recording, findings)
         checkups.append(checkup_of(findings, (masked,)))
     whole = together(checkups)
-    if whole.verdict.word == DO_NOT_USE or None not in doubts:
+    unchecked = None in doubts
+    if whole.verdict.word == DO_NOT_USE or not unchecked:
         return whole, data
     reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
     return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
@@ -165,9 +168,7 @@ def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[lis
         evidence[finding.tests] = max(finding.evidence, evidence.get(finding.tests, 0.0))
     out = []
     for findings in each:
-        out.append(
-            [finding for finding in findings if finding.evidence == evidence[finding.tests]]
-        )
+        out.append([f for f in findings if f.evidence == evidence[f.tests]])
     return out
 
 
@@ -181,7 +182,8 @@ def _findings_of(doubts: Sequence[Mapping[str, Any]] | None) -> list[Finding]:
 def together(checkups: Sequence[Checkup]) -> Checkup:
     """Return the Checkup of several recordings by the ``checkups`` of each."""
     findings: dict[Finding, Finding] = {}
-    masked, moved = list[float](), set[str]()
+    masked: list[float] = []
+    moved: set[str] = set()
     for number, checkup in enumerate(checkups):
         masked += checkup.masked
         moved |= set(checkup.torque)
@@ -229,7 +231,10 @@ def checkup_of(
         Checkup
     """
     order = sorted(findings, key=_rank)
-    fit = Judged(rms.get('residual', {}), rms.get('torque', {}), noise=rms.get('noise', {}))
+    torque = rms.get('torque', {})
+    residual = rms.get('residual', {})
+    noise = rms.get('noise', {})
+    fit = Judged(residual, torque, noise=noise)
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
     whole = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), whole, joints, masked, **rms)
@@ -244,13 +249,15 @@ def _rank(finding: Finding) -> tuple[int, bool, float]:
 def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
     robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
-    findings, seconds = list[Finding](), list[float]()
+    findings: list[Finding] = []
+    seconds: list[float] = []
     for signals in raw_signals(recording, robot, options):
         findings += signal_findings(signals)
         seconds.append(signals.position.seconds)
     if len(seconds) < 2:
         return findings
-    return [_masked_if_little(finding, sum(seconds)) for finding in merged(findings)]
+    duration = sum(seconds)
+    return [_masked_if_little(finding, duration) for finding in merged(findings)]
 
 
 def _masked_if_little(finding, seconds):
@@ -269,7 +276,7 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
         return []
     gravity_from_mounting(mounting)  # says what is wrong with other words
     angles = np.array(words[1:], dtype=float)
-    beyond_a_turn = np.count_nonzero(np.abs(angles) > 2 * np.pi)
+    beyond_a_turn = int(np.sum(np.abs(angles) > 2 * np.pi))
     if not beyond_a_turn:
         return []
     radians = [f'{angle:.4f}' for angle in np.radians(angles)]

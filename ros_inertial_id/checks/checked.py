@@ -41,7 +41,7 @@ UNCHECKED = 'units and masses not checked for method'
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
-ROUNDING = 1e-6  # [s] of stamps: the margin of other windows
+STAMP_ROUNDING = 1e-6  # [s] of stamps: the margin of other windows
 
 
 def masks(findings: Sequence[Finding]) -> list[Finding]:
@@ -80,7 +80,7 @@ def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[
     ordered = bool(np.all(t[1:] >= t[:-1]))
     for finding in masked:
         named = np.flatnonzero(np.isin(channel.names, finding.joints))
-        margin = MARGINS.get(finding.name, ROUNDING)
+        margin = MARGINS.get(finding.name, STAMP_ROUNDING)
         for start, end in finding.windows:
             inside = _inside(t, start - margin, end + margin, ordered)
             columns = named
@@ -178,8 +178,9 @@ def _with_validation(
     whole: Verdict, joints: Mapping[str, Verdict], validation: Mapping[str, Any]
 ) -> Verdicts:
     """Return Verdicts that are no better than the residuals of a ``validation``."""
-    fit, ranges = validation['filtered'], validation.get('range', {})
+    fit = validation['filtered']
     measured = fit['measured_rms']
+    ranges = validation.get('range', {})
     torque = {joint: measured[joint] for joint in measured if _moved(joint, ranges)}
     validated = Judged(fit['rms'], torque, VALIDATION)
     joints_then = joint_verdicts(validated, {}, ())

@@ -73,7 +73,7 @@ EXPLAINS: dict[str, Explained] = {
     'description of another robot': Explained(CAUSE_NAMES, QUALITIES),
 }
 
-NOTHING = Explained(effects=())  # of findings that are no cause
+NO_CAUSE = Explained(effects=())  # of findings that are no cause
 
 
 def without_effects(findings: Sequence[Finding]) -> list[Finding]:
@@ -104,7 +104,7 @@ def _without_effects_of(cause, explained, findings):
 
 def explains_everything(finding: Finding) -> bool:
     """Return whether what else is seen beside ``finding`` says nothing."""
-    explained = EXPLAINS.get(finding.name, NOTHING)
+    explained = EXPLAINS.get(finding.name, NO_CAUSE)
     return explained.effects == EVERYTHING
 
 

@@ -72,7 +72,8 @@ def _surely_better(test, other):
 
 def in_degrees(test: RecordingUnderTest) -> list[Finding]:
     """Return a Finding where motion in degrees explains more: only the torques can tell it."""
-    robot, data = test.data.robot, test.data
+    data = test.data
+    robot = data.robot
     if np.any(np.isfinite(robot.lower)) or any(robot.prismatic):
         return []
     residual = np.linalg.norm(test.free_residual)

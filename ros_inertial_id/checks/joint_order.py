@@ -98,7 +98,8 @@ def _best_order(test):
     orders = {as_named[::-1], tuple(alphabetical), *rotated, *_neighbours(as_named)}
     residual = _residual_of_order(test)
     tried = {as_named: residual(as_named)}
-    best, before = as_named, np.inf
+    best = as_named
+    before = np.inf
     while tried[best] < BETTER * before:
         before = tried[best]
         for order in orders.difference(tried):
@@ -116,7 +117,8 @@ def _neighbours(order: Order) -> Iterator[Order]:
 
 def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], float]:
     """Return a function of an order: what free bodies leave of few rows in relation to all."""
-    data, structure = test.data, test.wide.structure
+    data = test.data
+    structure = test.wide.structure
     unknowns = len(test.column_indices)
     rank = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
     rank[test.column_indices] = np.arange(unknowns)
@@ -125,7 +127,8 @@ def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], fl
     every = -(-data.samples(training=True) * test.count // ROWS)
     to_drives = np.linalg.inv(turn).T
     whole: Any = data.states(training=True)
-    states, driven = [], []
+    states = []
+    driven = []
     for robot, state in whole:
         few = replace(state.rows(slice(None, None, every)), around=None)
         states.append((robot, few))

@@ -61,7 +61,8 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
     intervals = intervals[moving[intervals].any(axis=1)]
     if not len(intervals):
         return
-    lost, count = np.diff(intervals).sum(), len(signals.position.t)
+    lost = np.diff(intervals).sum()
+    count = len(signals.position.t)
     severity = MASKED
     if lost >= FROZEN_WRONG * count:
         severity = WRONG
@@ -131,7 +132,8 @@ def _divergence(share: float, chance: float) -> float:
 
 def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
     """Return (N,) whether any joint goes a way that shows around the times t (N,) [s]."""
-    stamps, q = signals.position.t, signals.position.values
+    stamps = signals.position.t
+    q = signals.position.values
     near = max(1, int(round(AROUND / signals.position.period)))
     last = len(stamps) - 1
     before = np.clip(np.arange(len(stamps)) - near, 0, last)
@@ -202,17 +204,22 @@ def _one_step(column: np.ndarray, last: int) -> bool:
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
     """Return (N,) whether joint j moves, by the position, or by the velocity where that is it."""
-    source, speed = signals.position, np.gradient(signals.position.values[:, j])
+    source = signals.position
+    speed = np.gradient(source.values[:, j])
     if name == 'position' and signals.velocity is not None:
-        source, speed = signals.velocity, signals.velocity.values[:, j]
+        source = signals.velocity
+        speed = source.values[:, j]
     standstill = STANDSTILL_SHARE * np.sqrt(np.mean(speed**2))
     return np.asarray(np.interp(t, source.t, np.abs(speed)) > standstill)
 
 
 def _extreme(column: np.ndarray, sample: int) -> bool:
     """Return whether a ``column`` (N,) that changes is clipped at a ``sample``."""
-    low, high = column.min(), column.max()
-    return bool(low < high and column[sample] in (low, high))
+    low = column.min()
+    high = column.max()
+    if low == high:
+        return False
+    return column[sample] in (low, high)
 
 
 def clipped(signals: RawSignals) -> Iterator[Finding]:
@@ -225,12 +232,14 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
             at = clipped_at(column)
             if not at.any() or _step(column) > COARSE_STEP * column.std():
                 continue
+            windows = x.windows(intervals_of(at, 2))
+            severity = _clipped_severity(name, x.t, at)
             yield found(
                 f'{name} clipped',
                 (signals.joints[j],),
                 at.sum(),
-                x.windows(intervals_of(at, 2)),
-                _clipped_severity(name, x.t, at),
+                windows,
+                severity,
                 largest=np.abs(column[at]).max(),
                 percent=100 * at.mean(),
             )
@@ -308,13 +317,15 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
     for name, x in signals.quantities().items():
         masks = [_spikes_of(signals, name, x, j) for j in range(len(signals.joints))]
         spoiled = np.stack(masks, axis=1)
+        concerned = np.flatnonzero(spoiled.any(axis=0))
         # A broken message spoils many joints at once.
-        for bad, columns in columns_alike(spoiled, np.flatnonzero(spoiled.any(axis=0))):
+        for bad, columns in columns_alike(spoiled, concerned):
             kind = f'{name} spikes'
             if not bad[ENDS:-ENDS].any():
                 kind = f'{name} jumps at an end'
             joints = [signals.joints[j] for j in columns]
-            yield found(kind, joints, bad.sum(), x.windows(intervals_of(bad)))
+            windows = x.windows(intervals_of(bad))
+            yield found(kind, joints, bad.sum(), windows)
 
 
 def _spikes_of(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
@@ -340,7 +351,8 @@ def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.nd
     Where backlash or elasticity lets a joint jerk, the way between the neighbours is that of the
     velocities as they are; where a message is broken, that of a line across it.
     """
-    t, q = signals.position.t, signals.position.values[:, j]
+    t = signals.position.t
+    q = signals.position.values[:, j]
     out = np.zeros_like(bad)
     for first, last in intervals_of(bad):
         before = max(0, first - 1)

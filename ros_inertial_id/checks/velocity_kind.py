@@ -60,11 +60,12 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
 
     data : of one recording, as ``velocity: auto`` or the user chose; signals : their Findings
     """
+    as_read = VelocityChoice(data, None, ())
     disagreement = data.first.summary.velocity_disagreement
     if data.options.velocity != 'auto' or disagreement is None:
-        return VelocityChoice(data, None, ())
+        return as_read
     if disagreement < VELOCITY_DISAGREES:
-        return VelocityChoice(data, None, ())
+        return as_read
     usual = _said_of_usual(data)
     contradicted = CONTRADICTED & names_of(signals)
     if disagreement > VELOCITY_FOREIGN or contradicted:
@@ -126,12 +127,15 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
     columns = data.method.parameters(data.robot, replace(data.options, **PLAIN))
     structure = structure_of(data.method, data.robots, columns)
     every = -(-data.samples(training=True) // COMPARED_SAMPLES)
-    plain, gravity = np.arange(len(structure.base)), data.robot.gravity_base
-    wide = wide_factor(here, structure, every, gravity=False)
-    one = ModelColumns(wide, gravity, plain)
-    wide = wide_factor(there, structure, every, wide, gravity=False)
-    two = ModelColumns(wide, gravity, plain, weights=one.weights)
-    ratio, error = log_ratio(one.left_out([plain])[0], two.left_out([plain])[0])
+    plain = np.arange(len(structure.base))
+    gravity = data.robot.gravity_base
+    rows = wide_factor(here, structure, every, gravity=False)
+    model = ModelColumns(rows, gravity, plain)
+    rows_of_other = wide_factor(there, structure, every, rows, gravity=False)
+    model_of_other = ModelColumns(rows_of_other, gravity, plain, weights=model.weights)
+    (errors,) = model.left_out([plain])
+    (errors_of_other,) = model_of_other.left_out([plain])
+    ratio, error = log_ratio(errors, errors_of_other)
     return 0.5 * ratio, 0.5 * error
 
 

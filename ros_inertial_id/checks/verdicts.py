@@ -47,7 +47,7 @@ from .thresholds import (
     WORSE_THAN_DESCRIBED,
 )
 
-WORSE = (
+BEHIND_DESCRIPTION = (
     f'residual more than {WORSE_THAN_DESCRIBED} times that of the described bodies with fitted '
     'friction'
 )
@@ -128,7 +128,7 @@ def joint_verdicts(
             doubtful.append(fit_outside.words(share_outside))
         described = nominal.get(joint, np.inf)
         if fit.residual[joint] > WORSE_THAN_DESCRIBED * described:
-            doubtful.append(WORSE)
+            doubtful.append(BEHIND_DESCRIPTION)
         out[joint] = _verdict(fit, [joint], wrong, doubtful)
     return out
 
