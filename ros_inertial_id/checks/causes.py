@@ -54,6 +54,7 @@ EXPLAINED_BY_DESCRIPTION = 0.1  # of what it left before: the change makes the d
 OTHERS_LOSE = 1.5  # times the residual of other joints that a fault of one leaves them to be used
 MASSES = 'the described masses are wrong'
 OR = '; or, as likely, '
+OTHER_KIND = {FREE: DESCRIBED, DESCRIBED: FREE}
 Errors = dict[str, np.ndarray]  # {FREE, DESCRIBED: (sets, stretches, n) of stretches left out}
 
 
@@ -105,7 +106,7 @@ class Explanation:
     torque: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """An alternative of a check that was tried, and its errors by both kinds of bodies."""
 
@@ -135,7 +136,7 @@ class Trial:
 
         The other kind must not contradict, nor what the rms of both says.
         """
-        if self._contradicted(recorded):
+        if self.is_contradicted(recorded):
             return ''
         if self._makes_description_right(recorded) and self._surely_better(DESCRIBED, recorded):
             return DESCRIBED
@@ -145,9 +146,8 @@ class Trial:
 
     def _surely_better(self, bodies, recorded):
         """Return whether ``bodies`` are sure, while the other kind loses no more than chance."""
-        other_kind = FREE if bodies == DESCRIBED else DESCRIBED
         gap, error = self.gap_by(bodies, recorded)
-        loss, slack = self.gap_by(other_kind, recorded)
+        loss, slack = self.gap_by(OTHER_KIND[bodies], recorded)
         return gap < -SURE * error and loss < max(2.0 * slack, 2.0 * np.log(ALIKE))
 
     def _makes_description_right(self, recorded):
@@ -159,7 +159,7 @@ class Trial:
         explained = min(UNRELATED_RESIDUAL * torque, EXPLAINED_BY_DESCRIPTION * before)
         return with_it < max(UNUSABLE_RESIDUAL * torque, explained)
 
-    def _contradicted(self, recorded):
+    def is_contradicted(self, recorded: Errors) -> bool:
         """Return whether rms of residuals speak against it, whatever their logarithms say."""
         test, joints = self.test, list(self.alternative.joints)
         free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
@@ -223,42 +223,39 @@ def causes(test: RecordingUnderTest, checks: Sequence[Check]) -> Explanation:
 def _tried(test, checks):
     """Return the Trials of alternatives that lower the left-out error of linear solutions."""
     out = []
-    for bodies, other_kind in ((FREE, DESCRIBED), (DESCRIBED, FREE)):
-        rows, alternatives = [], []
-        for check in checks:
-            if check.bodies == bodies:
-                for alternative in check.alternatives(test):
-                    rows.append(check)
-                    alternatives.append(alternative)
-        errors = test.left_out([a.change for a in alternatives], bodies)
-        promising = [
-            k
-            for k, alternative in enumerate(alternatives)
-            if _is_promising(test, alternative, errors[k], bodies)
+    for bodies, other_kind in OTHER_KIND.items():
+        trials = [
+            Trial(test, check, alternative, {})
+            for check in checks
+            if check.bodies == bodies
+            for alternative in check.alternatives(test)
         ]
-        others = test.left_out([alternatives[k].change for k in promising], other_kind)
-        for k, other in zip(promising, others):
-            by_kind = {bodies: errors[k], other_kind: other}
-            out.append(Trial(test, rows[k], alternatives[k], by_kind))
+        promising = [t for t in _with_errors(test, trials, bodies) if _is_promising(t, bodies)]
+        out += _with_errors(test, promising, other_kind)
     return out
 
 
-def _is_promising(test, alternative, errors, bodies):
-    gap, error = test.gap(errors, test.as_recorded[bodies])
-    return alternative.confirmed_by_friction or gap < -ASKED * error
+def _with_errors(test, trials, bodies):
+    """Return ``trials`` with the errors of stretches left out by one kind of ``bodies``."""
+    errors = test.left_out([trial.change for trial in trials], bodies)
+    return [replace(t, errors={**t.errors, bodies: e}) for t, e in zip(trials, errors)]
+
+
+def _is_promising(trial, bodies):
+    gap, error = trial.gap_by(bodies, trial.test.as_recorded)
+    return trial.alternative.confirmed_by_friction or gap < -ASKED * error
 
 
 def _strongest(test, tried):
     """Return the Trials to confirm: the best of the best checks, and what friction confirms."""
-    best = []
-    for check in dict.fromkeys(trial.check for trial in tried):
-        best.append(_fewest_joints(test, [trial for trial in tried if trial.check is check]))
+    by_check: dict[Check, list[Trial]] = {}
+    for trial in tried:
+        by_check.setdefault(trial.check, []).append(trial)
+    best = [_fewest_joints(test, trials) for trials in by_check.values()]
     best.sort(key=lambda trial: trial.gap(test.as_recorded)[0])
     out = best[:CONFIRMED]
-    for trial in tried:
-        if trial.alternative.confirmed_by_friction and trial not in out:
-            out.append(trial)
-    return out
+    confirmed = [trial for trial in tried if trial.alternative.confirmed_by_friction]
+    return list(dict.fromkeys([*out, *confirmed]))
 
 
 def _fewest_joints(test, tried):
@@ -283,6 +280,8 @@ def _sure(candidates, recorded):
     for trial in sorted(candidates, key=lambda trial: trial.alternative.below_report_size):
         if trial.alternative.below_report_size and not out:
             break
+        if trial.is_contradicted(trial.test.as_recorded):
+            continue
         errors = _confirmed_errors(trial.test, trial.change, trial.errors)
         trial = replace(trial, errors=errors)
         if trial.surely_better_by(recorded):

@@ -177,7 +177,7 @@ def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
     unknown = np.zeros(len(t) - 1, dtype=bool)
     yield from signal_values.stamp_findings(t, (channel.topic,), unknown)
     for name, values in channel.fields.items():
-        if values.dtype.kind != 'f':
+        if values.dtype.kind != 'f' or not values.size:
             continue
         columns = values.reshape(len(values), -1)
         complete = np.isfinite(columns).all(axis=1)

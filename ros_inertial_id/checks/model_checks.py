@@ -112,7 +112,6 @@ def _checked(test, choice, model, signals):
         findings += _with_delay(explained, late)
     else:
         findings += causes(test, (LOADED,)).findings
-        findings += _other_bodies(test)
         findings += late
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
@@ -122,11 +121,11 @@ def _checked(test, choice, model, signals):
 
 def _with_delay(explained: list[Finding], late: list[Finding]) -> list[Finding]:
     """Return the findings with the delay that is taken off, where no other cause is named."""
-    delayed = [f for f in explained if f.name == DELAYED]
-    named = [f for f in explained if f.unit == REMOVED and f.severity != NOTE]
-    if not late or len(named) > len(delayed):
+    others = [f for f in explained if f.name != DELAYED]
+    named = [f for f in others if f.unit == REMOVED and f.severity != NOTE]
+    if named or not late:
         return explained
-    return [f for f in explained if f not in delayed] + late
+    return others + late
 
 
 def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumns) -> bool:
@@ -161,7 +160,7 @@ def _explained(test, choice, model, signals):
         data = differentiated(choice)
         if data is not choice.data:
             every = -(-data.samples(training=True) // SAMPLES)
-            test = recording_under_test(data, model, every)
+            test = recording_under_test(data, model, every, test.wide.structure)
     explanation = causes(test, (*CHECKS, LOADED))
     findings = list(explanation.findings)
     if findings:

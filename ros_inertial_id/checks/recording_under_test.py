@@ -24,6 +24,7 @@ from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.described import described_bodies, less_described
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import is_optional, ModelColumns, resting_columns
+from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
 from ..lapack import solve_triangular
 
@@ -438,13 +439,21 @@ def _in_group(test, element, joint):
 
 
 def recording_under_test(
-    data: Dataset, model: IdentifiedModel | None, every: int
+    data: Dataset,
+    model: IdentifiedModel | None,
+    every: int,
+    structure: Structure | None = None,
 ) -> RecordingUnderTest:
-    """Return one recording under test, every n-th sample, masses of a ``model`` if any."""
+    """
+    Return one recording under test, every n-th sample, masses of a ``model`` if any.
+
+    structure : of the same robot, found if not given
+    """
     parameters = data.method.parameters(data.robot, data.options)
     columns = with_known(parameters, data.options.given)
     nominal = data.robot.inertias.ravel()
     if model is not None:
         nominal = model.values[: 10 * len(data.robot)]
-    wide = wide_factor(data, wide_structure(data, columns), every)
-    return RecordingUnderTest(data, wide, nominal)
+    if structure is None:
+        structure = wide_structure(data, columns)
+    return RecordingUnderTest(data, wide_factor(data, structure, every), nominal)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .finding import DOUBTFUL, Finding, MASKED, NOTE, severity_of, WRONG
 from .finding_kinds import found
-from .signals import across, columns_alike, intervals_of, Quantity, RawSignals
+from .signals import across, columns_alike, intervals_of, positive_median, Quantity, RawSignals
 from .thresholds import CERTAIN
 
 # Samples that repeat
@@ -382,7 +382,8 @@ def isolated(column: np.ndarray) -> np.ndarray:
         after = column[width:-width] - column[2 * width :]
         away = np.minimum(np.abs(before), np.abs(after)) * (before * after > 0)
         if high > low and away.max() > visible:
-            noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
+            usual_step = positive_median(np.abs(np.diff(column)), 0.0)
+            noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), usual_step / 4)
             out[width:-width] |= away > np.maximum(ISOLATED * noise, visible)
     return out | _broken_ends(column, visible, out)
 
@@ -402,14 +403,6 @@ def _broken_ends(column: np.ndarray, visible: float, spikes: np.ndarray) -> np.n
     last = min(jumps[jumps >= len(steps) - ENDS], default=len(steps))
     out[:first], out[last + 1 :] = True, True
     return out
-
-
-def _usual(column: np.ndarray) -> float:
-    """Return the median of the steps of a ``column`` (N,) that are not zero, or 0."""
-    steps = np.abs(np.diff(column))
-    if not steps.any():
-        return 0.0
-    return float(np.median(steps[steps > 0]))
 
 
 def _local_noise(deviation: np.ndarray) -> np.ndarray:

@@ -278,11 +278,10 @@ def _against_positions(
         squared_correlation = scale**2 * power / measured_power
         # Noise of either lessens one of both slopes: what is wrong must be so by each.
         slopes = np.log(np.abs([scale, scale / squared_correlation]))
+        off = (np.abs(slopes).min(axis=0) > np.log(WRONG_SCALE)) & (slopes.prod(axis=0) > 0.0)
     sure = moving & (squared_correlation > VELOCITIES_AGREE)
-    wrong = sure & (np.abs(slopes).min(axis=0) > np.log(WRONG_SCALE))
-    wrong &= slopes.prod(axis=0) > 0.0
     yield from _signs(signals, scale, sure, len(measured))
-    yield from _scales(signals, scale, sure, wrong)
+    yield from _scales(signals, scale, sure, sure & off)
     lags = np.zeros((len(signals.joints), 3))
     for j in np.flatnonzero(moving):
         lags[j] = _lag(measured[:, j], derived[:, j], step)

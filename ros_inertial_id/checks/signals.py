@@ -36,9 +36,7 @@ class Quantity:
     @cached_property
     def period(self) -> float:
         """Return the median of the positive steps of the stamps [s]."""
-        steps = np.diff(self.t)
-        steps = steps[steps > 0]
-        return float(np.median(steps)) if steps.size else 1.0
+        return positive_median(np.diff(self.t), 1.0)
 
     def at(self, chosen: np.ndarray) -> 'Quantity':
         """Return the ``chosen`` samples (N,), without a copy where that is all."""
@@ -117,18 +115,12 @@ def raw_signals(
 
     RecordingError where no topic carries the positions.
     """
-    messages = _joint_messages(recording, robot, options)
-    for joints in groups(messages.motion, robot.joint_names):
-        for first in range(0, len(messages.motion), JOINT_PIECE):
+    motion, force = motion_and_efforts(recording, robot.joint_names, options, robot.effort)
+    messages = _JointMessages(motion, force, robot, options, recording.origin_ns())
+    for joints in groups(motion, robot.joint_names):
+        for first in range(0, len(motion), JOINT_PIECE):
             page_out()
             yield messages.signals(joints, first)
-
-
-def _joint_messages(
-    recording: Recording, robot: RobotModel, options: SignalOptions
-) -> '_JointMessages':
-    motion, force = motion_and_efforts(recording, robot.joint_names, options, robot.effort)
-    return _JointMessages(motion, force, robot, options, recording.origin_ns())
 
 
 @dataclass(frozen=True)
@@ -225,6 +217,14 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
                 )
             )
     return out
+
+
+def positive_median(values: np.ndarray, otherwise: float) -> float:
+    """Return the median of the positive ``values`` (N,), ``otherwise`` where none is."""
+    positive = values[values > 0]
+    if not positive.size:
+        return otherwise
+    return float(np.median(positive))
 
 
 def columns_alike(masks: np.ndarray, columns: Iterable[int]) -> list[tuple[np.ndarray, list[int]]]:

@@ -71,7 +71,7 @@ def _aligned_efforts(data, model_columns, reduced):
     linear = LINEAR / data.first.summary.cutoff
     applied, offset = 0.0, _posterior(data, model_columns, 0.0)
     for _ in range(READING_ROUNDS):
-        if abs(offset.value - applied) < linear:
+        if abs(offset.value - applied) < max(linear, offset.standard_error):
             break
         data, model_columns = _read_later(data, offset.value - applied, model_columns, reduced)
         applied = offset.value

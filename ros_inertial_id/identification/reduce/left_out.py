@@ -253,12 +253,29 @@ class LeftOut:
         return self._merged(elements, np.asarray(stretches, dtype=int))
 
     def _merged(self, elements, stretches):
-        out = []
-        for group in self.groups:
-            last = len(group.index) + elements
-            parts = list(group.R[stretches, :last, :last])
-            out.append(GroupRows(group.index, triangle(stack(parts))))
+        out, blocks = [], _aligned_blocks(stretches)
+        for group in range(len(self.groups)):
+            parts = [self._block(group, elements, *block) for block in blocks]
+            out.append(GroupRows(self.groups[group].index, triangle(stack(parts))))
         return out
+
+    def _block(self, group, elements, first, count):
+        """Return the triangle of ``count`` stretches, a power of two, of a ``group``."""
+        key = group, elements, first, count
+        if key not in self._blocks:
+            rows = self.groups[group]
+            last = len(rows.index) + elements
+            if count == 1:
+                self._blocks[key] = rows.R[first, :last, :last]
+            else:
+                half = count // 2
+                parts = [self._block(group, elements, k, half) for k in (first, first + half)]
+                self._blocks[key] = triangle(stack(parts))
+        return self._blocks[key]
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int, int, int], np.ndarray]:
+        return {}
 
     @cached_property
     def _merged_whole(self) -> dict[int, list[GroupRows]]:
@@ -422,4 +439,18 @@ def rows_of(wide: WideFactor) -> np.ndarray:
         for j, name in enumerate(wide.groups):
             if name in stretch.groups:
                 out[k, j] = stretch.groups[name].rows
+    return out
+
+
+def _aligned_blocks(stretches):
+    """Return (first, count) of blocks of successive ``stretches``, of powers of two each."""
+    chosen, out, k = set(np.asarray(stretches).tolist()), [], 0
+    last = max(chosen, default=-1)
+    while k <= last:
+        count = 1
+        while k % (2 * count) == 0 and chosen.issuperset(range(k, k + 2 * count)):
+            count *= 2
+        if k in chosen:
+            out.append((k, count))
+        k += count
     return out
