@@ -52,10 +52,9 @@ def channel_checks(recording: Recording) -> list[Finding]:
 
 
 def _pieces(channel: Channel) -> Iterator[Channel]:
-    for first in range(0, len(channel), CHANNEL_PIECE):
-        piece = channel.rows(slice(first, first + CHANNEL_PIECE))
-        if len(piece) >= FEWEST_MESSAGES:
-            yield piece
+    last = len(channel) - FEWEST_MESSAGES  # a shorter piece shows nothing
+    for first in range(0, last + 1, CHANNEL_PIECE):
+        yield channel.rows(slice(first, first + CHANNEL_PIECE))
 
 
 def _findings(channel: Channel, limits: Limits, origin: int) -> Iterator[Finding]:

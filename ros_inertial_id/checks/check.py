@@ -214,11 +214,11 @@ def _noted_if_moved(finding, moved):
 
 def _over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return {joint: RMS over the recordings that have one} [N m or N]."""
-    values: dict[str, list[float]] = {}
-    for part in parts:
-        for joint, rms in part.items():
-            values.setdefault(joint, []).append(rms)
-    return {joint: float(np.sqrt(np.mean(np.square(rms)))) for joint, rms in values.items()}
+    out = {}
+    for joint in dict.fromkeys(chain.from_iterable(parts)):
+        rms = [part[joint] for part in parts if joint in part]
+        out[joint] = float(np.sqrt(np.mean(np.square(rms))))
+    return out
 
 
 def checkup_of(
