@@ -16,8 +16,9 @@ systematic.  It is never better than usable while a joint leaves too much of its
 names that joint: a wrist weighs nothing in the sum.  What is wrong with single joints, beside
 which the others predict as well, is said of these joints alone.
 
-A fourth word is no judgement of residuals: where a method has no checks, check.py gives ``not
-checked``, and checked.py never says better than usable of a model that comes of it.
+A fourth word is no judgement of residuals: ``not checked`` says that no check has looked at the
+observations of a method.  It is given in check.py, ``_of_rig``; a model of such data is never
+better than usable, see ``residual_verdict`` in checked.py.
 """
 
 from collections.abc import Mapping, Sequence
