@@ -11,7 +11,7 @@ from .model import Model, model_of
 from .recordings import description_text, Recordings, several
 from .table import Table
 from ..checks import check as checkup
-from ..checks.checked import checked_statistics, cleaned, judged, unusable
+from ..checks.checked import checked_statistics, cleaned, judged, reason_not_to_use
 from ..checks.finding import Checkup, DO_NOT_USE, Verdict, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
@@ -179,7 +179,7 @@ def _checked(recordings: list[Recording], task: _Task) -> tuple[
     if len(recordings) == 1 or not isinstance(METHODS[task.method], JointTorques):
         return recordings, {}, *checkup.check_and_read(recordings, task.options, **task.words)
     each = checkup.check_each(recordings, task.options, **task.words)
-    reasons = [unusable(one) for one in each]
+    reasons = [reason_not_to_use(one) for one in each]
     if task.keep_all or all(reasons):
         reasons = [''] * len(each)
     part = [k for k, why in enumerate(reasons) if not why]

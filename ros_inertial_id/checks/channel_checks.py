@@ -13,7 +13,7 @@ import numpy as np
 
 from . import signal_samples, signal_values
 from .explains import explains_everything, without_effects
-from .finding import DOUBTFUL, Finding, MASKED, Window
+from .finding import DOUBTFUL, Finding, MASKED, of_severity, severity_of, Window
 from .finding_kinds import found
 from .signals import across, columns_alike, intervals_of, not_finite, Quantity, RawSignals
 from ..dynamics.robot_model import load_robot_model
@@ -29,6 +29,7 @@ SENSOR_SPIKES = 0.02  # of the messages: more are how the signal is
 ANGLES = 'orientation'  # a quaternion may change its sign from one message to the next
 
 Limits = dict[str, tuple[float, float]]
+NO_LIMITS = np.nan, np.nan
 
 
 def channel_checks(recording: Recording) -> list[Finding]:
@@ -51,10 +52,9 @@ def channel_checks(recording: Recording) -> list[Finding]:
 
 
 def _pieces(channel: Channel) -> Iterator[Channel]:
-    for first in range(0, len(channel), CHANNEL_PIECE):
-        piece = channel.rows(slice(first, first + CHANNEL_PIECE))
-        if len(piece) >= FEWEST_MESSAGES:
-            yield piece
+    last = len(channel) - FEWEST_MESSAGES  # a shorter piece shows nothing
+    for first in range(0, last + 1, CHANNEL_PIECE):
+        yield channel.rows(slice(first, first + CHANNEL_PIECE))
 
 
 def _findings(channel: Channel, limits: Limits, origin: int) -> Iterator[Finding]:
@@ -76,18 +76,13 @@ def joint_signals(channel: Channel, limits: Limits, origin: int) -> Iterator[Raw
     for values in channel.fields.values():
         finite = np.isfinite(values)
         complete &= finite | ~finite.any(axis=0)  # what is never published takes no part
-    t = (channel.stamp_ns - origin) * 1e-9
     several = np.flatnonzero(complete.sum(axis=0) >= FEWEST_MESSAGES)
     for chosen, columns in columns_alike(complete, several):
-        quantities = {}
-        for name, values in channel.fields.items():
-            x = Quantity(t, values[:, columns]).at(chosen)
-            if np.isfinite(x.values).all():
-                quantities[name] = x
+        quantities = _quantities(channel, columns, chosen, origin)
         if 'position' not in quantities:
             continue
-        names = tuple(channel.names[j] for j in columns)
-        lower, upper = np.array([limits.get(name, (np.nan, np.nan)) for name in names]).T
+        names = tuple(np.array(channel.names)[columns].tolist())
+        lower, upper = np.array([limits.get(name, NO_LIMITS) for name in names]).T
         yield RawSignals(
             names,
             quantities['position'],
@@ -98,6 +93,19 @@ def joint_signals(channel: Channel, limits: Limits, origin: int) -> Iterator[Raw
             upper,
             np.zeros(len(names), dtype=bool),
         )
+
+
+def _quantities(
+    channel: Channel, columns: list[int], chosen: np.ndarray, origin: int
+) -> dict[str, Quantity]:
+    """Return {name: Quantity} of what ``chosen`` messages (N,) carry of the joints ``columns``."""
+    t = (channel.stamp_ns - origin) * 1e-9
+    out = {}
+    for name, values in channel.fields.items():
+        x = Quantity(t, values[:, columns]).at(chosen)
+        if np.isfinite(x.values).all():
+            out[name] = x
+    return out
 
 
 def _limits(urdf: str) -> Limits:
@@ -116,16 +124,20 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     out: dict[tuple, Finding] = {}
     for finding in findings:
         key = (finding.name, finding.joints)
-        before = out.get(key)
-        if before is not None:
-            larger = max(before, finding, key=lambda f: f.evidence)
-            finding = replace(
-                larger,
-                evidence=before.evidence + finding.evidence,
-                windows=before.windows + finding.windows,
-            )
+        if key in out:
+            finding = _added(out[key], finding)
         out[key] = finding
     return list(out.values())
+
+
+def _added(before: Finding, then: Finding) -> Finding:
+    """Return two findings as one, which says what the one with more evidence says."""
+    evidence = before.evidence + then.evidence
+    windows = before.windows + then.windows
+    larger = before
+    if then.evidence > before.evidence:
+        larger = then
+    return replace(larger, evidence=evidence, windows=windows)
 
 
 def signal_findings(signals: RawSignals) -> list[Finding]:
@@ -140,7 +152,7 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
     findings: list[Finding] = []
     for check in (*signal_samples.CHECKS, *signal_values.CHECKS):
         findings += check(signals)
-    if not any(explains_everything(f) for f in findings):  # positions that can be differentiated
+    if not any(map(explains_everything, findings)):  # positions that can be differentiated
         findings += signal_values.velocities(signals, _bad_samples(findings))
     return without_effects([*signals.broken, *findings])
 
@@ -148,8 +160,8 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
 def _bad_samples(findings: Iterable[Finding]) -> list[Window]:
     """Return the windows of samples that contradict the motion: it is compared without them."""
     windows: list[Window] = []
-    for finding in findings:
-        if finding.severity == MASKED and not finding.name.startswith('effort'):
+    for finding in of_severity(findings, MASKED):
+        if not finding.name.startswith('effort'):
             windows += finding.windows
     return windows
 
@@ -179,7 +191,8 @@ def _sensor_findings(channel: Channel, origin: int) -> Iterator[Finding]:
 
 
 def _sensor_frozen(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
-    still = np.asarray(~np.diff(x.values, axis=0).any(axis=1))
+    changes = np.diff(x.values, axis=0).any(axis=1)
+    still = np.asarray(~changes)
     if still.all():  # what never changes is a constant, not a sensor that froze
         return
     least = signal_samples.fewest_equal(x)
@@ -187,9 +200,7 @@ def _sensor_frozen(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[F
     if not len(intervals):
         return
     lost = np.diff(intervals).sum()
-    severity = ''
-    if lost > SENSOR_FROZEN * len(x.t):
-        severity = DOUBTFUL
+    severity = severity_of(lost, SENSOR_FROZEN * len(x.t), within='', beyond=DOUBTFUL)
     percent = 100 * lost / len(x.t)
     windows = x.windows(intervals)
     yield found('sensor frozen', (topic,), lost, windows, severity, percent=percent, **words)
@@ -199,7 +210,8 @@ def _sensor_clipped(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[
     each = np.apply_along_axis(signal_samples.clipped_at, 0, x.values)
     clipped = np.asarray(each.any(axis=1))
     if clipped.any():
-        windows = x.windows(intervals_of(clipped, 2))
+        intervals = intervals_of(clipped, 2)
+        windows = x.windows(intervals)
         percent = 100 * clipped.mean()
         yield found('clipped', (topic,), clipped.sum(), windows, percent=percent, **words)
 
@@ -207,5 +219,6 @@ def _sensor_clipped(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[
 def _sensor_spikes(topic: str, x: Quantity, words: dict[str, str]) -> Iterator[Finding]:
     each = np.apply_along_axis(signal_samples.isolated, 0, x.values)
     bad = np.asarray(each.any(axis=1))
-    if bad.any() and bad.mean() < SENSOR_SPIKES:
-        yield found('spikes', (topic,), bad.sum(), x.windows(intervals_of(bad)), **words)
+    if 0.0 < bad.mean() < SENSOR_SPIKES:
+        windows = x.windows(intervals_of(bad))
+        yield found('spikes', (topic,), bad.sum(), windows, **words)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .finding import (
     NATS,
     NOT_CHECKED,
     NOTE,
+    of_severity,
     REMOVED,
     SEVERITIES,
     Verdict,
@@ -41,6 +43,8 @@ from ..methods.capabilities import JointTorques
 
 RESTING = 'joints at rest'
 FITTED = NATS, REMOVED  # units of what a fit of all samples says
+RMS = 'torque', 'nominal', 'residual', 'noise'  # of a Checkup
+IN_ANGLES = ['rpy'], ['rho_phi']  # first word of a mounting
 
 Checked = tuple[Checkup, Dataset | None, ModelColumns | None]
 
@@ -105,13 +109,14 @@ def _of_arm(
         if progress:
             progress('check', 1, 1)
         by_model = ModelChecks((), {})
-        if not any(f.severity == WRONG for f in signals):
-            clean = without_bad(recording, signals)[0]
+        if not of_severity(signals, WRONG):
+            clean, _ = without_bad(recording, signals)
             by_model = model_checks(clean, settings, model, signals)
         findings = without_effects([*signals, *by_model.findings])
         findings = saying_what_is_used(findings, by_model.data)
-        findings = [*_mounting_in_degrees(options.mounting or recording.mounting), *findings]
-        masked = without_bad(recording, findings)[1]
+        mounting = options.mounting or recording.mounting
+        findings = [*_mounting_in_degrees(mounting), *findings]
+        _, masked = without_bad(recording, findings)
     checkup = checkup_of(findings, (masked,), **by_model.rms)
     if masks(findings) != masks(signals):  # other samples than those that were read
         return checkup, None, None
@@ -126,24 +131,30 @@ def _of_rig(
     progress: Progress | None,
 ) -> tuple[Checkup, Dataset | None]:
     """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
-    each = [channel_checks(recording) for recording in recordings]
-    cleaned = [without_bad(r, findings)[0] for r, findings in zip(recordings, each)]
-    data, doubts = None, [None]
+    each = []
+    without_masked = []
+    for recording in recordings:
+        findings = channel_checks(recording)
+        clean, _ = without_bad(recording, findings)
+        each.append(findings)
+        without_masked.append(clean)
+    data = None
+    doubts = [None]
     try:
         with one_thread():
-            data = read_dataset(cleaned, options, method, urdf, progress)
+            data = read_dataset(without_masked, options, method, urdf, progress)
         doubts = [o.summary.details.get('doubts') for o in data.observations]
     except InertialIdError as error:
         each[-1].append(not_prepared(error))
     for findings, doubted in zip(each, _strongest(doubts)):
         findings += doubted
-    whole = together(
-        [
-            checkup_of(findings, (without_bad(recording, findings)[1],))
-            for recording, findings in zip(recordings, each)
-        ]
-    )
-    if whole.verdict.word == DO_NOT_USE or None not in doubts:
+    checkups = []
+    for recording, findings in zip(recordings, each):
+        _, masked = without_bad(recording, findings)
+        checkups.append(checkup_of(findings, (masked,)))
+    whole = together(checkups)
+    unchecked = None in doubts
+    if whole.verdict.word == DO_NOT_USE or not unchecked:
         return whole, data
     reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
     return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
@@ -151,49 +162,47 @@ def _of_rig(
 
 def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[list[Finding]]:
     """Return the Findings of each recording's ``doubts``: what several show is said once."""
+    each = [_findings_of(doubted) for doubted in doubts]
     evidence: dict[str, float] = {}
-    for doubt in _each(doubts):
-        evidence[doubt['tests']] = max(doubt['evidence'], evidence.get(doubt['tests'], 0.0))
+    for finding in chain.from_iterable(each):
+        evidence[finding.tests] = max(finding.evidence, evidence.get(finding.tests, 0.0))
     out = []
-    for of_recording in doubts:
-        strongest = [
-            doubt
-            for doubt in _each([of_recording])
-            if doubt['evidence'] == evidence[doubt['tests']]
-        ]
-        out.append([Finding(**{**doubt, 'joints': ()}) for doubt in strongest])
+    for findings in each:
+        out.append([f for f in findings if f.evidence == evidence[f.tests]])
     return out
 
 
-def _each(doubts):
-    """Yield all ``doubts`` of recordings that have any."""
-    for of_recording in doubts:
-        yield from of_recording or ()
+def _findings_of(doubts: Sequence[Mapping[str, Any]] | None) -> list[Finding]:
+    """Return the Findings of ``doubts``, None where none were looked for."""
+    if doubts is None:
+        return []
+    return [Finding(**{**doubt, 'joints': ()}) for doubt in doubts]
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:
     """Return the Checkup of several recordings by the ``checkups`` of each."""
-    findings: list[Finding] = []
-    masked, moved = list[float](), set[str]()
+    findings: dict[Finding, Finding] = {}
+    masked: list[float] = []
+    moved: set[str] = set()
     for number, checkup in enumerate(checkups):
         masked += checkup.masked
         moved |= set(checkup.torque)
         for finding in checkup.checks:
-            if not _said_before(finding, findings):
-                findings.append(replace(finding, recording=number))
+            of_this = replace(finding, recording=number)
+            findings.setdefault(_said_once(of_this), of_this)
     # What one recording does not move, another one may.
-    findings = [_noted_if_moved(finding, moved) for finding in findings]
+    noted = [_noted_if_moved(finding, moved) for finding in findings.values()]
     rms = {}
-    for quantity in ('torque', 'nominal', 'residual', 'noise'):
+    for quantity in RMS:
         rms[quantity] = _over([getattr(checkup, quantity) for checkup in checkups])
-    return checkup_of(findings, tuple(masked), **rms)
+    return checkup_of(noted, tuple(masked), **rms)
 
 
-def _said_before(finding, findings):
-    """Return whether another recording has the same ``finding``, of no window."""
+def _said_once(finding: Finding) -> Finding:
+    """Return a ``finding`` that equals that of another recording where both say the same."""
     if finding.windows:
-        return False
-    return any(finding == replace(other, recording=finding.recording) for other in findings)
+        return finding
+    return replace(finding, recording=0)
 
 
 def _noted_if_moved(finding, moved):
@@ -205,11 +214,11 @@ def _noted_if_moved(finding, moved):
 
 def _over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return {joint: RMS over the recordings that have one} [N m or N]."""
-    values: dict[str, list[float]] = {}
-    for part in parts:
-        for joint, rms in part.items():
-            values.setdefault(joint, []).append(rms)
-    return {joint: float(np.sqrt(np.mean(np.square(rms)))) for joint, rms in values.items()}
+    out = {}
+    for joint in dict.fromkeys(chain.from_iterable(parts)):
+        rms = [part[joint] for part in parts if joint in part]
+        out[joint] = float(np.sqrt(np.mean(np.square(rms))))
+    return out
 
 
 def checkup_of(
@@ -222,7 +231,10 @@ def checkup_of(
         Checkup
     """
     order = sorted(findings, key=_rank)
-    fit = Judged(rms.get('residual', {}), rms.get('torque', {}), noise=rms.get('noise', {}))
+    torque = rms.get('torque', {})
+    residual = rms.get('residual', {})
+    noise = rms.get('noise', {})
+    fit = Judged(residual, torque, noise=noise)
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
     whole = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), whole, joints, masked, **rms)
@@ -237,35 +249,36 @@ def _rank(finding: Finding) -> tuple[int, bool, float]:
 def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
     robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
-    findings, seconds = list[Finding](), list[float]()
+    findings: list[Finding] = []
+    seconds: list[float] = []
     for signals in raw_signals(recording, robot, options):
         findings += signal_findings(signals)
         seconds.append(signals.position.seconds)
     if len(seconds) < 2:
         return findings
-    return [_masked_if_little(finding, sum(seconds)) for finding in merged(findings)]
+    duration = sum(seconds)
+    return [_masked_if_little(finding, duration) for finding in merged(findings)]
 
 
 def _masked_if_little(finding, seconds):
     """Return a wrong ``finding`` as masked where it is of little of all ``seconds``."""
-    if finding.severity != WRONG or not finding.name.endswith(BY_SHARE):
-        return finding
-    lost = sum(end - start for start, end in finding.windows)
-    if lost >= TOO_MUCH_LOST * seconds:
-        return finding
-    return replace(finding, severity=MASKED)
+    lost = np.diff(finding.windows).sum()
+    little = lost < TOO_MUCH_LOST * seconds and finding.name.endswith(BY_SHARE)
+    if finding.severity == WRONG and little:
+        return replace(finding, severity=MASKED)
+    return finding
 
 
 def _mounting_in_degrees(mounting: str) -> list[Finding]:
     """Return a Finding for angles of a mounting that are whole degrees, not radians."""
     words = mounting.replace(',', ' ').split()
-    if not words or words[0] not in ('rpy', 'rho_phi'):
+    if words[:1] not in IN_ANGLES:
         return []
     gravity_from_mounting(mounting)  # says what is wrong with other words
-    angles = [float(x) for x in words[1:]]
-    beyond_a_turn = sum(abs(angle) > 2 * np.pi for angle in angles)
+    angles = np.array(words[1:], dtype=float)
+    beyond_a_turn = int(np.sum(np.abs(angles) > 2 * np.pi))
     if not beyond_a_turn:
         return []
-    radians = ' '.join(f'{np.radians(angle):.4f}' for angle in angles)
-    given = f'{words[0]} {radians}'
+    radians = [f'{angle:.4f}' for angle in np.radians(angles)]
+    given = ' '.join([words[0], *radians])
     return [found('mounting in degrees', (), beyond_a_turn, mounting=mounting, radians=given)]

@@ -18,13 +18,15 @@ from .finding import (
     CROSS,
     DO_NOT_USE,
     Finding,
+    GOOD,
     MASKED,
+    of_severity,
     USABLE,
     VALIDATION,
     Verdict,
     verdict_entry,
     verdict_of,
-    WORDS,
+    verdicts_of,
     WRONG,
 )
 from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL
@@ -33,14 +35,18 @@ from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
 
+Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joint: Verdict}
+
 UNCHECKED = 'units and masses not checked for method'
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
+MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
+STAMP_ROUNDING = 1e-6  # [s] of stamps: the margin of other windows
 
 
 def masks(findings: Sequence[Finding]) -> list[Finding]:
     """Return those of ``findings`` that mask samples."""
-    return [f for f in findings if f.severity == MASKED and f.windows]
+    return [finding for finding in of_severity(findings, MASKED) if finding.windows]
 
 
 def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Recording, float]:
@@ -53,30 +59,34 @@ def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Reco
     masked = masks(findings)
     if not masked:
         return recording, 0.0
-    origin, channels, share = recording.origin_ns(), {}, 0.0
-    named = {name for finding in masked for name in finding.joints}
+    channels = dict(recording.channels)
+    lost_shares = [0.0]
+    named = set[str]()
+    for finding in masked:
+        named.update(finding.joints)
     for topic, channel in recording.channels.items():
-        channels[topic] = channel
-        if channel.type == JOINT_STATE and named & set(channel.names):
-            channels[topic], lost = _without(channel, masked, origin)
-            share = max(share, lost)
-    return replace(recording, channels=channels), share
+        concerned = named.intersection(channel.names)
+        if channel.type == JOINT_STATE and concerned:
+            channels[topic], lost = _without(channel, masked, recording.origin_ns())
+            lost_shares.append(lost)
+    return replace(recording, channels=channels), max(lost_shares)
 
 
 def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[Channel, float]:
     """Return a ``channel`` with NaN where ``masked``, and the share of its samples."""
     t = (channel.stamp_ns - origin) * 1e-9
     bad = np.zeros((len(t), len(channel.names)), dtype=bool)
+    all_joints = np.arange(len(channel.names))
     ordered = bool(np.all(t[1:] >= t[:-1]))
     for finding in masked:
-        columns = [channel.names.index(j) for j in finding.joints if j in channel.names]
-        margin = CONTACT_MARGIN if finding.name == 'contact' else 1e-6
+        named = np.flatnonzero(np.isin(channel.names, finding.joints))
+        margin = MARGINS.get(finding.name, STAMP_ROUNDING)
         for start, end in finding.windows:
             inside = _inside(t, start - margin, end + margin, ordered)
+            columns = named
             if end - start > BRIDGED:
-                bad[inside] = True
-            else:
-                bad[inside[:, None], columns] = True
+                columns = all_joints
+            bad[inside[:, None], columns] = True
     fields = dict(channel.fields)
     for name, values in channel.fields.items():
         if values.ndim == 2:
@@ -103,25 +113,30 @@ def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
 
 def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording]:
     """Return the ``recordings`` without the samples that their ``checkup`` masks."""
-    return [
-        without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
-        for number, recording in enumerate(recordings)
-    ]
+    out = []
+    for number, recording in enumerate(recordings):
+        findings = [finding for finding in checkup.checks if finding.recording == number]
+        without, _ = without_bad(recording, findings)
+        out.append(without)
+    return out
 
 
-def unusable(found: Checkup) -> str:
-    """Return why a recording is left out by its checkup ``found``, '' if it is not."""
-    if found.verdict.word != DO_NOT_USE:
+def reason_not_to_use(checkup: Checkup) -> str:
+    """Return why a recording is left out by its ``checkup``, '' if it is not."""
+    if checkup.verdict.word != DO_NOT_USE:
         return ''
-    causes = [f.sentence() for f in found.checks if f.severity == WRONG]
-    return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
+    wrong = [finding.sentence() for finding in of_severity(checkup.checks, WRONG)]
+    if wrong:
+        return '; '.join(wrong[:2])
+    return '; '.join(checkup.verdict.reasons)
 
 
 def judged(checkup: Checkup, statistics: Mapping[str, Any]) -> Checkup:
     """Return a ``checkup`` with verdict and residuals of the model with these ``statistics``."""
-    entry, unseen = statistics['verdict'], _unseen(statistics)[0]
-    joints = {joint: verdict_of(verdict) for joint, verdict in entry['joints'].items()}
+    entry = statistics['verdict']
+    unseen, _ = _unseen(statistics)
     residual = _residual(unseen, checkup)
+    joints = verdicts_of(entry['joints'])
     return replace(checkup, verdict=verdict_of(entry), residual=residual, joints=joints)
 
 
@@ -149,35 +164,33 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     The verdict is on the residual of each joint where the model that predicts is fitted to the
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
-    verdict = residual_verdict(*_unseen(statistics), checkup)
-    if verdict['joints'] and 'validation' in statistics:
-        verdict = _with_validation(verdict, statistics['validation'])
-        training, validation = (
-            statistics[kind]['filtered'].get('relative_percent')
-            for kind in ('training', 'validation')
-        )
-        verdict = _with_ratio(verdict, training, validation)
-    return {**checkup.to_dict(), 'verdict': verdict}
+    fit, where = _unseen(statistics)
+    whole, joints = _by_residuals(fit, where, checkup, {})
+    if joints and 'validation' in statistics:
+        whole, joints = _with_validation(whole, joints, statistics['validation'])
+        training = statistics['training']['filtered'].get('relative_percent')
+        validation = statistics['validation']['filtered'].get('relative_percent')
+        whole = _with_ratio(whole, training, validation)
+    return {**checkup.to_dict(), 'verdict': verdict_entry(whole, joints)}
 
 
-def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a ``verdict`` that is no better than the residuals of joints in a ``validation``."""
-    fit, ranges = validation['filtered'], validation.get('range', {})
-    moved = [joint for joint in fit['measured_rms'] if _moved(joint, ranges)]
-    torque = {joint: fit['measured_rms'][joint] for joint in moved}
-    residual = {joint: fit['rms'][joint] for joint in moved}
-    fitted = Judged(residual, torque, VALIDATION)
-    joints = joint_verdicts(fitted, {}, ())
-    whole = whole_verdict(fitted, joints, ())
-    unchecked = any(reason.startswith(UNCHECKED) for reason in verdict['reasons'])
-    if unchecked and any(v.word == DO_NOT_USE for v in joints.values()):
-        whole = replace(whole, word=DO_NOT_USE)
-    out = _worse(verdict, whole)
-    out['joints'] = dict(verdict['joints'])
-    for joint in moved:
-        if joint in out['joints']:
-            out['joints'][joint] = _worse(out['joints'][joint], joints[joint])
-    return out
+def _with_validation(
+    whole: Verdict, joints: Mapping[str, Verdict], validation: Mapping[str, Any]
+) -> Verdicts:
+    """Return Verdicts that are no better than the residuals of a ``validation``."""
+    fit = validation['filtered']
+    measured = fit['measured_rms']
+    ranges = validation.get('range', {})
+    torque = {joint: measured[joint] for joint in measured if _moved(joint, ranges)}
+    validated = Judged(fit['rms'], torque, VALIDATION)
+    joints_then = joint_verdicts(validated, {}, ())
+    whole_then = whole_verdict(validated, joints_then, ())
+    if _unchecked(whole):
+        whole_then = _wrong_with_a_joint(whole_then, joints_then)
+    joints_now = {}
+    for joint, verdict in joints.items():
+        joints_now[joint] = _worse_of(verdict, joints_then.get(joint, Verdict(GOOD)))
+    return _worse_of(whole, whole_then), joints_now
 
 
 def _moved(joint: str, ranges: Mapping[str, Any]) -> bool:
@@ -186,16 +199,28 @@ def _moved(joint: str, ranges: Mapping[str, Any]) -> bool:
     return bool(np.ptp(positions) > AT_REST)
 
 
-def _worse(entry: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
-    """Return the ``entry`` of a verdict that is no better than another ``verdict``."""
-    word = max(entry['word'], verdict.word, key=WORDS.index)
-    reasons = list(dict.fromkeys([*entry['reasons'], *verdict.reasons]))
-    return {**entry, 'word': word, 'reasons': reasons}
+def _worse_of(before: Verdict, then: Verdict) -> Verdict:
+    return no_better_than(then.word, before, then.reasons)
 
 
-def _with_ratio(
-    verdict: dict[str, Any], training: float | None, validation: float | None
-) -> dict[str, Any]:
+def _unchecked(verdict: Verdict) -> list[str]:
+    """Return the reasons of a ``verdict`` that say what no check has looked for."""
+    return [reason for reason in verdict.reasons if reason.startswith(UNCHECKED)]
+
+
+def _wrong_with_a_joint(whole: Verdict, joints: Mapping[str, Verdict]) -> Verdict:
+    """
+    Return the Verdict of the ``whole`` where no check has looked for what is wrong with a joint.
+
+    It may be wrong with all of them.
+    """
+    words = {verdict.word for verdict in joints.values()}
+    if DO_NOT_USE not in words:
+        return whole
+    return replace(whole, word=DO_NOT_USE)
+
+
+def _with_ratio(verdict: Verdict, training: float | None, validation: float | None) -> Verdict:
     """Return a ``verdict`` that names a residual [%] far above the one in ``training``."""
     if not training or not validation:
         return verdict
@@ -205,8 +230,7 @@ def _with_ratio(
         f'{validation:.3g} % relative residual {VALIDATION}, {validation / training:.1f} '
         f'times that in training ({training:.3g} %): the model lacks what that motion shows'
     )
-    word = max(verdict['word'], USABLE, key=WORDS.index)
-    return {**verdict, 'word': word, 'reasons': [*verdict['reasons'], reason]}
+    return no_better_than(USABLE, verdict, [reason])
 
 
 def residual_verdict(
@@ -222,22 +246,26 @@ def residual_verdict(
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
+    return verdict_entry(*_by_residuals(fit, where, checkup, outside))
+
+
+def _by_residuals(
+    fit: Mapping[str, Any], where: str, checkup: Checkup, outside: Mapping[str, float]
+) -> Verdicts:
+    """Return the Verdicts of ``residual_verdict``."""
     fitted = Judged(_residual(fit, checkup), checkup.torque, where, checkup.noise)
     if not checkup.torque:  # of methods without model checks the model's numbers are all there is
         fitted = _of_rows(fit, where)
     if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with
-        return verdict_entry(checkup.verdict, checkup.joints)
+        return checkup.verdict, checkup.joints
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
-    unchecked = [r for r in checkup.verdict.reasons if r.startswith(UNCHECKED)]
+    unchecked = _unchecked(checkup.verdict)
     if not unchecked:
-        return verdict_entry(whole, joints)
-    # No check has looked for what is wrong with a joint: it may be wrong with all of them.
-    least = USABLE
-    if any(v.word == DO_NOT_USE for v in joints.values()):
-        least = DO_NOT_USE
-    joints = {joint: no_better_than(USABLE, v, unchecked) for joint, v in joints.items()}
-    return verdict_entry(no_better_than(least, whole, unchecked), joints)
+        return whole, joints
+    whole = no_better_than(USABLE, _wrong_with_a_joint(whole, joints), unchecked)
+    joints = {joint: no_better_than(USABLE, joints[joint], unchecked) for joint in joints}
+    return whole, joints
 
 
 def _of_rows(fit: Mapping[str, Any], where: str) -> Judged:

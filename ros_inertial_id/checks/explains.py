@@ -73,40 +73,45 @@ EXPLAINS: dict[str, Explained] = {
     'description of another robot': Explained(CAUSE_NAMES, QUALITIES),
 }
 
+NO_CAUSE = Explained(effects=())  # of findings that are no cause
+
 
 def without_effects(findings: Sequence[Finding]) -> list[Finding]:
     """Return ``findings`` without those that another one explains."""
     out = list(findings)
     for cause, explained in EXPLAINS.items():
-        if any(f.name == cause and _counts(f, explained) for f in out):
+        severities = {finding.severity for finding in out if finding.name == cause}
+        if not explained.by_a_note:
+            severities.discard(NOTE)
+        if severities:
             out = _without_effects_of(cause, explained, out)
     return out
 
 
 def _without_effects_of(cause, explained, findings):
     """Return ``findings`` without the effects of a ``cause``, which may be as bad as they are."""
-    out, severities = [], []
+    effects = [finding for finding in findings if _is_effect(finding.name, cause, explained)]
+    severities = [effect.severity for effect in effects]
+    out = []
     for finding in findings:
-        if finding.name != cause and _is_effect(finding.name, explained):
-            severities.append(finding.severity)
-        else:
-            out.append(finding)
-    if not explained.inherits:
-        return out
-    return [_as_bad_as(f, severities) if f.name == cause else f for f in out]
+        if finding in effects:
+            continue
+        if finding.name == cause and explained.inherits:
+            finding = _as_bad_as(finding, severities)
+        out.append(finding)
+    return out
 
 
 def explains_everything(finding: Finding) -> bool:
     """Return whether what else is seen beside ``finding`` says nothing."""
-    return finding.name in EXPLAINS and EXPLAINS[finding.name].effects == EVERYTHING
+    explained = EXPLAINS.get(finding.name, NO_CAUSE)
+    return explained.effects == EVERYTHING
 
 
-def _counts(finding, explained):
-    return explained.by_a_note or finding.severity != NOTE
-
-
-def _is_effect(name, explained):
-    return name.startswith(explained.effects) and name not in explained.but
+def _is_effect(name, cause, explained):
+    if name in (cause, *explained.but):
+        return False
+    return name.startswith(explained.effects)
 
 
 def _as_bad_as(finding, severities):

@@ -1,6 +1,6 @@
 """Finding, Verdict and Checkup: what the checks of a recording say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 import math
 from typing import Any
@@ -15,6 +15,13 @@ CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
 SHOWN_WINDOWS = 3  # in a sentence
+
+
+def severity_of(amount: float, limit: float, within: str, beyond: str) -> str:
+    """Return the severity of an ``amount``: ``beyond`` where it is above its ``limit``."""
+    if amount > limit:
+        return beyond
+    return within
 
 
 def odds(evidence: float) -> str:
@@ -58,10 +65,10 @@ class Finding:
         if not self.windows:
             return ''
         shown = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in self.windows[:SHOWN_WINDOWS])
-        more = ''
-        if len(self.windows) > SHOWN_WINDOWS:
-            more = f' and {len(self.windows) - SHOWN_WINDOWS} more'
-        return f' (at {shown}{more} s)'
+        more = len(self.windows) - SHOWN_WINDOWS
+        if more > 0:
+            shown = f'{shown} and {more} more'
+        return f' (at {shown} s)'
 
     @property
     def amount(self) -> str:
@@ -74,12 +81,31 @@ class Finding:
         return f'{self.evidence:.3g} {unit}'
 
 
+def of_severity(findings: Iterable[Finding], severity: str) -> list[Finding]:
+    """Return those of ``findings`` that have a ``severity``."""
+    return [finding for finding in findings if finding.severity == severity]
+
+
+def names_of(findings: Iterable[Finding]) -> set[str]:
+    """Return the names of ``findings``."""
+    return {finding.name for finding in findings}
+
+
+def sentences(findings: Iterable[Finding], severity: str) -> list[str]:
+    """Return what those of ``findings`` that have a ``severity`` say."""
+    return [finding.says for finding in of_severity(findings, severity)]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """word : one of WORDS; reasons : why it is not better."""
 
     word: str
     reasons: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON and the model file."""
+        return {'word': self.word, 'reasons': list(self.reasons)}
 
     def __str__(self) -> str:
         if not self.reasons:
@@ -123,10 +149,13 @@ class Checkup:
     def from_fields(cls, fields: Mapping[str, Any]) -> 'Checkup':
         """Return the Checkup whose ``fields`` asdict gave, after JSON or not."""
         checks = tuple(_finding_from(entry) for entry in fields['checks'])
-        joints = {joint: verdict_of(v) for joint, v in fields['joints'].items()}
-        verdict, masked = verdict_of(fields['verdict']), tuple(fields['masked'])
-        changed = {'checks': checks, 'verdict': verdict, 'joints': joints, 'masked': masked}
-        return cls(**{**fields, **changed})
+        typed = {
+            'checks': checks,
+            'verdict': verdict_of(fields['verdict']),
+            'joints': verdicts_of(fields['joints']),
+            'masked': tuple(fields['masked']),
+        }
+        return cls(**{**fields, **typed})
 
     def text(self) -> str:
         """Return the verdict first, then one line per finding."""
@@ -158,16 +187,16 @@ def verdict_of(fields: Mapping[str, Any]) -> Verdict:
     return Verdict(fields['word'], tuple(fields['reasons']))
 
 
+def verdicts_of(fields: Mapping[str, Any]) -> dict[str, Verdict]:
+    """Return {joint: Verdict} of what JSON and the model file have of each joint."""
+    return {joint: verdict_of(entry) for joint, entry in fields.items()}
+
+
 def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, Any]:
     """
     Return a verdict as JSON and the model file have it.
 
     whole : of all; joints : {joint: Verdict}
     """
-    return {
-        'word': whole.word,
-        'reasons': list(whole.reasons),
-        'joints': {
-            joint: {'word': v.word, 'reasons': list(v.reasons)} for joint, v in joints.items()
-        },
-    }
+    of_joints = {joint: verdict.to_dict() for joint, verdict in joints.items()}
+    return {**whole.to_dict(), 'joints': of_joints}

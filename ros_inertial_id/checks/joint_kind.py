@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 from xml.etree import ElementTree
 
@@ -29,14 +30,15 @@ def turning(test: RecordingUnderTest, model: IdentifiedModel | None, every: int)
     if not isinstance(robot, RobotModel):  # a mechanism may well have its sliders
         return []
     gaps: dict[str, float] = {}
-    for joint, slides in zip(test.names, robot.prismatic):
-        urdf = _with_turning(robot.urdf, joint) if slides else ''
-        if urdf:
-            turned = test.data.method.build(urdf, test.data.options, robot.gravity_base)
-            data = replace(test.data, robots=(turned,))
-            gap = _surely_better(test, recording_under_test(data, model, every))
-            if gap < 0.0:
-                gaps[joint] = gap
+    for joint in compress(test.names, robot.prismatic):
+        urdf = _with_turning(robot.urdf, joint)
+        if not urdf:
+            continue
+        turned = test.data.method.build(urdf, test.data.options, robot.gravity_base)
+        data = replace(test.data, robots=(turned,))
+        gap = _surely_better(test, recording_under_test(data, model, every))
+        if gap < 0.0:
+            gaps[joint] = gap
     if not gaps:
         return []
     amount = removed_percent(min(gaps.values()))
@@ -55,34 +57,52 @@ def _with_turning(urdf, joint):
 
 def _surely_better(test, other):
     """Return the mean log ratio of errors where ``other`` is surely better, else 0."""
-    kinds = (FREE, DESCRIBED) if test.described else (FREE,)
-    gaps = [other.gap(other.as_recorded[kind], test.as_recorded[kind]) for kind in kinds]
-    sure = any(gap + SURE * error < 0.0 for gap, error in gaps)
-    contradicted = any(gap >= max(2.0 * error, 2.0 * np.log(ALIKE)) for gap, error in gaps)
+    kinds = [FREE]
+    if test.described:
+        kinds.append(DESCRIBED)
+    pairs = [other.gap(other.as_recorded[kind], test.as_recorded[kind]) for kind in kinds]
+    gaps, errors = np.array(pairs).T
+    sure = np.any(gaps + SURE * errors < 0.0)
+    worse = np.maximum(2.0 * errors, 2.0 * np.log(ALIKE))
+    contradicted = np.any(gaps >= worse)
     if not sure or contradicted:
         return 0.0
-    return min(gap for gap, _ in gaps)
+    return float(gaps.min())
 
 
 def in_degrees(test: RecordingUnderTest) -> list[Finding]:
     """Return a Finding where motion in degrees explains more: only the torques can tell it."""
-    robot, data = test.data.robot, test.data
-    residual, torque = np.linalg.norm(test.free_residual), np.linalg.norm(test.torque)
-    limited = np.any(np.isfinite(robot.lower)) or any(robot.prismatic)
-    if limited or residual < SYSTEMATIC_RESIDUAL * torque:
+    data = test.data
+    robot = data.robot
+    if np.any(np.isfinite(robot.lower)) or any(robot.prismatic):
+        return []
+    residual = np.linalg.norm(test.free_residual)
+    torque = np.linalg.norm(test.torque)
+    if residual < SYSTEMATIC_RESIDUAL * torque:
         return []
     turned = []
     for observation in data.observations:
-        position, velocity = _radians(observation.position), _radians(observation.velocity)
+        position = _radians(observation.position)
+        velocity = _radians(observation.velocity)
         turned.append(replace(observation, position=position, velocity=velocity))
     in_radians = data.observed(turned)
     wide = wide_factor(in_radians, test.wide.structure)
     other = RecordingUnderTest(in_radians, wide, test.nominal)
-    errors, recorded = (x.as_recorded[FREE].mean(2) for x in (other, test))
-    gap, error = log_ratio(errors, recorded)
+    gap, error = gap_of_free_bodies(test, other)
     if gap > -SURE * error:
         return []
     return [found('all positions in degrees', test.names, removed_percent(gap))]
+
+
+def gap_of_free_bodies(test: RecordingUnderTest, other: RecordingUnderTest) -> tuple[float, float]:
+    """
+    Return the mean log ratio of errors of free bodies, all joints alike, and its error.
+
+    other : the recording ``test`` written in another way; below zero: it is predicted better
+    """
+    errors = other.as_recorded[FREE].mean(axis=2)
+    recorded = test.as_recorded[FREE].mean(axis=2)
+    return log_ratio(errors, recorded)
 
 
 def _radians(series: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ exchanged, for other orders that people use, and again from the best order on; t
 judged by stretches that are left out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -18,7 +18,8 @@ from .alternatives import exchanged_pair
 from .causes import removed_percent
 from .finding import Finding
 from .finding_kinds import found
-from .recording_under_test import FREE, RecordingUnderTest
+from .joint_kind import gap_of_free_bodies
+from .recording_under_test import RecordingUnderTest
 from .thresholds import (
     BEYOND_NOISE,
     SURE,
@@ -27,7 +28,6 @@ from .thresholds import (
     UNUSABLE_RESIDUAL,
 )
 from ..estimation.r_factors import triangle
-from ..identification.choose.choice import log_ratio
 from ..identification.reduce.wide_factor import wide_factor
 
 ROWS = 3000  # that show which order is best
@@ -53,58 +53,59 @@ def exchanged(test: RecordingUnderTest, residual: np.ndarray) -> list[Finding]:
     other = _ordered(test, best)
     if not _explains_more(test, other, residual):
         return []
-    moved = [j for j in as_named if best[j] != j]
-    columns = ', '.join(f'{test.names[best[j]]} holds {test.names[j]}' for j in moved)
-    order = ','.join(test.names[best.index(k)] for k in as_named)
-    joints = [test.names[j] for j in moved]
-    gap, _ = _gap(test, other)
+    names = np.array(test.names)
+    moved = np.flatnonzero(np.not_equal(best, as_named))
+    columns = ', '.join(f'{names[best[j]]} holds {names[j]}' for j in moved)
+    order = ','.join(names[np.argsort(best)])
+    joints = names[moved].tolist()
+    gap, _ = gap_of_free_bodies(test, other)
     return [found('joints exchanged', joints, removed_percent(gap), columns=columns, order=order)]
 
 
 def _leaves_much(test, residual):
     """Return whether much is left that is no noise, and the description does not explain it."""
-    left, torque = np.linalg.norm(residual), np.linalg.norm(test.torque)
+    torque = np.linalg.norm(test.torque)
     noise = np.linalg.norm(test.noise())
-    if left < max(SYSTEMATIC_OF_ALL * torque, BEYOND_NOISE * noise):
+    least = max(SYSTEMATIC_OF_ALL * torque, BEYOND_NOISE * noise)
+    if np.linalg.norm(residual) < least:
         return False
+    if not test.described:
+        return True
     described = np.linalg.norm(test.described_residual)
-    return not test.described or described >= SYSTEMATIC_RESIDUAL * torque
+    return bool(described >= SYSTEMATIC_RESIDUAL * torque)
 
 
 def _explains_more(test, other, residual):
     """Return whether the recording in another order, ``other``, is explained far better."""
-    gap, error = _gap(test, other)
+    gap, error = gap_of_free_bodies(test, other)
     if gap > -SURE * error:
         return False
     if np.linalg.norm(other.free_residual) > HALVED * np.linalg.norm(residual):
         return False
     if not test.described:
         return True
-    torque, described = np.linalg.norm(test.torque), np.linalg.norm(test.described_residual)
+    torque = np.linalg.norm(test.torque)
+    described = np.linalg.norm(test.described_residual)
     described_then = np.linalg.norm(other.described_residual)
     return bool(described_then <= min(UNUSABLE_RESIDUAL * torque, described))
 
 
-def _gap(test, other):
-    """Return the mean log ratio of errors of free bodies, all joints alike, and its error."""
-    errors, recorded = (x.as_recorded[FREE].mean(2) for x in (other, test))
-    return log_ratio(errors, recorded)
-
-
 def _best_order(test):
     """Return the order of least residual among those that are tried."""
-    as_named, residual = tuple(range(test.count)), _residual_of_order(test)
+    as_named = tuple(range(test.count))
     alphabetical = np.argsort(np.argsort(test.names)).tolist()
-    best, tried = as_named, {as_named: residual(as_named)}
-    orders = {as_named[::-1], tuple(alphabetical), *_neighbours(as_named)}
-    orders |= {as_named[k:] + as_named[:k] for k in as_named[1:]}
-    while orders:
-        for order in orders - set(tried):
+    rotated = [as_named[k:] + as_named[:k] for k in as_named[1:]]
+    orders = {as_named[::-1], tuple(alphabetical), *rotated, *_neighbours(as_named)}
+    residual = _residual_of_order(test)
+    tried = {as_named: residual(as_named)}
+    best = as_named
+    before = np.inf
+    while tried[best] < BETTER * before:
+        before = tried[best]
+        for order in orders.difference(tried):
             tried[order] = residual(order)
-        before, best = best, min(tried, key=lambda order: tried[order])
-        orders = set()
-        if tried[best] < BETTER * tried[before]:
-            orders = set(_neighbours(best))
+        best = min(tried, key=tried.__getitem__)
+        orders = set(_neighbours(best))
     return best
 
 
@@ -116,26 +117,31 @@ def _neighbours(order: Order) -> Iterator[Order]:
 
 def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], float]:
     """Return a function of an order: what free bodies leave of few rows in relation to all."""
-    data, structure = test.data, test.wide.structure
+    data = test.data
+    structure = test.wide.structure
     unknowns = len(test.column_indices)
     rank = np.full(structure.keep.max() + 2, -1)  # the last one for columns that have none
     rank[test.column_indices] = np.arange(unknowns)
     rank = rank[structure.keep]
     turn = data.first.effort_source.to_joint
     every = -(-data.samples(training=True) * test.count // ROWS)
+    to_drives = np.linalg.inv(turn).T
     whole: Any = data.states(training=True)
-    states = [
-        (robot, replace(state.rows(slice(None, None, every)), around=None))
-        for robot, state in whole
-    ]
-    driven = [state.tau @ np.linalg.inv(turn).T for _, state in states]
+    states = []
+    driven = []
+    for robot, state in whole:
+        few = replace(state.rows(slice(None, None, every)), around=None)
+        states.append((robot, few))
+        driven.append(few.tau @ to_drives)
     size = np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0))
     size = np.maximum(size, 1e-300)
 
     def residual(order: Sequence[int]) -> float:
         rows = []
         for (robot, state), efforts in zip(states, driven):
-            q, v, a = (x[:, order] for x in (state.q, state.v, state.a))
+            q = state.q[:, order]
+            v = state.v[:, order]
+            a = state.a[:, order]
             tau = efforts[:, order] @ turn.T
             moved = replace(state, q=q, v=v, a=a, tau=tau, tau_raw=tau)
             for block in data.method.regress(moved, robot, structure.columns, rank >= 0):
@@ -159,20 +165,20 @@ def _equations(group, rank, unknowns):
 
 def _ordered(test: RecordingUnderTest, order: Order) -> RecordingUnderTest:
     """Return the recording whose joint j moved, and was driven, as joint ``order[j]`` was."""
-
-    def reordered(series):
-        if not series:
-            return {}
-        return {name: series[test.names[k]] for name, k in zip(test.names, order)}
-
-    observations = [
-        replace(
-            o,
-            position=reordered(o.position),
-            velocity=reordered(o.velocity),
-            effort=reordered(o.effort),
-        )
-        for o in test.data.observations
-    ]
+    sources = dict(zip(test.names, [test.names[k] for k in order]))
+    observations = []
+    for observation in test.data.observations:
+        position = _reordered(observation.position, sources)
+        velocity = _reordered(observation.velocity, sources)
+        effort = _reordered(observation.effort, sources)
+        reordered = replace(observation, position=position, velocity=velocity, effort=effort)
+        observations.append(reordered)
     data = test.data.observed(observations)
     return RecordingUnderTest(data, wide_factor(data, test.wide.structure), test.nominal)
+
+
+def _reordered(series: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ``series`` of joints that ``sources`` name for each, empty where it is."""
+    if not series:
+        return {}
+    return {name: series[source] for name, source in sources.items()}

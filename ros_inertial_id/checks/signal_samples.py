@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
+from .finding import DOUBTFUL, Finding, MASKED, NOTE, severity_of, WRONG
 from .finding_kinds import found
 from .signals import across, columns_alike, intervals_of, positive_median, Quantity, RawSignals
 from .thresholds import CERTAIN
@@ -61,7 +61,8 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
     intervals = intervals[moving[intervals].any(axis=1)]
     if not len(intervals):
         return
-    lost, count = np.diff(intervals).sum(), len(signals.position.t)
+    lost = np.diff(intervals).sum()
+    count = len(signals.position.t)
     severity = MASKED
     if lost >= FROZEN_WRONG * count:
         severity = WRONG
@@ -109,7 +110,8 @@ def _held_together(signals: RawSignals, name: str, x: Quantity) -> Iterator[Find
     same = same[informative]
     if not len(same):
         return
-    share, chance = float(same.all(axis=1).mean()), float(np.prod(same.mean(axis=0)))
+    share = float(same.all(axis=1).mean())
+    chance = float(np.prod(same.mean(axis=0)))
     if not max(HELD_CHANNEL, chance) < share < NEVER_CHANGES:
         return
     evidence = len(same) * _divergence(share, chance)
@@ -118,9 +120,7 @@ def _held_together(signals: RawSignals, name: str, x: Quantity) -> Iterator[Find
 
 
 def _held(kind: str, signals: RawSignals, amount: float, share: float) -> Finding:
-    severity = NOTE
-    if share > HELD_DOUBTFUL:
-        severity = DOUBTFUL
+    severity = severity_of(share, HELD_DOUBTFUL, within=NOTE, beyond=DOUBTFUL)
     return found(kind, signals.joints, amount, severity=severity, percent=100 * share)
 
 
@@ -132,7 +132,8 @@ def _divergence(share: float, chance: float) -> float:
 
 def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
     """Return (N,) whether any joint goes a way that shows around the times t (N,) [s]."""
-    stamps, q = signals.position.t, signals.position.values
+    stamps = signals.position.t
+    q = signals.position.values
     near = max(1, int(round(AROUND / signals.position.period)))
     last = len(stamps) - 1
     before = np.clip(np.arange(len(stamps)) - near, 0, last)
@@ -151,9 +152,8 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
             if not len(intervals):
                 continue
             lost = np.diff(intervals).sum()
-            severity = MASKED
-            if lost > TOO_MUCH_LOST * len(signals.position.t):
-                severity = WRONG
+            too_much = TOO_MUCH_LOST * len(signals.position.t)
+            severity = severity_of(lost, too_much, within=MASKED, beyond=WRONG)
             windows = x.windows(intervals)
             seconds = lost * x.period
             yield found(f'{name} stuck', (joint,), lost, windows, severity, seconds=seconds)
@@ -204,35 +204,42 @@ def _one_step(column: np.ndarray, last: int) -> bool:
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
     """Return (N,) whether joint j moves, by the position, or by the velocity where that is it."""
-    source, speed = signals.position, np.gradient(signals.position.values[:, j])
+    source = signals.position
+    speed = np.gradient(source.values[:, j])
     if name == 'position' and signals.velocity is not None:
-        source, speed = signals.velocity, signals.velocity.values[:, j]
+        source = signals.velocity
+        speed = source.values[:, j]
     standstill = STANDSTILL_SHARE * np.sqrt(np.mean(speed**2))
     return np.asarray(np.interp(t, source.t, np.abs(speed)) > standstill)
 
 
 def _extreme(column: np.ndarray, sample: int) -> bool:
     """Return whether a ``column`` (N,) that changes is clipped at a ``sample``."""
-    low, high = column.min(), column.max()
-    return bool(low < high and column[sample] in (low, high))
+    low = column.min()
+    high = column.max()
+    if low == high:
+        return False
+    return column[sample] in (low, high)
 
 
 def clipped(signals: RawSignals) -> Iterator[Finding]:
     """Yield joints of ``signals`` whose effort or velocity stops at one extreme value."""
-    for name, x in signals.quantities().items():
-        if name == 'position':
-            continue
+    quantities = signals.quantities()
+    quantities.pop('position', None)
+    for name, x in quantities.items():
         for j in np.flatnonzero(~signals.rests):
             column = x.values[:, j]
             at = clipped_at(column)
             if not at.any() or _step(column) > COARSE_STEP * column.std():
                 continue
+            windows = x.windows(intervals_of(at, 2))
+            severity = _clipped_severity(name, x.t, at)
             yield found(
                 f'{name} clipped',
                 (signals.joints[j],),
                 at.sum(),
-                x.windows(intervals_of(at, 2)),
-                _clipped_severity(name, x.t, at),
+                windows,
+                severity,
                 largest=np.abs(column[at]).max(),
                 percent=100 * at.mean(),
             )
@@ -240,7 +247,8 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
 
 def _clipped_severity(name: str, t: np.ndarray, at: np.ndarray) -> str:
     unclipped = np.diff(t[intervals_of(~at)])
-    if unclipped[unclipped > UNCLIPPED_SECONDS].sum() > 0.5 * (t[-1] - t[0]):
+    usable = unclipped[unclipped > UNCLIPPED_SECONDS].sum()
+    if usable > 0.5 * (t[-1] - t[0]):
         return MASKED
     if name == 'effort' and at.mean() > TOO_MUCH_LOST:
         return WRONG
@@ -265,8 +273,11 @@ def clipped_at(column: np.ndarray) -> np.ndarray:
 def _stops_at(column: np.ndarray, extreme: float) -> bool:
     exact = column == extreme
     near = np.abs(column - extreme) < NEAR_EXTREME * np.ptp(column)
-    most = bool(exact.sum() > CLIPPED * near.sum())
-    return most and exact.sum() >= CLIPPED_SAMPLES and len(intervals_of(exact, CLIPPED_RUN)) > 0
+    count = exact.sum()
+    if count < CLIPPED_SAMPLES or count <= CLIPPED * near.sum():
+        return False
+    in_a_row = intervals_of(exact, CLIPPED_RUN)
+    return len(in_a_row) > 0
 
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
@@ -278,10 +289,10 @@ def quantised(signals: RawSignals) -> Iterator[Finding]:
         coarse = ratios > COARSE_STEP
         if not coarse.any():
             continue
-        severity, largest = '', ratios.max()
-        if largest > ROUGH_STEP:
-            severity = DOUBTFUL
-        names, amount = signals.names(coarse), len(x.t) * coarse.sum()
+        largest = ratios.max()
+        severity = severity_of(largest, ROUGH_STEP, within='', beyond=DOUBTFUL)
+        names = signals.names(coarse)
+        amount = len(x.t) * coarse.sum()
         yield found(f'{name} quantised', names, amount, severity=severity, percent=100 * largest)
 
 
@@ -306,13 +317,15 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
     for name, x in signals.quantities().items():
         masks = [_spikes_of(signals, name, x, j) for j in range(len(signals.joints))]
         spoiled = np.stack(masks, axis=1)
+        concerned = np.flatnonzero(spoiled.any(axis=0))
         # A broken message spoils many joints at once.
-        for bad, columns in columns_alike(spoiled, np.flatnonzero(spoiled.any(axis=0))):
+        for bad, columns in columns_alike(spoiled, concerned):
             kind = f'{name} spikes'
             if not bad[ENDS:-ENDS].any():
                 kind = f'{name} jumps at an end'
             joints = [signals.joints[j] for j in columns]
-            yield found(kind, joints, bad.sum(), x.windows(intervals_of(bad)))
+            windows = x.windows(intervals_of(bad))
+            yield found(kind, joints, bad.sum(), windows)
 
 
 def _spikes_of(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarray:
@@ -321,10 +334,12 @@ def _spikes_of(signals: RawSignals, name: str, x: Quantity, j: int) -> np.ndarra
     bad = isolated(column)
     if name == 'velocity' and len(x.t) == len(signals.position.t):
         bad &= ~_shown(signals, column, j, bad)
-    encoder_steps = name != 'effort' and signals.rests[j]
-    if encoder_steps:  # of a joint at rest: less than a spike of those that move
-        encoder_steps = np.ptp(column) < VISIBLE_SPIKE * np.ptp(x.values, axis=0).max()
-    if encoder_steps or bad.mean() > SPIKES_SHARE:
+    if bad.mean() > SPIKES_SHARE:
+        return np.zeros_like(bad)
+    if name == 'effort' or not signals.rests[j]:
+        return bad
+    least = VISIBLE_SPIKE * np.ptp(x.values, axis=0).max()
+    if np.ptp(column) < least:  # steps of an encoder at rest
         return np.zeros_like(bad)
     return bad
 
@@ -336,14 +351,17 @@ def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.nd
     Where backlash or elasticity lets a joint jerk, the way between the neighbours is that of the
     velocities as they are; where a message is broken, that of a line across it.
     """
-    t, q = signals.position.t, signals.position.values[:, j]
+    t = signals.position.t
+    q = signals.position.values[:, j]
     out = np.zeros_like(bad)
     for first, last in intervals_of(bad):
-        before, after = max(0, first - 1), min(len(v) - 1, last + 1)
+        before = max(0, first - 1)
+        after = min(len(v) - 1, last + 1)
         part = slice(before, after + 1)
         neighbours = np.array([before, after])
         good = v[neighbours[~bad[neighbours]]]
-        steps, way = np.diff(t[part]), q[after] - q[before]
+        steps = np.diff(t[part])
+        way = q[after] - q[before]
         recorded = float((0.5 * (v[part][1:] + v[part][:-1]) * steps).sum())
         interpolated = float(np.mean(good)) * steps.sum()
         out[first : last + 1] = abs(way - recorded) < abs(way - interpolated)

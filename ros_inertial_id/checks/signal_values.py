@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .finding import DOUBTFUL, Finding, Window
+from .finding import DOUBTFUL, Finding, severity_of, Window
 from .finding_kinds import found
 from .signals import Quantity, RawSignals, steps_at
 from ..measurement.sampling import longest_gap, moving_mean
@@ -229,9 +229,8 @@ def _lost(t: np.ndarray, period: float, names: tuple[str, ...]) -> Iterator[Find
     if not len(gaps):
         yield found('messages lost', names, lost, lost=lost, messages=messages)
         return
-    severity = ''
-    if gaps.sum() > UNBRIDGED_SHARE * (t[-1] - t[0]):
-        severity = DOUBTFUL
+    unbridged = UNBRIDGED_SHARE * (t[-1] - t[0])
+    severity = severity_of(gaps.sum(), unbridged, within='', beyond=DOUBTFUL)
     yield found(
         'messages lost in long gaps',
         names,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .finding import Finding
+from .finding import Finding, names_of
 from .finding_kinds import found
 from .thresholds import VELOCITY_BETTER, VELOCITY_DISAGREES, VELOCITY_FOREIGN
 from ..dynamics.friction import LAWS
@@ -33,11 +33,11 @@ PLAIN = {
 }
 NOT_USED, USED = 'velocity not used', 'velocity used'
 # Velocities of which a signal check has said that they are wrong.
-CONTRADICTED = (
+CONTRADICTED = {
     'velocity in another unit',
     'velocity or position negated',
     'wrong rate or stamps',
-)
+}
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,14 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
 
     data : of one recording, as ``velocity: auto`` or the user chose; signals : their Findings
     """
+    as_read = VelocityChoice(data, None, ())
     disagreement = data.first.summary.velocity_disagreement
     if data.options.velocity != 'auto' or disagreement is None:
-        return VelocityChoice(data, None, ())
+        return as_read
     if disagreement < VELOCITY_DISAGREES:
-        return VelocityChoice(data, None, ())
+        return as_read
     usual = _said_of_usual(data)
-    contradicted = any(f.name in CONTRADICTED for f in signals)
+    contradicted = CONTRADICTED & names_of(signals)
     if disagreement > VELOCITY_FOREIGN or contradicted:
         return VelocityChoice(data, None, usual)
     other = _with_velocity(data, _other_kind(data))
@@ -80,7 +81,9 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
 
 
 def _other_kind(data):
-    return 'differentiated' if data.first.measured_velocity else 'measured'
+    if data.first.measured_velocity:
+        return 'differentiated'
+    return 'measured'
 
 
 def _differ(data):
@@ -102,9 +105,10 @@ def _said_of_usual(data):
 
 def _said_of_other(data, more):
     """Return the Findings where the velocities that are not usual predict better."""
+    percent = 100 * np.exp(-more)
     better = (
-        f'predict the efforts better in cross-validation ({100 * np.exp(-more):.2g} % of the '
-        'residual that the others leave)'
+        f'predict the efforts better in cross-validation ({percent:.2g} % of the residual that '
+        'the others leave)'
     )
     if data.first.measured_velocity:
         return _said(data, NOT_USED, f'differentiated positions {better}')
@@ -117,26 +121,30 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
 
     Both behind one filter, in the same stretches, with the same weights of rows.
     """
-    cutoff = min(one.first.summary.cutoff for one in (data, other))
+    cutoff = min(data.first.summary.cutoff, other.first.summary.cutoff)
     here = data.observed((with_cutoff(data.first, cutoff),))
     there = other.observed((with_cutoff(other.first, cutoff),))
     columns = data.method.parameters(data.robot, replace(data.options, **PLAIN))
     structure = structure_of(data.method, data.robots, columns)
     every = -(-data.samples(training=True) // COMPARED_SAMPLES)
-    plain, gravity = np.arange(len(structure.base)), data.robot.gravity_base
-    wide = wide_factor(here, structure, every, gravity=False)
-    one = ModelColumns(wide, gravity, plain)
-    wide = wide_factor(there, structure, every, wide, gravity=False)
-    two = ModelColumns(wide, gravity, plain, weights=one.weights)
-    ratio, error = log_ratio(one.left_out([plain])[0], two.left_out([plain])[0])
+    plain = np.arange(len(structure.base))
+    gravity = data.robot.gravity_base
+    rows = wide_factor(here, structure, every, gravity=False)
+    model = ModelColumns(rows, gravity, plain)
+    rows_of_other = wide_factor(there, structure, every, rows, gravity=False)
+    model_of_other = ModelColumns(rows_of_other, gravity, plain, weights=model.weights)
+    (errors,) = model.left_out([plain])
+    (errors_of_other,) = model_of_other.left_out([plain])
+    ratio, error = log_ratio(errors, errors_of_other)
     return 0.5 * ratio, 0.5 * error
 
 
 def differentiated(choice: VelocityChoice) -> Dataset:
     """Return the Dataset of a ``choice`` with differentiated positions."""
-    for data in (choice.data, choice.other):
-        if data is not None and not data.first.measured_velocity:
-            return data
+    if not choice.data.first.measured_velocity:
+        return choice.data
+    if choice.other is not None:  # of the other kind
+        return choice.other
     return _with_velocity(choice.data, 'differentiated')
 
 
@@ -150,18 +158,25 @@ def saying_what_is_used(findings: Sequence[Finding], data: Dataset | None) -> li
     """Return the ``findings`` with what was done in reading ``data`` about velocities that lag."""
     if data is None:
         return list(findings)
+    out = []
+    for finding in findings:
+        if finding.name == 'velocity delayed':
+            finding = replace(finding, do=_what_is_used(data))
+        out.append(finding)
+    return out
+
+
+def _what_is_used(data: Dataset) -> str:
     if data.options.velocity != 'auto':
-        do = f'velocity: {data.options.velocity} is set'
-    elif data.first.measured_velocity:
-        do = 'they are used: differentiated positions predict the efforts no better'
-    else:
-        do = 'positions are differentiated instead'
-    return [replace(f, do=do) if f.name == 'velocity delayed' else f for f in findings]
+        return f'velocity: {data.options.velocity} is set'
+    if data.first.measured_velocity:
+        return 'they are used: differentiated positions predict the efforts no better'
+    return 'positions are differentiated instead'
 
 
 def followed(options: Any, findings: Sequence[Finding]) -> Any:
     """Return ``options`` of a method that read velocities as the ``findings`` of a check say."""
-    names = {f.name for f in findings}
+    names = names_of(findings)
     if NOT_USED in names:
         return replace(options, velocity='differentiated')
     if USED in names:

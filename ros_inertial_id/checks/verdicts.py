@@ -9,21 +9,36 @@ relative to its own torque (RMS over RMS):
 - usable: more than a fifth; or more than a tenth that is systematic, i.e. several times what noise
   of the efforts leaves behind the filter; or more than a fifth outside the trained range; or worse
   than the description alone; or a finding is doubtful;
-- good: otherwise; not checked: no rule covers it, as there is no residual to judge.
+- good: otherwise.
 
 For the whole the same on all torques together, of which no more than an eightieth may be
 systematic.  It is never better than usable while a joint leaves too much of its own torque, and
 names that joint: a wrist weighs nothing in the sum.  What is wrong with single joints, beside
 which the others predict as well, is said of these joints alone.
+
+A fourth word is no judgement of residuals: ``not checked`` says that no check has looked at the
+observations of a method.  It is given in check.py, ``_of_rig``; a model of such data is never
+better than usable, see ``residual_verdict`` in checked.py.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
-from .finding import CROSS, DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE, Verdict, WORDS, WRONG
+from .finding import (
+    CROSS,
+    DO_NOT_USE,
+    DOUBTFUL,
+    Finding,
+    GOOD,
+    sentences,
+    USABLE,
+    Verdict,
+    WORDS,
+    WRONG,
+)
 from .thresholds import (
     BEYOND_NOISE,
     GOOD_RESIDUAL,
@@ -31,6 +46,17 @@ from .thresholds import (
     SYSTEMATIC_RESIDUAL,
     UNUSABLE_RESIDUAL,
     WORSE_THAN_DESCRIBED,
+)
+
+BEHIND_DESCRIPTION = (
+    f'residual more than {WORSE_THAN_DESCRIBED} times that of the described bodies with fitted '
+    'friction'
+)
+# What the verdict of the whole says of joints that leave too much of their own torque.
+NOT_FOR = 'not for {joints}'
+POOR = f'more than {100 * GOOD_RESIDUAL:.0f} % relative residual of {{joints}} {{where}}'
+LACKING = (
+    f'more than {100 * SYSTEMATIC_RESIDUAL:.0f} % systematic residual of {{joints}} {{where}}'
 )
 
 
@@ -61,16 +87,17 @@ class Judged:
 
     def systematic(self, joints: Sequence[str], least: float) -> list[str]:
         """Return the reason against more than ``least`` of the torque that is no noise."""
+        if not self.noise:
+            return []
         share = self.share(joints)
-        if not self.noise or not least < share <= GOOD_RESIDUAL:
+        residual = _together(self.residual, joints)
+        noise = _together(self.noise, joints)
+        small = not least < share <= GOOD_RESIDUAL
+        if small or residual < BEYOND_NOISE * noise:
             return []
-        residual, noise = _together(self.residual, joints), _together(self.noise, joints)
-        if residual < BEYOND_NOISE * noise:
-            return []
-        return [
-            f'{self.words(share)}, of which noise of the efforts explains '
-            f'{100 * noise / residual:.2g} %: systematic'
-        ]
+        by_noise = 100 * noise / residual
+        said = f'{self.words(share)}, of which noise of the efforts explains {by_noise:.2g} %'
+        return [f'{said}: systematic']
 
 
 def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:
@@ -90,29 +117,21 @@ def joint_verdicts(
     findings : of the checks
     outside : {joint: RMS of the residual outside of the trained range}, may be empty
     """
+    fit_outside = replace(fit, residual=outside, where='outside the validity range')
     out = {}
-    for joint, torque in fit.torque.items():
-        of_joint = [f for f in findings if joint in f.joints]
-        wrong = [f.says for f in of_joint if f.severity == WRONG]
-        doubtful = [f.says for f in of_joint if f.severity == DOUBTFUL]
+    for joint in fit.torque:
+        of_joint = [finding for finding in findings if joint in finding.joints]
+        wrong = sentences(of_joint, WRONG)
+        doubtful = sentences(of_joint, DOUBTFUL)
         doubtful += fit.systematic([joint], SYSTEMATIC_RESIDUAL)
-        doubtful += _outside_range(fit, joint, torque, outside)
-        if joint in nominal and fit.residual[joint] > WORSE_THAN_DESCRIBED * nominal[joint]:
-            doubtful.append(
-                f'residual more than {WORSE_THAN_DESCRIBED} times that of the described bodies '
-                'with fitted friction'
-            )
+        share_outside = fit_outside.share([joint])
+        if share_outside > GOOD_RESIDUAL >= fit.share([joint]):
+            doubtful.append(fit_outside.words(share_outside))
+        described = nominal.get(joint, np.inf)
+        if fit.residual[joint] > WORSE_THAN_DESCRIBED * described:
+            doubtful.append(BEHIND_DESCRIPTION)
         out[joint] = _verdict(fit, [joint], wrong, doubtful)
     return out
-
-
-def _outside_range(fit, joint, torque, outside):
-    """Return the reason against a joint that predicts badly where it was not trained."""
-    bad = outside.get(joint, 0.0) > GOOD_RESIDUAL * torque >= fit.residual[joint]
-    if not torque or not bad:
-        return []
-    share = outside[joint] / torque
-    return [f'{100 * share:.3g} % relative residual outside the validity range']
 
 
 def whole_verdict(
@@ -124,19 +143,21 @@ def whole_verdict(
     fit : as in ``joint_verdicts``, which gave ``joints``; findings : of the checks
     """
     moved = list(fit.torque)
-    wrong = [f.says for f in findings if f.severity == WRONG and not _of_joints_alone(f, moved)]
-    doubtful = [f.says for f in findings if f.severity == DOUBTFUL]
+    of_all = [finding for finding in findings if not _of_joints_alone(finding, moved)]
+    wrong = sentences(of_all, WRONG)
+    doubtful = sentences(findings, DOUBTFUL)
     doubtful += fit.systematic(moved, SYSTEMATIC_OF_ALL)
     verdict = _verdict(fit, moved, wrong, doubtful)
     named = _named_joints(fit, joints)
-    if not named or not moved or verdict.word == DO_NOT_USE:
+    if not named or verdict.word == DO_NOT_USE:
         return verdict
-    return Verdict(USABLE, (*verdict.reasons, *named))
+    return no_better_than(USABLE, verdict, named)
 
 
 def _of_joints_alone(finding, moved):
     """Return whether a finding makes single joints wrong, and leaves others to be used."""
-    return finding.alone and not set(moved) <= set(finding.joints)
+    others = set(moved) - set(finding.joints)
+    return finding.alone and bool(others)
 
 
 def _named_joints(fit, joints):
@@ -145,36 +166,39 @@ def _named_joints(fit, joints):
     others = [joint for joint in fit.torque if joint not in bad]
     poor = [joint for joint in others if fit.share([joint]) > GOOD_RESIDUAL]
     lacking = [joint for joint in others if fit.systematic([joint], SYSTEMATIC_RESIDUAL)]
-    sentences = {
-        'not for {}': bad,
-        f'more than {100 * GOOD_RESIDUAL:.0f} % relative residual of {{}} {fit.where}': poor,
-        f'more than {100 * SYSTEMATIC_RESIDUAL:.0f} % systematic residual of {{}} {fit.where}': (
-            lacking
-        ),
-    }
-    return [says.format(', '.join(names)) for says, names in sentences.items() if names]
+    out = []
+    for sentence, named in ((NOT_FOR, bad), (POOR, poor), (LACKING, lacking)):
+        if named:
+            out.append(sentence.format(joints=', '.join(named), where=fit.where))
+    return out
 
 
 def _verdict(
     fit: Judged, joints: Sequence[str], wrong: Sequence[str], doubtful: Sequence[str]
 ) -> Verdict:
     """Return the Verdict by the relative residual of ``joints`` and reasons against them."""
-    share, reasons = fit.share(joints), list(dict.fromkeys(wrong))
+    share = fit.share(joints)
+    residual_reason = fit.words(share)
+    reasons = list(wrong)
     if share >= 1.0:
-        reasons.append(f'{fit.words(share)}: predicting zero is better')
+        reasons.append(f'{residual_reason}: predicting zero is better')
     elif share > UNUSABLE_RESIDUAL:
-        reasons.append(fit.words(share))
+        reasons.append(residual_reason)
     if reasons:
-        return Verdict(DO_NOT_USE, tuple(reasons))
-    reasons = list(dict.fromkeys(doubtful))
+        return Verdict(DO_NOT_USE, _each_once(reasons))
+    reasons = list(doubtful)
     if share > GOOD_RESIDUAL:
-        reasons.append(fit.words(share))
+        reasons.append(residual_reason)
     if reasons:
-        return Verdict(USABLE, tuple(reasons))
+        return Verdict(USABLE, _each_once(reasons))
     return Verdict(GOOD)
 
 
 def no_better_than(word: str, verdict: Verdict, reasons: Sequence[str]) -> Verdict:
     """Return a ``verdict`` that is no better than a ``word``, for further ``reasons``."""
     worst = max(word, verdict.word, key=WORDS.index)
-    return Verdict(worst, (*verdict.reasons, *reasons))
+    return Verdict(worst, _each_once((*verdict.reasons, *reasons)))
+
+
+def _each_once(reasons: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reasons))

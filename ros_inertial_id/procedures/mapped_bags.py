@@ -25,7 +25,7 @@ from .bag_factors import (
 )
 from .plan import FORMAT, Plan
 from ..checks.check import check
-from ..checks.checked import cleaned, unusable
+from ..checks.checked import cleaned, reason_not_to_use
 from ..checks.finding import Checkup
 from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
@@ -96,7 +96,7 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     wide, notes = None, dict[str, Any]()
     try:
         recording, found = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
-        notes = {'reason': '' if shared.keep_all else unusable(found)}
+        notes = {'reason': '' if shared.keep_all else reason_not_to_use(found)}
         if not notes['reason']:
             wide, notes = factors_of(recording, shared.plan)
             notes['checkup'] = asdict(found)
@@ -182,7 +182,7 @@ def decided_plan(
     for path in paths:
         try:
             recording, found = _checked(path, options, urdf, keep_all)
-            failed[path] = '' if keep_all else unusable(found)
+            failed[path] = '' if keep_all else reason_not_to_use(found)
         except InertialIdError as error:
             failed[path] = str(error)
         except Exception as error:  # one bag never ends the others
