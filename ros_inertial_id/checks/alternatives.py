@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from .assignment import least_assignment
-from .finding import DOUBTFUL, WRONG
+from .finding import DOUBTFUL, severity_of, WRONG
 from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTest, Sizes
 from .thresholds import (
     ASKED,
@@ -209,9 +209,7 @@ def _gain(test, joint, factor):
     factors = np.ones(test.count)
     factors[joint] = factor
     size = abs(np.log(factor))
-    severity = WRONG
-    if size < 2.0 * np.log(LEAST_GAIN):
-        severity = DOUBTFUL
+    severity = severity_of(size, 2.0 * np.log(LEAST_GAIN), within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         'gain of a joint',
         [joint],
@@ -240,9 +238,7 @@ def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
 def _late(test, name, joints, delay, least):
     """Return a ``delay`` [s] of the efforts of ``joints``, below report size under ``least``."""
     rate = test.element(test.elements.rate, joints)
-    severity = DOUBTFUL
-    if abs(delay) > TOO_LATE:
-        severity = WRONG
+    severity = severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         name,
         joints,

@@ -172,7 +172,8 @@ class Trial:
         foreign_before = self._rms(recorded, DESCRIBED) > UNUSABLE_RESIDUAL * torque
         still_foreign = np.sqrt(free * described) > GOOD_RESIDUAL * torque
         foreign = foreign_before and still_foreign
-        return joints_remain or worse or foreign or self._description_loses(recorded, joints)
+        description_loses = self._description_loses(recorded, joints)
+        return any((joints_remain, worse, foreign, description_loses))
 
     def _description_loses(self, recorded, joints):
         """

@@ -18,7 +18,7 @@ from .causes import causes, CHECKS, Explanation, LOADED
 from .checked import masks, without_bad
 from .contacts import contacts
 from .explains import DELAYED
-from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, WRONG
+from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, severity_of, WRONG
 from .finding_kinds import found
 from .joint_kind import in_degrees, turning
 from .joint_order import exchanged
@@ -201,14 +201,11 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
     if abs(delay) < max(LATE, 2.0 * error):
         return []
-    severity = DOUBTFUL
-    if abs(delay) > TOO_LATE:
-        severity = WRONG
     late = found(
         'efforts late',
         test.names,
         1e3 * abs(delay),
-        severity=severity,
+        severity=severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG),
         delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
     )
     return [late]
@@ -267,12 +264,11 @@ def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
     if share < GOOD_RESIDUAL:
         return []
     own = np.diagonal(test.described_factors[0])
-    severity = DOUBTFUL if share > UNUSABLE_RESIDUAL else NOTE
     other = found(
         'bodies other than described',
         test.names,
         100.0 * share,
-        severity=severity,
+        severity=severity_of(share, UNUSABLE_RESIDUAL, within=NOTE, beyond=DOUBTFUL),
         factor=float(np.median(own[test.moved])),
         by_description=100.0 * share,
     )
