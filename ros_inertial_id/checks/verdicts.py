@@ -79,7 +79,10 @@ class Judged:
         torque = _together(self.torque, joints)
         if not torque:
             return 0.0
-        return _together(self.residual, joints) / torque
+        share = _together(self.residual, joints) / torque
+        if np.isnan(share):  # nothing is known of it
+            return np.inf
+        return share
 
     def words(self, share: float) -> str:
         """Return a ``share`` of the torque in words."""

@@ -54,6 +54,12 @@ def test_a_joint_that_lacks_something_is_named_and_noise_that_is_not_known_lacks
     assert whole_verdict(fit, joint_verdicts(fit, {}, []), []).word == GOOD
 
 
+def test_a_residual_that_is_no_number_is_not_good():
+    fit = Judged({'a': float('nan')}, {'a': 4.0})
+    joints = joint_verdicts(fit, {}, [])
+    assert joints['a'].word == whole_verdict(fit, joints, []).word == DO_NOT_USE
+
+
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
     finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
                       ('a',), DOUBTFUL, '')

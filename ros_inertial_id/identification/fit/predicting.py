@@ -49,8 +49,14 @@ class EstimatedParameters:
         return EstimatedParameters(_by_stretches(data, problem, self.free, stretches, prior))
 
     def widened(self, covariance: np.ndarray) -> 'EstimatedParameters':
-        """Return the same: a ``covariance`` of model errors is none of an estimator by itself."""
-        return self
+        """
+        Return the ridge with the ``covariance`` (b, b) of model errors in its own.
+
+        An estimator that is asked for by itself has the errors that belong to it.
+        """
+        if not self.free.leaning:
+            return self
+        return EstimatedParameters(self.free.widened(covariance))
 
     def first(self, count: int) -> 'EstimatedParameters':
         """Return the first ``count`` base parameters."""
