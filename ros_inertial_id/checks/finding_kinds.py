@@ -348,7 +348,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'efforts late': FindingKind(
         'the efforts are {delay} the motion',
         STAMP_BOTH,
-        'rate of the efforts, under a prior of 5 ms',
+        'rate of the efforts, under a prior of 1 ms with heavy tails',
         'ms',
         DOUBTFUL,
         'effort delayed',

@@ -29,8 +29,9 @@ from ...estimation.r_factors import of_columns
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...methods.capabilities import JointTorques
 
-DELAY_PRIOR = 0.005  # [s], standard deviation: some cycles of a bus, a filter in a drive
+DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
+BELIEVED = 0.95  # of it: an offset at the end of what is looked for may be any
 READING_ROUNDS = 3  # of efforts read at other times
 SETTLED = 0.05  # of the offset, that another round may still change
 LINEAR = 0.02  # of a period of the cutoff: so little late is a torque less its rate
@@ -86,11 +87,30 @@ def _aligned_efforts(data, model_columns, reduced):
 def _posterior(data, model_columns, applied):
     """Return the TimeOffset under the prior of data that are read ``applied`` [s] later."""
     rest = find_time_offset(data, model_columns)
-    share = DELAY_PRIOR**2 / (DELAY_PRIOR**2 + rest.standard_error**2)
-    value, error = share * (applied + rest.value), np.sqrt(share) * rest.standard_error
-    if abs(value) > LARGEST_DELAY:  # not to be believed: nothing is applied, and its size unknown
+    return under_prior(TimeOffset(applied + rest.value, rest.standard_error))
+
+
+def under_prior(offset: TimeOffset) -> TimeOffset:
+    """
+    Return mean and standard deviation of an ``offset`` by the data alone under the prior.
+
+    Student's t with three degrees of freedom: most drivers stamp both alike, few are far off, and
+    these are not drawn towards zero.
+    """
+    width = max(offset.standard_error, 1e-9)
+    grid = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, 1001)
+    near = offset.value + width * np.linspace(-6.0, 6.0, 241)
+    delay = np.unique(np.concatenate([grid, near[np.abs(near) < LARGEST_DELAY]]))
+    log_likelihood = -0.5 * ((delay - offset.value) / width) ** 2
+    log_prior = -2.0 * np.log1p((delay / DELAY_PRIOR) ** 2 / 3.0)
+    density = log_likelihood + log_prior
+    weight = np.exp(density - density.max()) * np.gradient(delay)
+    weight /= weight.sum()
+    mean = float(weight @ delay)
+    error = float(np.sqrt(weight @ (delay - mean) ** 2))
+    if abs(mean) > BELIEVED * LARGEST_DELAY:  # nothing is applied, and its size is not known
         return TimeOffset(0.0, LARGEST_DELAY)
-    return TimeOffset(value, float(error))
+    return TimeOffset(mean, error)
 
 
 def _aligned_commands(data, model_columns, reduced):
