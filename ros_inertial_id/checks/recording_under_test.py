@@ -222,7 +222,7 @@ class RecordingUnderTest:
         return self.loaded_bodies if change.load else self.bodies_as_described
 
     def targets(self, changes: Sequence[Change], bodies: str) -> np.ndarray:
-        """Return the targets (n, e, W) of ``changes``, less what described bodies say."""
+        """Return (n, e, W) what ``changes`` ask for, less what described bodies say."""
         targets = np.stack([change.target for change in changes], axis=2)
         if bodies == FREE:
             return targets

@@ -34,7 +34,7 @@ class _Brakes:
         return LAWS[self.parameter.law]
 
     def torques(self, states):
-        """Return the torques (N, n) by the states (N, k) of the columns."""
+        """Return (N, n) what the ``states`` (N, k) of the columns brake with."""
         return states @ self.coefficients
 
 

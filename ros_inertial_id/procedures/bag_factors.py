@@ -45,7 +45,7 @@ def factors_of(recording: Recording, plan: Plan) -> tuple[WideFactor, dict[str, 
         data = dataset_of(recording, plan)
         wide = wide_factor(data, plan.structure)
     return wide, {
-        'summary': data.observations[0].summary.entry(),
+        'summary': data.first.summary.entry(),
         'provenance': dict(recording.provenance),
         'mounting': recording.mounting,
         'gravity_base': data.robot.gravity_base.tolist(),

@@ -89,7 +89,7 @@ class Trial:
             curve.append((float(cutoff), _left(span(W), y)))
         if not curve:
             raise RecordingError(
-                f"{self._joints.summary.topic} is too short to choose a cutoff",
+                f'{self._joints.summary.topic} is too short to choose a cutoff',
                 expected='at least 6 periods of the lowest, 2 Hz',
                 found=f'longest stretch without a gap {longest:.3f} s',
                 do='record longer, or give cutoff:')
