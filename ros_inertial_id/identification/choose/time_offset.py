@@ -33,6 +33,7 @@ DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
 BELIEVED = 0.95  # of it: an offset at the end of what is looked for may be any
 READING_ROUNDS = 3  # of efforts read at other times
+SIGNIFICANT = 2.0  # standard errors, from which an offset is sought in rounds
 SETTLED = 0.05  # of the offset, that another round may still change
 LINEAR = 0.02  # of a period of the cutoff: so little late is a torque less its rate
 COMMAND_CUTOFF = 1.5  # times where the motion ends: cutoff at which the delay of commands shows
@@ -70,24 +71,24 @@ def aligned(
 def _aligned_efforts(data, model_columns, reduced):
     """Return what ``aligned`` does of measured efforts."""
     linear = LINEAR / data.first.summary.cutoff
-    applied, offset = 0.0, _posterior(data, model_columns, 0.0)
+    applied, rest = 0.0, find_time_offset(data, model_columns)
+    least = SIGNIFICANT * rest.standard_error
     for _ in range(READING_ROUNDS):
-        if abs(offset.value - applied) < max(linear, offset.standard_error):
+        far = abs(applied + rest.value) > LARGEST_DELAY
+        if far or abs(rest.value) < max(linear, least):
             break
-        data, model_columns = _read_later(data, offset.value - applied, model_columns, reduced)
-        applied = offset.value
-        offset = _posterior(data, model_columns, applied)
-    rest = offset.value - applied
-    model_columns = model_columns.of_rows(
-        model_columns.wide.with_earlier_efforts(rest), model_columns.weights
-    )
-    return _noted(_with_offset(data, rest), offset), model_columns
-
-
-def _posterior(data, model_columns, applied):
-    """Return the TimeOffset under the prior of data that are read ``applied`` [s] later."""
-    rest = find_time_offset(data, model_columns)
-    return under_prior(TimeOffset(applied + rest.value, rest.standard_error))
+        data, model_columns = _read_later(data, rest.value, model_columns, reduced)
+        applied += rest.value
+        rest = find_time_offset(data, model_columns)
+        least = rest.standard_error  # noise of the rate made it too small
+    offset = under_prior(TimeOffset(applied + rest.value, rest.standard_error))
+    remaining = offset.value - applied
+    if abs(remaining) > max(linear, offset.standard_error):
+        data, model_columns = _read_later(data, remaining, model_columns, reduced)
+        remaining = 0.0
+    wide = model_columns.wide.with_earlier_efforts(remaining)
+    model_columns = model_columns.of_rows(wide, model_columns.weights)
+    return _noted(_with_offset(data, remaining), offset), model_columns
 
 
 def under_prior(offset: TimeOffset) -> TimeOffset:
