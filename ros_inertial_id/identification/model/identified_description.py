@@ -29,16 +29,10 @@ from ...methods.capabilities import DescribesRobots
 FULLINERTIA = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # rows and columns, as MJCF has them
 SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJCF has room
 SERVO_GAINS = ('stiffness', 'damping')
-MJCF_TERMS = {  # of joint_terms: attribute of a joint
-    'damping': 'damping',
-    'friction': 'frictionloss',
-    'armature': 'armature',
-    'stiffness': 'stiffness',
-}
+MJCF_TERMS = {'friction': 'frictionloss'}  # of joint_terms: attribute of a joint, else its name
 MJCF_KINDS = {False: 'hinge', True: 'slide'}  # of joints, if prismatic
 ISAACLAB_TERMS = {  # field of an actuator: of joint_terms
-    'friction': 'friction',
-    'armature': 'armature',
+    **{term: term for term in JOINT_TERMS if term != 'damping'},
     'dynamic_friction': 'friction',
     'viscous_friction': 'damping',
 }
@@ -326,8 +320,9 @@ def _joint(body, robot, i, terms, errors):
     sizes = []
     for term, value in terms.items():
         if value:
-            attributes[MJCF_TERMS[term]] = _numbers([value])
-            sizes.append(f'{MJCF_TERMS[term]} {errors[term]:.2g}')
+            attribute = MJCF_TERMS.get(term, term)
+            attributes[attribute] = _numbers([value])
+            sizes.append(f'{attribute} {errors[term]:.2g}')
     if sizes:
         body.append(xml.Comment(f' standard errors: {", ".join(sizes)} '))
     limits = [robot.lower[i], robot.upper[i]]
