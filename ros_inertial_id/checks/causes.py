@@ -281,7 +281,8 @@ def _sure(candidates, recorded):
     for trial in sorted(candidates, key=lambda trial: trial.alternative.below_report_size):
         if trial.alternative.below_report_size and not out:
             break
-        if trial.is_contradicted(trial.test.as_recorded):
+        # Described bodies are the same in both; free ones may explain what no body can.
+        if trial.check.bodies == FREE and trial.is_contradicted(trial.test.as_recorded):
             continue
         errors = _confirmed_errors(trial.test, trial.change, trial.errors)
         trial = replace(trial, errors=errors)
@@ -326,10 +327,16 @@ def _finding(test, alike, recorded):
 
 
 def _others_predict_as_well(test, trial, recorded):
-    """Return whether joints that a cause does not concern lose nothing beside it as recorded."""
+    """
+    Return whether joints that a cause does not concern lose nothing beside it as recorded.
+
+    A joint that has most of all torque has a part in the numbers of every body.
+    """
+    joints = list(trial.alternative.joints)
     others = test.moved.copy()
-    others[list(trial.alternative.joints)] = False
-    if not others.any():
+    others[joints] = False
+    most_torque = np.linalg.norm(test.torque[joints]) > np.linalg.norm(test.torque[others])
+    if len(joints) > 1 or most_torque:
         return False
     beside, without = (test.residual(e[FREE])[others] for e in (recorded, trial.errors))
     little = 0.5 * SYSTEMATIC_RESIDUAL * test.torque[others]
