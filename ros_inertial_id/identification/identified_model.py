@@ -434,7 +434,7 @@ PREPROCESSING = Keys(
         'time_offset': NUMBER,
         'time_offset_found': NUMBER,
         'time_offset_error': NUMBER,
-        'time_offset_residual_ratio': NUMBER,
+        'time_offset_residual_ratio': NUMBER,  # no longer written; models of before have it
     },
 )
 PROVENANCE = Keys(
