@@ -5,8 +5,15 @@ from glob import glob
 from setuptools import find_packages, setup
 
 NAME = 'ros_inertial_id'
-MESSAGES = ('std-msgs', 'std-srvs', 'sensor-msgs', 'geometry-msgs', 'trajectory-msgs',
-            'diagnostic-msgs', 'visualization-msgs')
+MESSAGES = (
+    'std-msgs',
+    'std-srvs',
+    'sensor-msgs',
+    'geometry-msgs',
+    'trajectory-msgs',
+    'diagnostic-msgs',
+    'visualization-msgs',
+)
 
 
 def ros(distribution):
@@ -24,8 +31,7 @@ setup(
     maintainer_email='maintainers@ros-inertial-id.org',
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed'],
-                  f'{NAME}.report': ['*.html', '*.css', '*.js']},
+    package_data={NAME: ['py.typed'], f'{NAME}.report': ['*.html', '*.css', '*.js']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml', 'LICENSE']),
@@ -36,18 +42,41 @@ setup(
         # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),
     ],
-    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'coal', 'pyyaml',
-                      'mcap', 'pandas', 'rosbags>=0.11.9', 'platformdirs', 'threadpoolctl', 'rich',
-                      'jinja2', 'shtab>=1.9'],
+    install_requires=[
+        'setuptools',
+        'numpy>=1.26',
+        'scipy>=1.11',
+        'pin>=4.0',
+        'coal',
+        'pyyaml',
+        'mcap',
+        'pandas',
+        'rosbags>=0.11.9',
+        'platformdirs',
+        'threadpoolctl',
+        'rich',
+        'jinja2',
+        'shtab>=1.9',
+    ],
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
         'sim': ['mujoco>=3.2'],
         'cluster': ['distributed'],
         'logs': ['pyarrow', 'h5py'],
-        'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist',
-                 'hypothesis', 'jsonschema', 'mujoco>=3.2', 'pyarrow', 'h5py',
-                 'flake8', 'mypy', 'axe-core-python'],
+        'test': [
+            'pytest>=7',
+            'pytest-timeout',
+            'pytest-xdist',
+            'hypothesis',
+            'jsonschema',
+            'mujoco>=3.2',
+            'pyarrow',
+            'h5py',
+            'flake8',
+            'mypy',
+            'axe-core-python',
+        ],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },
     entry_points={
@@ -57,11 +86,13 @@ setup(
             f'serial_arm = {NAME}.methods.serial_arm:SerialArm',
             f'closed_loop = {NAME}.rigs.closed_loop.method:ClosedLoop',
             f'rigid_body = {NAME}.rigs.rigid_body.method:RigidBody',
-            f'suspended_platform = {NAME}.rigs.suspended_platform.method:SuspendedPlatform'],
+            f'suspended_platform = {NAME}.rigs.suspended_platform.method:SuspendedPlatform',
+        ],
         f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
         f'{NAME}.simulated_rigs': [
             f'slider_crank = {NAME}.rigs.simulation.slider_crank:SliderCrank',
-            f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig'],
+            f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig',
+        ],
     },
     zip_safe=True,
 )

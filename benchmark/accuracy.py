@@ -21,11 +21,17 @@ import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import validation
 
 PAGE = Path(__file__).resolve().parents[1] / 'doc' / 'accuracy.md'
-HEAD = ('| recording | training -> validation | filtered [%] | at 10 Hz [%] | raw [%] | plain [%] '
-        '| worst joint [%] |',
-        '|---|---|---|---|---|---|---|')
-PLAIN = {'friction': ['viscous', 'coulomb', 'offset', 'armature'], 'estimator': 'ordinary',
-         'unconstrained': True, 'mounting': 'upright'}
+HEAD = (
+    '| recording | training -> validation | filtered [%] | at 10 Hz [%] | raw [%] | plain [%] '
+    '| worst joint [%] |',
+    '|---|---|---|---|---|---|---|',
+)
+PLAIN = {
+    'friction': ['viscous', 'coulomb', 'offset', 'armature'],
+    'estimator': 'ordinary',
+    'unconstrained': True,
+    'mounting': 'upright',
+}
 
 
 def read(folder, name):
@@ -41,12 +47,16 @@ def row(robot, words, training, checked, urdf):
     filtered, raw = fit['filtered'], fit['raw']
     worst = max(filtered['rms'], key=lambda n: filtered['rms'][n] / filtered['measured_rms'][n])
     share = 100.0 * filtered['rms'][worst] / filtered['measured_rms'][worst]
-    plain = min(_filtered(training, checked, urdf, **PLAIN, **width)
-                for width in ({}, {'coulomb_width': 0.0}))
+    plain = min(
+        _filtered(training, checked, urdf, **PLAIN, **width)
+        for width in ({}, {'coulomb_width': 0.0})
+    )
     at_10 = fit.get('fixed_cutoff', {}).get('relative_percent')
-    line = (f"| {robot} | {words} | {filtered['relative_percent']:.2f} | "
-            f"{'-' if at_10 is None else f'{at_10:.2f}'} | {raw['relative_percent']:.2f} | "
-            f"{plain:.2f} | {worst} {share:.1f} |")
+    line = (
+        f'| {robot} | {words} | {filtered["relative_percent"]:.2f} | '
+        f'{"-" if at_10 is None else f"{at_10:.2f}"} | {raw["relative_percent"]:.2f} | '
+        f'{plain:.2f} | {worst} {share:.1f} |'
+    )
     print(line, flush=True)
     return line
 
@@ -65,8 +75,10 @@ def seconds(recording, k):
 
 def kuka(folder):
     """Yield the pairs of the KUKA LWR4+."""
-    logs, urdf = {k: read(folder, f'measurement_{k}')[0] for k in (1, 2, 3)}, read(
-        folder, 'measurement_1')[1]
+    logs, urdf = (
+        {k: read(folder, f'measurement_{k}')[0] for k in (1, 2, 3)},
+        read(folder, 'measurement_1')[1],
+    )
     inside = logs[2].window(seconds(logs[2], 550), seconds(logs[2], -50))
     yield 'KUKA LWR4+', '1 -> 2, samples 550 to -50', [logs[1]], inside, urdf
     yield 'KUKA LWR4+', '1 -> 2, all with the transient', [logs[1]], logs[2], urdf
@@ -78,8 +90,13 @@ def panda(folder):
     """Yield the pair of the Franka Panda."""
     log, urdf = read(folder, 'excitation')
     cut = seconds(log, int(0.6 * len(log.channels['/joint_states'].stamp_ns)))
-    yield ('Franka Panda', 'first 60 % -> last 40 %', [log.window(0.0, cut)],
-           log.window(cut, None), urdf)
+    yield (
+        'Franka Panda',
+        'first 60 % -> last 40 %',
+        [log.window(0.0, cut)],
+        log.window(cut, None),
+        urdf,
+    )
 
 
 def each_way(robot, one, two, urdf, words):
@@ -92,8 +109,9 @@ def halves(bag, urdf, robot):
     """Yield the pairs of both halves of a Recording."""
     topic = next(iter(bag.channels.values()))
     cut = float((topic.stamp_ns[len(topic) // 2] - topic.stamp_ns[0]) * 1e-9)
-    yield from each_way(robot, bag.window(0.0, cut), bag.window(cut, None), urdf,
-                        ('first half', 'second'))
+    yield from each_way(
+        robot, bag.window(0.0, cut), bag.window(cut, None), urdf, ('first half', 'second')
+    )
 
 
 def bags(folder):
@@ -105,11 +123,20 @@ def bags(folder):
 def logs(folder, bag):
     """Yield the pairs of the logs in a folder; bag : of the UR10 that has another log."""
     if bag:
-        yield from each_way('UR10, currents', rid.read_bag(bag),
-                            *read(folder / 'ur10', 'validation'), ('exciting', 'validation'))
+        yield from each_way(
+            'UR10, currents',
+            rid.read_bag(bag),
+            *read(folder / 'ur10', 'validation'),
+            ('exciting', 'validation'),
+        )
     one, urdf = read(folder / 'ur10e', 'harm12')
-    yield from each_way('UR10e, currents', one, read(folder / 'ur10e', 'ptp')[0], urdf,
-                        ('12 harmonics', 'point to point'))
+    yield from each_way(
+        'UR10e, currents',
+        one,
+        read(folder / 'ur10e', 'ptp')[0],
+        urdf,
+        ('12 harmonics', 'point to point'),
+    )
     yield from halves(*read(folder / 'lbr', 'a'), 'LBR Med 7, 100 Hz')
 
 
@@ -142,8 +169,10 @@ def main():
     if options.write:
         text = PAGE.read_text(encoding='utf-8')
         table = '\n'.join(['<!-- table -->', *lines, '<!-- end -->'])
-        PAGE.write_text(re.sub(r'<!-- table -->.*?<!-- end -->', lambda _: table, text,
-                               flags=re.S), encoding='utf-8')
+        PAGE.write_text(
+            re.sub(r'<!-- table -->.*?<!-- end -->', lambda _: table, text, flags=re.S),
+            encoding='utf-8',
+        )
 
 
 if __name__ == '__main__':

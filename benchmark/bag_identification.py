@@ -28,10 +28,22 @@ def identified_bags(recordings, description, options):
         (folder / 'options.yaml').write_text(yaml.safe_dump(options))
         said, error = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(error):
-            status = inertial_id([
-                'identify', *map(str, bags), '--method', method, '--urdf',
-                str(folder / 'description'), '--config', str(folder / 'options.yaml'), '--out',
-                str(folder / 'out'), '--no-report', '--json'])
+            status = inertial_id(
+                [
+                    'identify',
+                    *map(str, bags),
+                    '--method',
+                    method,
+                    '--urdf',
+                    str(folder / 'description'),
+                    '--config',
+                    str(folder / 'options.yaml'),
+                    '--out',
+                    str(folder / 'out'),
+                    '--no-report',
+                    '--json',
+                ]
+            )
         if status:
             return None, {'word': 'refused', 'reasons': [error.getvalue().strip()]}
         model = yaml.safe_load((folder / 'out' / 'model.yaml').read_text())

@@ -41,10 +41,12 @@ def line(words, prediction):
     windows = max(1, int((p.t[-1] - p.t[0]) / WINDOW))
     window = np.minimum((windows * (p.t - p.t[0]) / (p.t[-1] - p.t[0])).astype(int), windows - 1)
     least = np.min([held[window == k].mean(0) for k in range(windows)], axis=0)
-    width = (p.upper - p.lower).mean(0) / np.sqrt((p.residual ** 2).mean(0))
-    print(f'| {words} | {100 * held.mean():.1f} | {_row(100 * held.mean(0), 0)} | '
-          f'{_row(100 * least, 0)} | {_row(width, 1)} | {100 * (p.outside > 0).mean():.0f} |',
-          flush=True)
+    width = (p.upper - p.lower).mean(0) / np.sqrt((p.residual**2).mean(0))
+    print(
+        f'| {words} | {100 * held.mean():.1f} | {_row(100 * held.mean(0), 0)} | '
+        f'{_row(100 * least, 0)} | {_row(width, 1)} | {100 * (p.outside > 0).mean():.0f} |',
+        flush=True,
+    )
     return held.mean()
 
 
@@ -59,7 +61,7 @@ def ripple(q, v, tau, t, sizes):
 
 def loaded_friction(q, v, tau, t, sizes):
     """Return friction in proportion to the load that a gear carries."""
-    rms = np.sqrt((tau ** 2).mean(0))
+    rms = np.sqrt((tau**2).mean(0))
     return 2.0 * sizes * np.abs(tau) / rms * np.tanh(v / 0.01)
 
 
@@ -81,7 +83,7 @@ def cable(q, v, tau, t, sizes, urdf):
         pin.computeJointJacobians(model, data, here)
         J = pin.getJointJacobian(model, data, model.njoints - 1, pin.LOCAL_WORLD_ALIGNED)[:3]
         row[:] = J.T @ (data.oMi[model.njoints - 1].translation - np.array([0.0, 0.3, 0.8]))
-    return out * (sizes.max() / np.sqrt((out ** 2).mean(0)).max())
+    return out * (sizes.max() / np.sqrt((out**2).mean(0)).max())
 
 
 def simulated(urdf, effect, seed, begin):
@@ -92,24 +94,43 @@ def simulated(urdf, effect, seed, begin):
     t = np.arange(int(RATE * SECONDS)) / RATE
     q, v, a = motion(t)
     tau = sampled_arm.torque(urdf, q, v, a)
-    sizes = SHARE * np.sqrt((tau ** 2).mean(0))
+    sizes = SHARE * np.sqrt((tau**2).mean(0))
     if effect in ('elastic', 'backlash'):  # the encoder is at the motor
-        twist = (tau / np.sqrt((tau ** 2).mean(0)) * 5e-3 if effect == 'elastic'
-                 else 5e-3 * np.tanh(tau / sizes))
+        twist = (
+            tau / np.sqrt((tau**2).mean(0)) * 5e-3
+            if effect == 'elastic'
+            else 5e-3 * np.tanh(tau / sizes)
+        )
         q, v = q + twist, v + np.gradient(twist, t, axis=0)
     elif effect == 'cable':
         tau = tau + cable(q, v, tau, t, sizes, urdf)
     elif effect:
-        added = {'ripple': ripple, 'loaded friction': loaded_friction, 'warming': warming,
-                 'warming on': warming_on}[effect]
+        added = {
+            'ripple': ripple,
+            'loaded friction': loaded_friction,
+            'warming': warming,
+            'warming on': warming_on,
+        }[effect]
         tau = tau + added(q, v, tau, t + begin, sizes)
-    noise = [s * rng.standard_normal(q.shape) for s in (
-        sampled_arm.ENCODER, sampled_arm.SPEED, sampled_arm.TORQUE)]
+    noise = [
+        s * rng.standard_normal(q.shape)
+        for s in (sampled_arm.ENCODER, sampled_arm.SPEED, sampled_arm.TORQUE)
+    ]
     stamps = np.round((t + 1.0) * 1e9).astype(np.int64)
-    return Recording({'/joint_states': Channel(
-        '/joint_states', mujoco_arm.JOINT_STATE, stamps, stamps,
-        {'position': q + noise[0], 'velocity': v + noise[1], 'effort': tau + noise[2]},
-        joints)}, urdf, 'upright')
+    return Recording(
+        {
+            '/joint_states': Channel(
+                '/joint_states',
+                mujoco_arm.JOINT_STATE,
+                stamps,
+                stamps,
+                {'position': q + noise[0], 'velocity': v + noise[1], 'effort': tau + noise[2]},
+                joints,
+            )
+        },
+        urdf,
+        'upright',
+    )
 
 
 def simulated_arms():
@@ -117,11 +138,21 @@ def simulated_arms():
     for name in ('arm3', 'franka'):
         nominal = mujoco_arm.description(name)
         urdf = mujoco_arm.true_urdf(nominal, 1)
-        for effect in ('', 'elastic', 'backlash', 'loaded friction', 'warming',
-                       'warming on', 'ripple', 'cable'):
+        for effect in (
+            '',
+            'elastic',
+            'backlash',
+            'loaded friction',
+            'warming',
+            'warming on',
+            'ripple',
+            'cable',
+        ):
             model = rid.identify(simulated(urdf, effect, 1, 0.0), urdf=nominal).model
-            yield (f'{name}, {effect or "nothing unmodelled"}',
-                   model.predict(simulated(urdf, effect, 2, LATER)))
+            yield (
+                f'{name}, {effect or "nothing unmodelled"}',
+                model.predict(simulated(urdf, effect, 2, LATER)),
+            )
 
 
 def main():
@@ -129,13 +160,22 @@ def main():
     parser = folders(__doc__.strip().split('\n')[0])
     parser.add_argument('--simulated', action='store_true')
     options = parser.parse_args()
-    print('| recording | all [%] | each joint [%] | least window [%] | width / rms residual | '
-          'outside [%] |\n|---|---|---|---|---|---|')
-    covered = ([line(*case) for case in simulated_arms()] if options.simulated else
-               [line(f'{robot} {words}', rid.identify(training, urdf=urdf).model.predict(checked))
-                for robot, words, training, checked, urdf in pairs(options)])
-    print(f'{np.sum((np.array(covered) >= 0.9) & (np.array(covered) <= 0.99))} of {len(covered)} '
-          'between 90 and 99 %')
+    print(
+        '| recording | all [%] | each joint [%] | least window [%] | width / rms residual | '
+        'outside [%] |\n|---|---|---|---|---|---|'
+    )
+    covered = (
+        [line(*case) for case in simulated_arms()]
+        if options.simulated
+        else [
+            line(f'{robot} {words}', rid.identify(training, urdf=urdf).model.predict(checked))
+            for robot, words, training, checked, urdf in pairs(options)
+        ]
+    )
+    print(
+        f'{np.sum((np.array(covered) >= 0.9) & (np.array(covered) <= 0.99))} of {len(covered)} '
+        'between 90 and 99 %'
+    )
 
 
 if __name__ == '__main__':

@@ -37,11 +37,17 @@ def write_bag(folder, count):
     write_motion(folder, count)
     q, v, a, tau = (np.load(folder / f'{name}.npy') for name in ('q', 'v', 'a', 'tau'))
     stamps = np.arange(count) * 1_000_000
-    joint_states = Channel('/joint_states', JOINT_STATE, stamps, stamps,
-                           {'position': q, 'velocity': v, 'effort': tau},
-                           load_robot_model(URDF).joint_names)
-    write_recording(folder / 'bag', replace(Recording({'/joint_states': joint_states}),
-                                            robot_description=URDF))
+    joint_states = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        stamps,
+        {'position': q, 'velocity': v, 'effort': tau},
+        load_robot_model(URDF).joint_names,
+    )
+    write_recording(
+        folder / 'bag', replace(Recording({'/joint_states': joint_states}), robot_description=URDF)
+    )
     return q, v, a
 
 
@@ -61,8 +67,9 @@ def spent(*words):
     best = float('inf')
     for _ in range(TIMES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([*COMMAND, *map(str, words)], check=True, env=environment,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*COMMAND, *map(str, words)], check=True, env=environment, stdout=subprocess.DEVNULL
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return best
@@ -71,10 +78,18 @@ def spent(*words):
 def reading(folder, count):
     """Return the CPU time [s] in which a bag with ``count`` JointState messages is read."""
     rng, stamps = np.random.default_rng(0), np.arange(count) * 1_000_000
-    fields = {name: rng.standard_normal((count, 7)).cumsum(axis=0)
-              for name in ('position', 'velocity', 'effort')}
-    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps, fields,
-                      tuple(f'joint{k}' for k in range(1, 8)))
+    fields = {
+        name: rng.standard_normal((count, 7)).cumsum(axis=0)
+        for name in ('position', 'velocity', 'effort')
+    }
+    channel = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        stamps,
+        fields,
+        tuple(f'joint{k}' for k in range(1, 8)),
+    )
     write_recording(folder / 'long', Recording({'/joint_states': channel}), compress=True)
     start = time.process_time()
     found = read_bag(folder / 'long').channels['/joint_states']
@@ -96,14 +111,18 @@ def main():
         identify = ('identify', folder / 'bag', '--out', folder / 'out')
         print(f'{samples} samples of 7 joints; bare regressor loop {unit:.2f} s CPU')
         print(f'{"":40}{"CPU s":>8}{"ratio":>8}')
-        for words, text in ((('--help',), 'help'),
-                            ((*identify, '--no-report'), 'bag to model'),
-                            (identify, 'bag to model and report')):
+        for words, text in (
+            (('--help',), 'help'),
+            ((*identify, '--no-report'), 'bag to model'),
+            (identify, 'bag to model and report'),
+        ):
             used = spent(*words)
             print(f'{text:40}{used:8.2f}{used / unit:8.2f}')
         print(f'report {(folder / "out" / "report.html").stat().st_size / 1e6:.2f} MB')
-        print(f'{options.messages} messages (mcap, zstd) to arrays: '
-              f'{reading(folder, options.messages):.2f} s CPU')
+        print(
+            f'{options.messages} messages (mcap, zstd) to arrays: '
+            f'{reading(folder, options.messages):.2f} s CPU'
+        )
 
 
 if __name__ == '__main__':

@@ -71,8 +71,9 @@ def found(case, urdf, samples, size, rng):
         before = observed(case, t[part], q, v, tau)
         smallest = before.smallest_seen(WITHIN, float(np.median(np.diff(t))))
         known = before.outside[after].max(0) == 0.0
-        larger, large = (known & (np.abs(push[after]) > x[after]).all(0)
-                         for x in (before.limit, smallest))
+        larger, large = (
+            known & (np.abs(push[after]) > x[after]).all(0) for x in (before.limit, smallest)
+        )
         hit = observed(case, t[part], q, v, tau - push * (t[part] >= begin)[:, None])
         out.append((larger.any(), large.any(), hit.contact[after].any()))
     return np.array(out).T
@@ -86,8 +87,11 @@ def main():
     alarms, whole = 0, 0.0
     for name, words, training, checked, urdf in pairs(options):
         model = rid.identify(training, urdf=urdf).model.identified
-        case = model, robot_of_model(model, np.array(model.mounting['gravity_base'][0])
-                                     ), options.per_hour
+        case = (
+            model,
+            robot_of_model(model, np.array(model.mounting['gravity_base'][0])),
+            options.per_hour,
+        )
         cells = []
         try:
             for part in (*training, checked):
@@ -106,9 +110,12 @@ def main():
         rng = np.random.default_rng(0)
         for size in FORCES:
             larger, large, seen = found(case, urdf.read_text(), samples, size, rng)
-            print(f'   {size:g} N: {seen.sum()} of {PUSHES} seen; {(seen & larger).sum()} of '
-                  f'{larger.sum()} above the limit, {(seen & large).sum()} of {large.sum()} '
-                  'above the smallest', flush=True)
+            print(
+                f'   {size:g} N: {seen.sum()} of {PUSHES} seen; {(seen & larger).sum()} of '
+                f'{larger.sum()} above the limit, {(seen & large).sum()} of {large.sum()} '
+                'above the smallest',
+                flush=True,
+            )
     print(f'{alarms} false alarms in {whole / 60.0:.1f} minutes')
 
 

@@ -36,16 +36,21 @@ def main():
     parser.add_argument('--true-laws', action='store_true')
     arguments = parser.parse_args()
     laws = TRUE_LAWS if arguments.true_laws else {}
-    print('| rate [Hz] | motion to [Hz] | measured: % rms max | differentiated: % rms max |\n'
-          '|---|---|---|---|')
+    print(
+        '| rate [Hz] | motion to [Hz] | measured: % rms max | differentiated: % rms max |\n'
+        '|---|---|---|---|'
+    )
     for rate in arguments.rates:
         for band in arguments.bands:
             cells = []
             for velocity in ('measured', 'differentiated'):
-                z = np.concatenate([scores(rate, band, velocity, seed, **laws)
-                                    for seed in range(arguments.seeds)])
-                cells.append(f'{100 * (abs(z) < 1.96).mean():.0f} {np.sqrt((z ** 2).mean()):.2f}'
-                             f' {abs(z).max():.1f}')
+                z = np.concatenate(
+                    [scores(rate, band, velocity, seed, **laws) for seed in range(arguments.seeds)]
+                )
+                cells.append(
+                    f'{100 * (abs(z) < 1.96).mean():.0f} {np.sqrt((z**2).mean()):.2f}'
+                    f' {abs(z).max():.1f}'
+                )
             print(f'| {rate:.0f} | {band:g} | {" | ".join(cells)} |', flush=True)
 
 

@@ -47,8 +47,9 @@ def loaded(urdf, mass):
     """Return the URDF text with a point mass at the centre of the last link with inertia."""
     root = ET.fromstring(urdf)
     links = {link.get('name'): link for link in root.findall('link')}
-    moving = [j.find('child').get('link') for j in root.findall('joint')
-              if j.get('type') == 'revolute']
+    moving = [
+        j.find('child').get('link') for j in root.findall('joint') if j.get('type') == 'revolute'
+    ]
     entry = links[moving[-1]].find('inertial').find('mass')
     entry.set('value', str(float(entry.get('value')) + mass))
     return ET.tostring(root, encoding='unicode')
@@ -57,8 +58,7 @@ def loaded(urdf, mass):
 def write_bag(path, truth, urdf, seed, day, seconds, viscous, coulomb, sign=1.0):
     """Write the bag of one robot's day."""
     names = mujoco_arm.joints_of(urdf)
-    t, q, v, a = mujoco_arm.motion(len(names), seconds, RATE, seed=seed, period=PERIOD,
-                                   speed=1.0)
+    t, q, v, a = mujoco_arm.motion(len(names), seconds, RATE, seed=seed, period=PERIOD, speed=1.0)
     q = q - q.mean(0) + np.array([0.0, 0.0, 0.0, -1.6, 0.0, 1.8, 0.0])
     noise = NOISE * np.random.default_rng(seed).normal(size=v.shape)
     tau = mujoco_arm.torque(truth, q, v, a) + viscous * v + coulomb * np.tanh(v / 0.03) + noise
@@ -68,8 +68,11 @@ def write_bag(path, truth, urdf, seed, day, seconds, viscous, coulomb, sign=1.0)
 
 def changed(robots):
     """Return the changes that are put in: (robot, what, number of a joint)."""
-    return [(f'robot{robots // 3}', 'viscous', 3), (f'robot{robots - 1}', 'coulomb', 1),
-            (f'robot{robots // 2}', 'payload', -1)]
+    return [
+        (f'robot{robots // 3}', 'viscous', 3),
+        (f'robot{robots - 1}', 'coulomb', 1),
+        (f'robot{robots // 2}', 'payload', -1),
+    ]
 
 
 def make_fleet(folder, robots, days, seconds, broken=True):
@@ -87,15 +90,40 @@ def make_fleet(folder, robots, days, seconds, broken=True):
             if robot == robots - 1:
                 coulomb[1] *= 1.0 + grown
             bodies = heavy if robot == robots // 2 and day >= 0.6 * days else truth
-            write_bag(folder / f'robot{robot}' / f'day{day}', bodies, urdf, 1000 * robot + day,
-                      day, seconds, viscous, coulomb)
+            write_bag(
+                folder / f'robot{robot}' / f'day{day}',
+                bodies,
+                urdf,
+                1000 * robot + day,
+                day,
+                seconds,
+                viscous,
+                coulomb,
+            )
     if not broken:
         return expected, set()
     own = folder / 'robot0'
-    write_bag(own / f'day{days}', mujoco_arm.true_urdf(urdf, 1), urdf, 900, days, seconds,
-              VISCOUS, COULOMB, sign=-1.0)
-    write_bag(own / f'day{days + 1}', mujoco_arm.true_urdf(urdf, 1), urdf, 901, days + 1, 0.4,
-              VISCOUS, COULOMB)
+    write_bag(
+        own / f'day{days}',
+        mujoco_arm.true_urdf(urdf, 1),
+        urdf,
+        900,
+        days,
+        seconds,
+        VISCOUS,
+        COULOMB,
+        sign=-1.0,
+    )
+    write_bag(
+        own / f'day{days + 1}',
+        mujoco_arm.true_urdf(urdf, 1),
+        urdf,
+        901,
+        days + 1,
+        0.4,
+        VISCOUS,
+        COULOMB,
+    )
     shutil.copytree(own / 'day0', own / f'day{days + 2}')
     for path in (own / f'day{days + 2}').glob('*.mcap'):
         path.write_bytes(path.read_bytes()[:300])
@@ -104,8 +132,11 @@ def make_fleet(folder, robots, days, seconds, broken=True):
 
 def clock():
     """Return CPU time of this process and its ended children [s]."""
-    return sum(getattr(resource.getrusage(who), name) for name in ('ru_utime', 'ru_stime')
-               for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(
+        getattr(resource.getrusage(who), name)
+        for name in ('ru_utime', 'ru_stime')
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
 
 
 def timed(work):
@@ -117,32 +148,38 @@ def timed(work):
 
 def kill_a_child(after):
     """Kill the last child of this process after some seconds: the first tracks semaphores."""
+
     def later():
         time.sleep(after)
         children = Path(f'/proc/self/task/{os.getpid()}/children').read_text().split()
         if children:
             os.kill(int(children[-1]), signal.SIGKILL)
             print(f'  killed worker {children[-1]}')
+
     threading.Thread(target=later, daemon=True).start()
 
 
 def series(found):
     """Return all changes of all robots as one array."""
-    return np.concatenate([np.concatenate([s.values, s.errors]) for r in found.robots
-                           for s in r.series])
+    return np.concatenate(
+        [np.concatenate([s.values, s.errors]) for r in found.robots for s in r.series]
+    )
 
 
 def findings(found, expected, broken):
     """Print what was found against what was put in; return whether it is the same."""
     laws = {'presliding': 'coulomb', 'coulomb_atan': 'coulomb'}
-    said = {(r.robot, laws.get(f.law, f.law), f.joint)
-            for r in found.robots for f in r.significant}
+    said = {
+        (r.robot, laws.get(f.law, f.law), f.joint) for r in found.robots for f in r.significant
+    }
     said = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in said}
     wanted = {(r, law, 'load' if law == 'payload' else joint) for r, law, joint in expected}
     print(found.to_text())
-    print(f'put in and found: {len(said & wanted)} of {len(wanted)}; found and not put in: '
-          f'{sorted(said - wanted)}; broken bags left out: '
-          f'{sorted(Path(p).name for p in found.left_out)}')
+    print(
+        f'put in and found: {len(said & wanted)} of {len(wanted)}; found and not put in: '
+        f'{sorted(said - wanted)}; broken bags left out: '
+        f'{sorted(Path(p).name for p in found.left_out)}'
+    )
     return said == wanted and {Path(p).name for p in found.left_out} == broken
 
 
@@ -156,10 +193,13 @@ def main():
     parser.add_argument('--quick', action='store_true')
     options = parser.parse_args()
     folder = Path(options.folder or tempfile.mkdtemp(prefix='fleet'))
-    (expected, broken), cpu, _ = timed(lambda: make_fleet(
-        folder / 'bags', options.robots, options.days, options.seconds))
-    print(f'{options.robots} robots x {options.days} days + 3 broken bags in {folder} '
-          f'({cpu:.0f} s of CPU to simulate)')
+    (expected, broken), cpu, _ = timed(
+        lambda: make_fleet(folder / 'bags', options.robots, options.days, options.seconds)
+    )
+    print(
+        f'{options.robots} robots x {options.days} days + 3 broken bags in {folder} '
+        f'({cpu:.0f} s of CPU to simulate)'
+    )
     cache = str(folder / 'serial')
     result = identify_many(folder / 'bags' / 'robot0', cache=cache)
     first, cpu, _ = timed(lambda: drift(result.model, folder / 'bags', cache=cache))
@@ -170,15 +210,26 @@ def main():
     print(f'largest difference from the cache {np.abs(series(again) - series(first)).max():.1e}')
     merged = timed(lambda: identify_many(folder / 'bags' / 'robot0', cache=cache))[1]
     page = timed(lambda: (drift_sheet(first), first.write_tables(folder)))[1]
-    factors, sizes = (sum(f.stat().st_size for f in where.rglob(name)) / bags / 1e6
-                      for where, name in ((Path(cache), '*.factors'), (folder / 'bags', '*.mcap')))
-    table(((f'bag of {options.seconds:g} s at {RATE:g} Hz, new', read, 's CPU', DAYS),
-           ('bag from the cache, with its share of the trends', cpu_again / bags, 's CPU', DAYS),
-           (f'robot of {len(result.many.bags)} bags, merged and estimated anew', merged, 's CPU',
-            DAYS / len(result.many.bags)),
-           ('page and tables, a robot', page / options.robots, 's CPU', DAYS / options.days),
-           ('factors of a bag on disk', factors, 'MB', DAYS), ('bag on disk', sizes, 'MB', DAYS),
-           ('largest memory of the process', peak_memory(), 'MB', 0)))
+    factors, sizes = (
+        sum(f.stat().st_size for f in where.rglob(name)) / bags / 1e6
+        for where, name in ((Path(cache), '*.factors'), (folder / 'bags', '*.mcap'))
+    )
+    table(
+        (
+            (f'bag of {options.seconds:g} s at {RATE:g} Hz, new', read, 's CPU', DAYS),
+            ('bag from the cache, with its share of the trends', cpu_again / bags, 's CPU', DAYS),
+            (
+                f'robot of {len(result.many.bags)} bags, merged and estimated anew',
+                merged,
+                's CPU',
+                DAYS / len(result.many.bags),
+            ),
+            ('page and tables, a robot', page / options.robots, 's CPU', DAYS / options.days),
+            ('factors of a bag on disk', factors, 'MB', DAYS),
+            ('bag on disk', sizes, 'MB', DAYS),
+            ('largest memory of the process', peak_memory(), 'MB', 0),
+        )
+    )
     if not options.quick:
         everybody(result.model, folder, first)
         linear(result.model, folder, options)
@@ -194,11 +245,14 @@ def table(rows):
 
 def everybody(model, folder, first):
     """Print the difference between who did the work, each without a cache."""
+
     def compare(name, **engine):
         cache = str(folder / name.replace(' ', '_'))
         found, cpu, wall = timed(lambda: drift(model, folder / 'bags', cache=cache, **engine))
-        print(f'{name}: {cpu:.0f} s CPU, {wall:.0f} s; largest difference from serial '
-              f'{np.abs(series(found) - series(first)).max():.1e}')
+        print(
+            f'{name}: {cpu:.0f} s CPU, {wall:.0f} s; largest difference from serial '
+            f'{np.abs(series(found) - series(first)).max():.1e}'
+        )
 
     compare('two processes', jobs=2)
     kill_a_child(8.0)

@@ -46,8 +46,12 @@ RATE = 1000.0  # [Hz]
 DEFAULTS = options_class('serial_arm')()
 OPTIONS = replace(DEFAULTS, decimate=1)
 # The laws of the plain pipeline, which does not search for the width of Coulomb's step.
-PLAIN_OPTIONS = replace(OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'),
-                        coulomb_width=0.0, estimator='weighted')
+PLAIN_OPTIONS = replace(
+    OPTIONS,
+    friction=('viscous', 'coulomb', 'offset', 'armature'),
+    coulomb_width=0.0,
+    estimator='weighted',
+)
 
 
 def write_motion(folder, count):
@@ -58,7 +62,7 @@ def write_motion(folder, count):
     A, B = 0.25 * rng.normal(size=(2, 5, len(robot)))
     t = np.arange(count) / RATE
     S, C = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
-    q, v, a = S @ A + C @ B, C * w @ A - S * w @ B, -(S * w ** 2 @ A + C * w ** 2 @ B)
+    q, v, a = S @ A + C @ B, C * w @ A - S * w @ B, -(S * w**2 @ A + C * w**2 @ B)
     tau = np.array([pin.rnea(model, data, *x) for x in zip(q, v, a)])
     tau += 0.5 * v + 0.3 * np.tanh(v / 0.02) + 0.1 * rng.normal(size=v.shape)
     q += 1e-5 * rng.normal(size=q.shape)
@@ -74,12 +78,13 @@ def plain(robot, q, v, a, tau):
     W = np.vstack([pin.computeJointTorqueRegressor(model, data, *x) for x in zip(q, v, a)])
     friction = np.zeros((count, n, 4 * n))
     for j in range(n):
-        friction[:, j, 4 * j:4 * j + 4] = np.stack(
-            [v[:, j], np.sign(v[:, j]), np.ones(count), a[:, j]], axis=1)
+        friction[:, j, 4 * j : 4 * j + 4] = np.stack(
+            [v[:, j], np.sign(v[:, j]), np.ones(count), a[:, j]], axis=1
+        )
     W, y = np.hstack([W, friction.reshape(count * n, -1)]), tau.reshape(-1)
     R, order = linalg.qr(W, mode='r', pivoting=True)
     diagonal = np.abs(np.diag(R))
-    keep = np.sort(order[:int((diagonal > 1e-9 * diagonal[0]).sum())])
+    keep = np.sort(order[: int((diagonal > 1e-9 * diagonal[0]).sum())])
     W = W[:, keep]
     beta = np.linalg.lstsq(W, y, rcond=None)[0]
     weight = np.tile(1.0 / (y - W @ beta).reshape(count, n).std(0), count)
@@ -118,8 +123,14 @@ def from_samples(robot, q, v, a, tau):
 def whole(robot, q, v, a, tau, options=None):
     """Return our Identification from a recording: signals, statistics, cross-validation too."""
     stamps = np.arange(len(q)) * int(1e9 / RATE)
-    joint_states = Channel('/joint_states', JOINT_STATE, stamps, stamps,
-                           {'position': q, 'velocity': v, 'effort': tau}, robot.joint_names)
+    joint_states = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        stamps,
+        {'position': q, 'velocity': v, 'effort': tau},
+        robot.joint_names,
+    )
     return identify([Recording({'/joint_states': joint_states})], options or OPTIONS, urdf=URDF)
 
 
@@ -139,14 +150,20 @@ def fold_alone(robot, q, v, a, tau):
     """Fold one block as often as the samples would fill it."""
     columns, base, keep = base_of(robot)
     state = state_of(*(x[:BLOCK] for x in (q, v, a, tau)))
-    block, = serial_arm.regress(state, robot, columns)
+    (block,) = serial_arm.regress(state, robot, columns)
     factors = RFactors(len(base))
     for _ in range(0, len(q), BLOCK):
         factors.accumulate(block, keep)
 
 
-TASKS = {'plain': plain, 'whole': whole, 'by_default': by_default, 'from_samples': from_samples,
-         'rows_alone': rows_alone, 'fold_alone': fold_alone}
+TASKS = {
+    'plain': plain,
+    'whole': whole,
+    'by_default': by_default,
+    'from_samples': from_samples,
+    'rows_alone': rows_alone,
+    'fold_alone': fold_alone,
+}
 
 
 def child(task, folder):
@@ -170,9 +187,17 @@ def peak_memory():
 
 def measured(task, folder, times=1):
     """Return the smallest CPU time and memory of ``times`` processes that do a task."""
-    runs = [json.loads(subprocess.run(
-        [sys.executable, __file__, '--child', task, folder], check=True,
-        stdout=subprocess.PIPE, text=True).stdout) for _ in range(times)]
+    runs = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, __file__, '--child', task, folder],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            ).stdout
+        )
+        for _ in range(times)
+    ]
     return min(r['cpu'] for r in runs), min(r['memory'] for r in runs)
 
 
@@ -184,20 +209,25 @@ def report(samples, many):
         print(f'{"":44}{"CPU s":>8}{"us/sample":>11}{"ratio":>8}{"peak MB":>9}')
         reference = None
         for task, times, text in (
-                ('plain', 1, 'plain: samples to estimate'),
-                ('from_samples', 3, 'ours: samples to estimate'),
-                ('whole', 3, 'ours: recording to identified model'),
-                ('by_default', 3, 'ours: the same, decimated (default)'),
-                ('rows_alone', 3, '  rows of the regressor alone'),
-                ('fold_alone', 3, '  folding alone')):
+            ('plain', 1, 'plain: samples to estimate'),
+            ('from_samples', 3, 'ours: samples to estimate'),
+            ('whole', 3, 'ours: recording to identified model'),
+            ('by_default', 3, 'ours: the same, decimated (default)'),
+            ('rows_alone', 3, '  rows of the regressor alone'),
+            ('fold_alone', 3, '  folding alone'),
+        ):
             used, memory = measured(task, folder, times)
             reference = reference or used
-            print(f'{text:44}{used:8.3f}{used / samples * 1e6:11.2f}{reference / used:8.1f}'
-                  f'{memory:9.0f}')
+            print(
+                f'{text:44}{used:8.3f}{used / samples * 1e6:11.2f}{reference / used:8.1f}'
+                f'{memory:9.0f}'
+            )
         write_motion(Path(folder), many)
         used, memory = measured('whole', folder)
-        print(f'{many} samples: recording to identified model {used:.2f} s CPU, '
-              f'peak memory {memory:.0f} MB over the input arrays')
+        print(
+            f'{many} samples: recording to identified model {used:.2f} s CPU, '
+            f'peak memory {memory:.0f} MB over the input arrays'
+        )
 
 
 def main():

@@ -25,13 +25,13 @@ import sys
 import tempfile
 import time
 
-import numpy as np
 from moving_arm import messages, PERIOD, ROOT, simulated, usage, write_model
+import numpy as np
 
 CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
 BEGINNING = 1.0  # [s] in which the listener catches up with what came before it was ready
-FORWARD = 4    # samples that a causal prediction is behind
+FORWARD = 4  # samples that a causal prediction is behind
 
 
 def hear(seconds):
@@ -42,20 +42,34 @@ def hear(seconds):
 
     from ros_inertial_id.measurement.bags.messages import decode, JOINT_STATE
     from ros_inertial_id.nodes.rclpy_internals import Executor
+
     rclpy.init()
     node, heard = rclpy.create_node('listener'), []
-    node.create_subscription(JointState, 'torque_prediction/predicted',
-                             lambda data: heard.append((time.time_ns(), bytes(data))), 5000,
-                             raw=True)
+    node.create_subscription(
+        JointState,
+        'torque_prediction/predicted',
+        lambda data: heard.append((time.time_ns(), bytes(data))),
+        5000,
+        raw=True,
+    )
     executor = Executor(context=node.context)
     executor.add_node(node)
     gc.disable()  # what is late shall be the node's
     print('ready', flush=True)
     executor.spin_until_future_complete(Future(), seconds)
-    channel = decode(JOINT_STATE, [data for _, data in heard], 'predicted', [0] * len(heard),
-                     print)
-    print(json.dumps({'stamp': channel.stamp_ns.tolist(), 'came': [t for t, _ in heard],
-                      'effort': channel.fields['effort'].tolist()}), flush=True)
+    channel = decode(
+        JOINT_STATE, [data for _, data in heard], 'predicted', [0] * len(heard), print
+    )
+    print(
+        json.dumps(
+            {
+                'stamp': channel.stamp_ns.tolist(),
+                'came': [t for t, _ in heard],
+                'effort': channel.fields['effort'].tolist(),
+            }
+        ),
+        flush=True,
+    )
     sys.stdin.read()
 
 
@@ -64,6 +78,7 @@ def drive(folder, rate):
     import rclpy
     from rclpy.qos import QoSProfile
     from sensor_msgs.msg import JointState
+
     played = messages(simulated(rate, PERIOD, 1)[0], rate)
     rclpy.init()
     node = rclpy.create_node('driver')
@@ -75,7 +90,7 @@ def drive(folder, rate):
         if (wait := k / rate - (time.monotonic() - began)) > 0.0:
             time.sleep(wait)
         data = played[k % len(played)]
-        stamp = struct.pack('<iI', *divmod(zero + round(k * 1e9 / rate), 10 ** 9))
+        stamp = struct.pack('<iI', *divmod(zero + round(k * 1e9 / rate), 10**9))
         publisher.publish(data[:4] + stamp + data[12:])  # behind the header of CDR
         k += 1
 
@@ -91,8 +106,13 @@ def relay():
         def __init__(self):
             super().__init__('torque_prediction')
             publisher = self.create_publisher(JointState, '~/predicted', 5000)
-            self.create_subscription(JointState, 'joint_states',
-                                     lambda data: publisher.publish(bytes(data)), 5000, raw=True)
+            self.create_subscription(
+                JointState,
+                'joint_states',
+                lambda data: publisher.publish(bytes(data)),
+                5000,
+                raw=True,
+            )
 
     return run(Relay)
 
@@ -101,9 +121,13 @@ def measured(graph, folder, case, seconds, rate):
     """Return the figures of one prediction beside the running nodes."""
     bare = case == 'bare'
     lag, period = (0.0, 0.0) if bare else map(float, case.split(':'))
-    node = (graph._begin([__file__, 'relay'], 'relay') if bare else
-            graph.start('torque_prediction', model_file=folder / 'model.yaml', lag=lag,
-                        period=period))
+    node = (
+        graph._begin([__file__, 'relay'], 'relay')
+        if bare
+        else graph.start(
+            'torque_prediction', model_file=folder / 'model.yaml', lag=lag, period=period
+        )
+    )
     graph.until(lambda: graph.node.count_publishers('/torque_prediction/predicted'), case)
     graph.spin(SETTLED)
     listener = graph._begin([__file__, 'hear', str(seconds)], 'hear')
@@ -112,8 +136,13 @@ def measured(graph, folder, case, seconds, rate):
     time.sleep(seconds)  # an observer that spins would disturb
     cpu = (usage(node.pid)[0] - before) / (time.monotonic() - began)
     graph.until(lambda: '"effort"' in listener.output, 'what it heard')
-    price = '-' if bare else graph.health('torque_prediction')[2].get(
-        'noise of the acceleration, times that of 0.1 s lag', '1')
+    price = (
+        '-'
+        if bare
+        else graph.health('torque_prediction')[2].get(
+            'noise of the acceleration, times that of 0.1 s lag', '1'
+        )
+    )
     node.end()
     listener.ends = True
     listener.kill()
@@ -126,29 +155,38 @@ def measured(graph, folder, case, seconds, rate):
     true = np.load(folder / 'true.npy')
     place = np.round((stamp - int((folder / 'zero.json').read_text())) * 1e-9 * rate).astype(int)
     true = true[place % len(true)]
-    error = np.sqrt(np.mean((effort - true) ** 2) / np.mean(true ** 2))
+    error = np.sqrt(np.mean((effort - true) ** 2) / np.mean(true**2))
     p50, p99 = np.percentile(late, (50, 99))
     each_second = 1e9 * (len(came) - 1) / (came[-1] - came[0])
-    return (f'{case}: {each_second:.0f} per second; '
-            f'{p50:.2f} {p99:.2f} {late[-1]:.2f} ms (p50 p99 max beyond the lag); '
-            f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}')
+    return (
+        f'{case}: {each_second:.0f} per second; '
+        f'{p50:.2f} {p99:.2f} {late[-1]:.2f} ms (p50 p99 max beyond the lag); '
+        f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}'
+    )
 
 
 def run(cases, seconds, rate, alone):
     """Print the figures of every case, of recorder and online identification at the end."""
     from live_graph import Graph
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         recording, true = simulated(rate, 2 * PERIOD, 1)
         write_model(folder, recording)
-        np.save(folder / 'true.npy', true[:round(PERIOD * rate)])
+        np.save(folder / 'true.npy', true[: round(PERIOD * rate)])
         with Graph(folder) as graph:
             graph._begin([__file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
-            nodes = {} if alone else {
-                'recorder': graph.start('recorder', out=folder / 'bags'),
-                'identification': graph.start('identification', online=True,
-                                              urdf_file=ROOT / 'urdf' / 'franka.urdf')}
+            nodes = (
+                {}
+                if alone
+                else {
+                    'recorder': graph.start('recorder', out=folder / 'bags'),
+                    'identification': graph.start(
+                        'identification', online=True, urdf_file=ROOT / 'urdf' / 'franka.urdf'
+                    ),
+                }
+            )
             if nodes:
                 graph.call('recorder/start')
                 graph.spin(15.0)

@@ -37,7 +37,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.options import described_blocks  # noqa: E402
 
 DURATION, RATE = 20.0, 400.0  # [s], [Hz]
-NOISE = 2e-5, 0.01            # of positions [rad, m]; of torques, share of their size
+NOISE = 2e-5, 0.01  # of positions [rad, m]; of torques, share of their size
 
 
 def nominal(urdf):
@@ -46,16 +46,22 @@ def nominal(urdf):
 
     def other(match):
         factor = rng.uniform(0.8, 1.25)
-        return re.sub(r'(mass value|ixx|iyy|izz)="([0-9.e-]+)"',
-                      lambda x: f'{x[1]}="{float(x[2]) * factor:.9g}"', match[0])
+        return re.sub(
+            r'(mass value|ixx|iyy|izz)="([0-9.e-]+)"',
+            lambda x: f'{x[1]}="{float(x[2]) * factor:.9g}"',
+            match[0],
+        )
 
     return re.sub(r'<inertial>.*?</inertial>', other, urdf)
 
 
 def truth_of(sample, names):
     """Return {parameter: true value}."""
-    truth = {f'{symbol}{k}': x for k, row in enumerate(load_robot_model(sample.urdf).inertias, 1)
-             for symbol, x in zip(SYMBOLS, row)}
+    truth = {
+        f'{symbol}{k}': x
+        for k, row in enumerate(load_robot_model(sample.urdf).inertias, 1)
+        for symbol, x in zip(SYMBOLS, row)
+    }
     truth.update({f'k{k}': v[0] for k, v in enumerate(sample.springs.values(), 1)})
     for joint, values in sample.friction.items():
         truth.update(zip((f'{law}{1 + names.index(joint)}' for law in ('fv', 'fc')), values))
@@ -65,18 +71,31 @@ def truth_of(sample, names):
 def by_loops(make, seed):
     """Return (Recording, options, truth) of a Sample that ``make`` gives."""
     sample = make()
-    loops = pinocchio_loops.Loops(sample.urdf, sample.closures, sample.independent, sample.start,
-                                  sample.springs, sample.friction)
+    loops = pinocchio_loops.Loops(
+        sample.urdf,
+        sample.closures,
+        sample.independent,
+        sample.start,
+        sample.springs,
+        sample.friction,
+    )
     t, *path = pinocchio_loops.motion(sample.centre, sample.size, DURATION, RATE, seed)
     loops.approach(path[0][0])
     tau = loops.move(*path)[1]
-    made = pinocchio_loops.recording(loops, nominal(sample.urdf), t, path[0], tau,
-                                     (NOISE[0], NOISE[1] * tau.std()), seed)
-    return made, {
-        'closures': sample.closures, 'independent': sample.independent, 'start': sample.start,
-        'springs': tuple(f'joint {j} {v[1]}' for j, v in sample.springs.items()),
-        'friction': tuple(f'{joint} viscous coulomb' for joint in sample.friction)
-    }, truth_of(sample, loops.names)
+    made = pinocchio_loops.recording(
+        loops, nominal(sample.urdf), t, path[0], tau, (NOISE[0], NOISE[1] * tau.std()), seed
+    )
+    return (
+        made,
+        {
+            'closures': sample.closures,
+            'independent': sample.independent,
+            'start': sample.start,
+            'springs': tuple(f'joint {j} {v[1]}' for j, v in sample.springs.items()),
+            'friction': tuple(f'{joint} viscous coulomb' for joint in sample.friction),
+        },
+        truth_of(sample, loops.names),
+    )
 
 
 def gripper(seed):
@@ -85,10 +104,21 @@ def gripper(seed):
         path = pathlib.Path(folder) / 'gripper.xml'
         path.write_text(benchmark_mechanisms.gripper())
         urdf = mjcf_description(path)
-        made = mjcf_runs.recording(path, mjcf_runs.nominal(urdf), ['screw'], ['screw'], 8.0,
-                                   size=0.02, noise=NOISE, seed=seed)
-    return made, {'urdf': made.robot_description}, mjcf_runs.truth(
-        urdf, described_blocks(urdf)['closed_loop'])
+        made = mjcf_runs.recording(
+            path,
+            mjcf_runs.nominal(urdf),
+            ['screw'],
+            ['screw'],
+            8.0,
+            size=0.02,
+            noise=NOISE,
+            seed=seed,
+        )
+    return (
+        made,
+        {'urdf': made.robot_description},
+        mjcf_runs.truth(urdf, described_blocks(urdf)['closed_loop']),
+    )
 
 
 def elastic(seed):
@@ -96,22 +126,43 @@ def elastic(seed):
     return series_elastic.recording(seed, 16.0), series_elastic.PASSIVE, series_elastic.TRUE
 
 
-MACHINES = {**{name: partial(by_loops, getattr(benchmark_mechanisms, name)) for name in (
-    'six_bar', 'rssr', 'linear_delta', 'corexy', 'three_rrr', 'five_bar', 'pantograph')},
-    **{name: partial(by_loops, getattr(mechanisms, name)) for name in (
-        'palletiser', 'delta', 'hexapod')}, 'series_elastic': elastic, 'gripper': gripper}
+MACHINES = {
+    **{
+        name: partial(by_loops, getattr(benchmark_mechanisms, name))
+        for name in (
+            'six_bar',
+            'rssr',
+            'linear_delta',
+            'corexy',
+            'three_rrr',
+            'five_bar',
+            'pantograph',
+        )
+    },
+    **{
+        name: partial(by_loops, getattr(mechanisms, name))
+        for name in ('palletiser', 'delta', 'hexapod')
+    },
+    'series_elastic': elastic,
+    'gripper': gripper,
+}
 
 
 def errors(model, truth):
     """Return the errors (b,) of all that is determined, in standard errors."""
-    return np.array([
-        (e['value'] - sum(c * truth.get(n, 0.0) for n, c in e['grouping'].items()))
-        / e['standard_error'] for e in model.base if e['determined']])
+    return np.array(
+        [
+            (e['value'] - sum(c * truth.get(n, 0.0) for n, c in e['grouping'].items()))
+            / e['standard_error']
+            for e in model.base
+            if e['determined']
+        ]
+    )
 
 
 def words(z):
     """Return how errors in standard errors are spread."""
-    return f'z rms {np.sqrt((z ** 2).mean()):.2f}, largest {np.abs(z).max():.2f}'
+    return f'z rms {np.sqrt((z**2).mean()):.2f}, largest {np.abs(z).max():.2f}'
 
 
 def main():
@@ -129,12 +180,18 @@ def main():
             model = identify(made, method='closed_loop', **options).identification.model
             spent, rank = time.process_time() - start, model.statistics
             each.append(errors(model, truth))
-            print(f'{name}: {len(each[-1])} of {rank["rank"]} determined, {words(each[-1])}, '
-                  f'{spent:.1f} s of CPU, {rank["verdict"]["word"]}', flush=True)
+            print(
+                f'{name}: {len(each[-1])} of {rank["rank"]} determined, {words(each[-1])}, '
+                f'{spent:.1f} s of CPU, {rank["verdict"]["word"]}',
+                flush=True,
+            )
             for e in model.base if arguments.base and seed == 1 else ():
-                value = '' if e['value'] is None else (
-                    f"{e['value']:11.5f} +- {e['standard_error']:.5f}")
-                print(f"  {e['name']:8s} {value} {e['unit']:6s} {e['expression']}")
+                value = (
+                    ''
+                    if e['value'] is None
+                    else (f'{e["value"]:11.5f} +- {e["standard_error"]:.5f}')
+                )
+                print(f'  {e["name"]:8s} {value} {e["unit"]:6s} {e["expression"]}')
         print(f'{name}, {len(each)} seeds: {words(np.concatenate(each))}', flush=True)
 
 

@@ -42,20 +42,33 @@ def made(kind, folder, recording):
     from ros_inertial_id.nodes.identification import Identification
     from ros_inertial_id.nodes.recorder import Recorder
     from ros_inertial_id.nodes.torque_prediction import TorquePrediction
+
     if kind == 'recorder':
         node = Recorder(parameter_overrides=[Parameter('out', value=str(folder))])
-        return (node, node._look_for_publishers, lambda: None,
-                lambda: (node._flush(), node._health()))
+        return (
+            node,
+            node._look_for_publishers,
+            lambda: None,
+            lambda: (node._flush(), node._health()),
+        )
     if kind == 'identification':
         (folder / 'robot.urdf').write_text(URDF)
-        node = Identification(parameter_overrides=[
-            Parameter('online', value=True), Parameter('urdf_file', value=str(
-                folder / 'robot.urdf'))])
+        node = Identification(
+            parameter_overrides=[
+                Parameter('online', value=True),
+                Parameter('urdf_file', value=str(folder / 'robot.urdf')),
+            ]
+        )
         online = node._online
-        return (node, lambda: online._streams.look(online._topics), lambda: None,
-                lambda: (online._go_on(), node._health()))
-    node = TorquePrediction(parameter_overrides=[Parameter(
-        'model_file', value=str(write_model(folder, recording)))])
+        return (
+            node,
+            lambda: online._streams.look(online._topics),
+            lambda: None,
+            lambda: (online._go_on(), node._health()),
+        )
+    node = TorquePrediction(
+        parameter_overrides=[Parameter('model_file', value=str(write_model(folder, recording)))]
+    )
     return node, node._look_for_publishers, node._predict, node._report
 
 
@@ -69,6 +82,7 @@ def run(kind, seconds):
     import rclpy
     from sensor_msgs.msg import JointState
     from test_malformed import serialised
+
     recording, _ = simulated(float(RATE), 2 * PERIOD, 1)
     good, malformed = messages(recording, RATE), serialised(JointState)
     rclpy.init()
@@ -85,7 +99,7 @@ def run(kind, seconds):
         for now in range(seconds):
             for i in range(RATE):
                 data = good[k % len(good)]
-                stamp = struct.pack('<iI', *divmod(10 ** 18 + k * 10 ** 6, 10 ** 9))
+                stamp = struct.pack('<iI', *divmod(10**18 + k * 10**6, 10**9))
                 take(data[:4] + stamp + data[12:], about(k))
                 k += 1
                 if i == 500 and now >= CLEAN:
@@ -97,32 +111,48 @@ def run(kind, seconds):
                 before = k - taken(kind, node)
             if now % max(1, seconds // TIMES) == 0:
                 sizes.append(resident())
-                print(kind, now, round(time.time() - began), 's', round(sizes[-1]), 'MB',
-                      file=sys.stderr, flush=True)
+                print(
+                    kind,
+                    now,
+                    round(time.time() - began),
+                    's',
+                    round(sizes[-1]),
+                    'MB',
+                    file=sys.stderr,
+                    flush=True,
+                )
         sizes.append(resident())
         growth, bad = sizes[-1] / sizes[2] - 1.0, seconds - CLEAN
         # The recorder writes malformed ones too: they are left out when the bag is read.
         lacking = k + bad * (kind == 'recorder') - before - taken(kind, node)
         level, words, _ = said(node)
-        print(f'| {kind} | {k} | {bad} of {len(malformed)} forms | {lacking} | '
-              f'{" ".join(str(round(x)) for x in sizes)} | {100.0 * growth:.1f} | '
-              f'{level}: {words.replace(name, ".")} | {time.time() - began:.0f} |', flush=True)
+        print(
+            f'| {kind} | {k} | {bad} of {len(malformed)} forms | {lacking} | '
+            f'{" ".join(str(round(x)) for x in sizes)} | {100.0 * growth:.1f} | '
+            f'{level}: {words.replace(name, ".")} | {time.time() - began:.0f} |',
+            flush=True,
+        )
     sys.stderr.flush()
     os._exit(int(growth > GROWTH or lacking > bad and kind != 'identification'))
 
 
 def said(node):
     """Return what a node says of itself to diagnostics."""
-    return (node._health if hasattr(node, '_health') and callable(node._health)
-            else node._report)()
+    return (
+        node._health if hasattr(node, '_health') and callable(node._health) else node._report
+    )()
 
 
 def taken(kind, node):
     """Return how many messages were recorded, fitted or predicted."""
     values = said(node)[2]
-    return (values['/joint_states count'] if kind == 'recorder' else
-            round(RATE * float(values.get('online seconds', 0.0))) if kind == 'identification'
-            else int(values.get('predicted', 0)))
+    return (
+        values['/joint_states count']
+        if kind == 'recorder'
+        else round(RATE * float(values.get('online seconds', 0.0)))
+        if kind == 'identification'
+        else int(values.get('predicted', 0))
+    )
 
 
 def about(number):
@@ -140,12 +170,19 @@ def main():
     options = parser.parse_args()
     if options.inside:
         return run(options.nodes[0], options.seconds)
-    print('| node | messages | malformed | good ones lacking | memory [MB] | growth [%] | says | '
-          'took [s] |\n|---|---|---|---|---|---|---|---|', flush=True)
-    return max(subprocess.run(
-        [sys.executable, __file__, '--inside', '--seconds', str(options.seconds), kind],
-        stderr=None if options.verbose else subprocess.DEVNULL, check=False).returncode
-        for kind in options.nodes)
+    print(
+        '| node | messages | malformed | good ones lacking | memory [MB] | growth [%] | says | '
+        'took [s] |\n|---|---|---|---|---|---|---|---|',
+        flush=True,
+    )
+    return max(
+        subprocess.run(
+            [sys.executable, __file__, '--inside', '--seconds', str(options.seconds), kind],
+            stderr=None if options.verbose else subprocess.DEVNULL,
+            check=False,
+        ).returncode
+        for kind in options.nodes
+    )
 
 
 if __name__ == '__main__':

@@ -26,17 +26,22 @@ def simulated(rate, seconds, seed):
     names = mujoco_arm.joints_of(URDF)
     t, q, v, a = mujoco_arm.motion(len(names), seconds, rate, seed=5, period=PERIOD, speed=1.0)
     q = q - q.mean(0) + MIDDLE
-    true = (mujoco_arm.torque(mujoco_arm.true_urdf(URDF, seed), q, v, a)
-            + 1.5 * v + 0.8 * np.tanh(v / 0.01))
+    true = (
+        mujoco_arm.torque(mujoco_arm.true_urdf(URDF, seed), q, v, a)
+        + 1.5 * v
+        + 0.8 * np.tanh(v / 0.01)
+    )
     rng = np.random.default_rng(seed)
-    measured = [x + NOISE[key] * rng.standard_normal(x.shape)
-                for key, x in zip(NOISE, (q, v, true))]
+    measured = [
+        x + NOISE[key] * rng.standard_normal(x.shape) for key, x in zip(NOISE, (q, v, true))
+    ]
     return mujoco_arm.recording(names, t + 1.0, *measured, 'upright'), true
 
 
 def messages(recording, rate):
     """Return the bytes of the joint states of one period at a ``rate`` [Hz], stamped zero."""
     from ros_inertial_id.measurement.bags.messages import encode
+
     channel = recording.channels['/joint_states'].rows(slice(round(PERIOD * rate)))
     none = np.zeros(len(channel), np.int64)
     return list(encode(replace(channel, stamp_ns=none, received_ns=none)))
@@ -46,9 +51,11 @@ def write_model(folder, recording):
     """Identify from the simulated motion; return the path of the model."""
     from ros_inertial_id.identification.identify import identify
     from ros_inertial_id.identification.settings import options_class
+
     path = folder / 'model.yaml'
-    path.write_text(identify([recording], options_class('serial_arm')(),
-                             urdf=URDF).model.to_yaml())
+    path.write_text(
+        identify([recording], options_class('serial_arm')(), urdf=URDF).model.to_yaml()
+    )
     return path
 
 

@@ -40,11 +40,11 @@ from controlled_arm import ControlledArm, ControlledArmOptions  # noqa: E402
 
 URDF = ROOT / 'urdf'
 RATE, PIECE = 1000.0, 0.04  # [Hz], [s]
-ON_ITS_WAY = 0.002, 0.03    # [s] of a message
-SETTLED = 0.15              # [s] until the arm rests below its command
-FAULT = 1.8                 # [s] after the first piece
+ON_ITS_WAY = 0.002, 0.03  # [s] of a message
+SETTLED = 0.15  # [s] until the arm rests below its command
+FAULT = 1.8  # [s] after the first piece
 LAGS, SPEEDS = (0.0, 0.01, 0.05), (0.1, 0.5, 1.0)
-PATH, RATES = 0.005, 401    # [s] and number of rates at which the least braking time is worked out
+PATH, RATES = 0.005, 401  # [s] and number of rates at which the least braking time is worked out
 ANCHORS, CONTROLS = ('measured', 'desired'), ('computed_torque', 'effort_pid')
 
 
@@ -60,8 +60,9 @@ class Run:
 
 def resting(urdf, **options):
     """Return a ControlledArm that has come to rest below its command."""
-    arm = ControlledArm(urdf, options=ControlledArmOptions(
-        rate=RATE, seed=1, bandwidth=60.0, **options))
+    arm = ControlledArm(
+        urdf, options=ControlledArmOptions(rate=RATE, seed=1, bandwidth=60.0, **options)
+    )
     for _ in range(round(SETTLED * RATE)):
         arm.step()
     return arm
@@ -70,8 +71,9 @@ def resting(urdf, **options):
 def course_of(robot, start, speed):
     """Return a Course of a fast motion of all joints, a short way from ``start``."""
     bounds = robot.lower, robot.upper, robot.velocity, 8.0 + 0.0 * robot.velocity
-    motion = random_motion(robot.joint_names, bounds, np.random.default_rng(3), period=6.0,
-                           harmonics=3, share=0.7)
+    motion = random_motion(
+        robot.joint_names, bounds, np.random.default_rng(3), period=6.0, harmonics=3, share=0.7
+    )
     return plan_course(motion, start, robot, speed=speed, approach_speed=0.5)
 
 
@@ -119,8 +121,10 @@ def change(values):
 
 def settings(urdf, robot, seconds):
     """Print a line for every setting."""
-    print('anchor    control          lag   speed   command step   torque per ms (whole)   '
-          'beside the whole trajectory')
+    print(
+        'anchor    control          lag   speed   command step   torque per ms (whole)   '
+        'beside the whole trajectory'
+    )
     for anchor, control, lag, speed in itertools.product(ANCHORS, CONTROLS, LAGS, SPEEDS):
         options = {'anchor': anchor, 'control': control, 'servo_lag': lag}
         runs = []
@@ -130,10 +134,12 @@ def settings(urdf, robot, seconds):
             runs.append(follow(arm, way(course), seconds))
         many, one = runs
         beside = many.commands - course.at(np.arange(len(many.q)) / RATE - LEAD)[0]
-        print(f'{anchor:9s} {control:15s} {1e3 * lag:3.0f} ms {speed:5.1f} '
-              f'{1e3 * change(beside):9.4f} mrad {change(many.tau):9.3f} '
-              f'({change(one.tau):.3f}) N m {1e3 * np.abs(many.q - one.q).max():12.4f} mrad',
-              flush=True)
+        print(
+            f'{anchor:9s} {control:15s} {1e3 * lag:3.0f} ms {speed:5.1f} '
+            f'{1e3 * change(beside):9.4f} mrad {change(many.tau):9.3f} '
+            f'({change(one.tau):.3f}) N m {1e3 * np.abs(many.q - one.q).max():12.4f} mrad',
+            flush=True,
+        )
 
 
 def scaled(share):
@@ -144,15 +150,22 @@ def scaled(share):
 def faults(urdf, robot):
     """Print what is left of an arm after each fault."""
     cases = {  # pieces that are lost, until when pieces come, what happens to the arm
-        'one message lost': ((36,), 4.0, ()), 'every second lost': (range(1, 99, 2), 4.0, ()),
+        'one message lost': ((36,), 4.0, ()),
+        'every second lost': (range(1, 99, 2), 4.0, ()),
         'three in a row lost': ((36, 37, 38), 4.0, ()),
         'player killed': ((), FAULT, ()),
         'speed scaled to 30 %': ((), FAULT + 0.03, [(FAULT, scaled(0.3))]),
-        'protective stop, released after 1 s': ((), FAULT + 0.03, [
-            (FAULT, scaled(0.0)), (FAULT + 1.0, scaled(1.0))]),
-        'controller restarted': ((), FAULT + 0.03, [(FAULT, lambda arm: arm.hold())])}
-    print('\nfault                                 command step   torque per ms   '
-          'from the path   moves for')
+        'protective stop, released after 1 s': (
+            (),
+            FAULT + 0.03,
+            [(FAULT, scaled(0.0)), (FAULT + 1.0, scaled(1.0))],
+        ),
+        'controller restarted': ((), FAULT + 0.03, [(FAULT, lambda arm: arm.hold())]),
+    }
+    print(
+        '\nfault                                 command step   torque per ms   '
+        'from the path   moves for'
+    )
     for name, (lost, end, events) in cases.items():
         arm = resting(urdf)
         course = course_of(robot, arm.controller.command([arm.time])[0][0], 1.0)
@@ -160,8 +173,11 @@ def faults(urdf, robot):
         path = course.at(np.arange(0.0, 5.0, 0.001))[0]
         away = np.abs(run.commands[::10, None] - path[None]).max(-1).min(-1).max()
         moving = np.flatnonzero(np.abs(run.v).max(1) > 0.01)
-        print(f'{name:38s} {1e3 * _beside_own_speed(run):9.3f} mrad {change(run.tau):9.3f} N m '
-              f'{1e3 * away:11.2f} mrad {moving[-1] / RATE - FAULT:9.2f} s after it', flush=True)
+        print(
+            f'{name:38s} {1e3 * _beside_own_speed(run):9.3f} mrad {change(run.tau):9.3f} N m '
+            f'{1e3 * away:11.2f} mrad {moving[-1] / RATE - FAULT:9.2f} s after it',
+            flush=True,
+        )
 
 
 def _beside_own_speed(run):
@@ -177,8 +193,10 @@ def braking(*urdfs, seeds=(0, 1, 2)):
     acceleration limit and the time in which jerk lets that be reached; and along the path, where
     all joints slow down together, by acceleration and torque without jerk and torque rate.
     """
-    print('robot           seed   largest speed of its limit   stops within   one joint alone   '
-          'along the path   median      way   player dies      way   largest use of a limit')
+    print(
+        'robot           seed   largest speed of its limit   stops within   one joint alone   '
+        'along the path   median      way   player dies      way   largest use of a limit'
+    )
     for urdf, seed in itertools.product(urdfs, seeds):
         robot = load_robot_model(pathlib.Path(urdf).read_text())
         options = DesignOptions(seed=seed, restarts=1, seconds=3600.0)
@@ -190,11 +208,14 @@ def braking(*urdfs, seeds=(0, 1, 2)):
         speed = designed.use.joints['velocity'].max() * (1.0 - limits.margins['velocity'])
         alone, joint = one_joint_alone(course, limits, GRID * np.arange(len(times)))
         least = least_times(course, robot, limits, GRID * (len(times) - 1))
-        print(f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.3f} s '
-              f'{alone:8.3f} s (joint {joint + 1}) {least.max():14.3f} s '
-              f'{np.median(times):6.2f} s {stopping.distance.max():6.2f} rad '
-              f'{stopping.alone:9.2f} s {stopping.distance_alone.max():6.2f} rad   '
-              f'{uses(course, robot, brakes, limits)}', flush=True)
+        print(
+            f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.3f} s '
+            f'{alone:8.3f} s (joint {joint + 1}) {least.max():14.3f} s '
+            f'{np.median(times):6.2f} s {stopping.distance.max():6.2f} rad '
+            f'{stopping.alone:9.2f} s {stopping.distance_alone.max():6.2f} rad   '
+            f'{uses(course, robot, brakes, limits)}',
+            flush=True,
+        )
 
 
 def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 0.4, 1.0)):
@@ -204,7 +225,7 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
     That is a piece, where nothing else came meanwhile; the first piece after the link stalled for
     so long, of a player that knows nothing of it; and the way to rest.
     """
-    print(f"{'largest step, late by':30s}" + ''.join(f'{1e3 * d:7.0f} ms' for d in delays))
+    print(f'{"largest step, late by":30s}' + ''.join(f'{1e3 * d:7.0f} ms' for d in delays))
     for urdf in urdfs:
         robot = load_robot_model(pathlib.Path(urdf).read_text())
         options = DesignOptions(restarts=1)
@@ -224,13 +245,18 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
                 while made < now + delay:  # each once, whatever is asked for
                     stall.go_on(made, HORIZON, MARGIN)
                     made += PIECE
-                was, *others = (course.along(clock.state(np.array([now + delay])))[0]
-                                for clock in (before, piece, stall, rest))
+                was, *others = (
+                    course.along(clock.state(np.array([now + delay])))[0]
+                    for clock in (before, piece, stall, rest)
+                )
                 for name, other in zip(steps, others):
                     steps[name][k] = max(steps[name][k], np.abs(other - was).max())
         for name, values in steps.items():
-            print(f'{robot.name + ", " + name:30s}' + ''.join(
-                f'{1e3 * value:5.2f} mrad' for value in values), flush=True)
+            print(
+                f'{robot.name + ", " + name:30s}'
+                + ''.join(f'{1e3 * value:5.2f} mrad' for value in values),
+                flush=True,
+            )
 
 
 def one_joint_alone(course, limits, times):
@@ -256,14 +282,30 @@ def least_times(course, robot, limits, last):
     data = robot.pin_model.createData()
 
     def torque(speed, acceleration):
-        return np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
-                         for x, y, z in zip(q, speed, acceleration)])
+        return np.array(
+            [
+                pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
+                for x, y, z in zip(q, speed, acceleration)
+            ]
+        )
 
     gravity, none = torque(0.0 * v, 0.0 * a), np.zeros_like(a)
-    parts = [np.hstack(pair) for pair in (
-        (none, gravity), (a, torque(v, a) - gravity), (v, torque(0.0 * v, v) - gravity))]
-    most = np.concatenate([np.maximum(limits.acceleration / (1.0 - limits.margins['acceleration']),
-                                      np.abs(a).max(0)), robot.effort])
+    parts = [
+        np.hstack(pair)
+        for pair in (
+            (none, gravity),
+            (a, torque(v, a) - gravity),
+            (v, torque(0.0 * v, v) - gravity),
+        )
+    ]
+    most = np.concatenate(
+        [
+            np.maximum(
+                limits.acceleration / (1.0 - limits.margins['acceleration']), np.abs(a).max(0)
+            ),
+            robot.effort,
+        ]
+    )
     out, after = np.zeros(len(beyond)), np.where(rates > 0.0, LONGEST, 0.0)
     for k in reversed(beyond):
         x0, x1, x2 = (part[k] for part in parts)
@@ -271,31 +313,39 @@ def least_times(course, robot, limits, last):
         own, room = x0 + rates[:, None] ** 2 * x1, np.sign(x2) * most
         low = np.minimum(((-room - own) / x2).max(1), 0.0)  # [1/s] of the slope
         high = np.maximum(((room - own) / x2).min(1), 0.0)
-        slowest, fastest = (rates ** 2 + 2.0 * PATH * slope for slope in (low, high))
-        within = (rates ** 2 >= slowest[:, None]) & (rates ** 2 <= fastest[:, None])
+        slowest, fastest = (rates**2 + 2.0 * PATH * slope for slope in (low, high))
+        within = (rates**2 >= slowest[:, None]) & (rates**2 <= fastest[:, None])
         span = 2.0 * PATH / np.maximum(rates[:, None] + rates, 1e-9)
         there = np.sqrt(np.maximum(slowest, 0.0))
         hardest = 2.0 * PATH / np.maximum(rates + there, 1e-9) + np.interp(there, rates, after)
         stopped = np.where(slowest <= 0.0, rates / np.maximum(-low, 1e-9), LONGEST)
-        after = np.minimum(np.minimum(np.where(within, span + after, LONGEST).min(1), stopped),
-                           np.where(slowest > 0.0, hardest, LONGEST))
+        after = np.minimum(
+            np.minimum(np.where(within, span + after, LONGEST).min(1), stopped),
+            np.where(slowest > 0.0, hardest, LONGEST),
+        )
         out[k] = after[-1]
     return out[:count]
 
 
 def uses(course, robot, brakes, limits):
     """Return in words the largest use of each limit while braking, looked at every millisecond."""
-    data, worst = robot.pin_model.createData(), dict.fromkeys(
-        ('acceleration', 'torque', 'jerk', 'torque rate'), 0.0)
+    data, worst = (
+        robot.pin_model.createData(),
+        dict.fromkeys(('acceleration', 'torque', 'jerk', 'torque rate'), 0.0),
+    )
     whole = limits.acceleration / (1.0 - limits.margins['acceleration'])
     for k in range(0, len(brakes.stops), 5):
         stop = brakes.stop(0.0, brakes.stops[k][0, 0])
         q, v, a = course.along(stop.state(np.arange(0.0, stop.end, 1e-3)))
-        tau = np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
-                        for x, y, z in zip(q, v, a)])
-        for kind, x, limit in (('acceleration', a, whole), ('torque', tau, robot.effort),
-                               ('jerk', np.diff(a, axis=0) / 1e-3, limits.jerk),
-                               ('torque rate', np.diff(tau, axis=0) / 1e-3, limits.effort_rate)):
+        tau = np.array(
+            [pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z) for x, y, z in zip(q, v, a)]
+        )
+        for kind, x, limit in (
+            ('acceleration', a, whole),
+            ('torque', tau, robot.effort),
+            ('jerk', np.diff(a, axis=0) / 1e-3, limits.jerk),
+            ('torque rate', np.diff(tau, axis=0) / 1e-3, limits.effort_rate),
+        ):
             worst[kind] = max(worst[kind], (np.abs(x) / limit).max(initial=0.0))
     return ', '.join(f'{kind} {100.0 * use:.0f} %' for kind, use in worst.items())
 

@@ -40,10 +40,15 @@ from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS  # noqa: E402
 PAGE = ROOT / 'doc' / 'accuracy.md'
 FIRST = 500  # seed
 URDF = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
-SLIDER_CRANK = {'closures': list(crank.CLOSURES), 'independent': ['crank'],
-                'estimator': 'ordinary'}
-HEAD = ('| paper | what | published | median | largest | seeds below in all | z rms |',
-        '|---|---|---|---|---|---|---|')
+SLIDER_CRANK = {
+    'closures': list(crank.CLOSURES),
+    'independent': ['crank'],
+    'estimator': 'ordinary',
+}
+HEAD = (
+    '| paper | what | published | median | largest | seeds below in all | z rms |',
+    '|---|---|---|---|---|---|---|',
+)
 
 
 def base_of(recordings, description, options):
@@ -63,14 +68,17 @@ def slider_crank(seed, motion):
     start = [f'crank {z[0]:.2f}', f'rod {-z[0]:.2f}', 'slider 0.25']
     made = crank.encoder_recording(t, z + 1e-3 * rng.standard_normal(t.size), tau, URDF)
     found = base_of([made], URDF, {'closed_loop': {**SLIDER_CRANK, 'start': start}})
-    return (np.array([100.0 * abs(found[n][0] / crank.BASE[n] - 1.0) for n in crank.FOUR]),
-            [(found[n][0] - true) / found[n][1] for n, true in crank.BASE.items()])
+    return (
+        np.array([100.0 * abs(found[n][0] / crank.BASE[n] - 1.0) for n in crank.FOUR]),
+        [(found[n][0] - true) / found[n][1] for n, true in crank.BASE.items()],
+    )
 
 
 def six_cylinders(seed, *recorded, **options):
     """Return (largest errors (2,), errors in stated ones) of digits as the paper prints them."""
-    value, error = quaternion.identified(quaternion.recording(seed, *recorded), *recorded[1:],
-                                         **options)
+    value, error = quaternion.identified(
+        quaternion.recording(seed, *recorded), *recorded[1:], **options
+    )
     z = (value - quaternion.TRUE) / error
     return np.array(quaternion.worst_errors(value)), z[np.isfinite(z)]
 
@@ -78,51 +86,82 @@ def six_cylinders(seed, *recorded, **options):
 def numbered_markers(seed):
     """Return (recordings, description) of the platform, its markers numbered as in a PoseArray."""
     text = yaml.safe_load(rig.description(rig.TWO_LINKS))
-    recordings = [rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + k)
-                  for k, posture in enumerate(rig.POSTURES)]
-    recordings += [rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + 50 + k, held=False)
-                   for k, posture in enumerate(rig.LOOSE)]
+    recordings = [
+        rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + k)
+        for k, posture in enumerate(rig.POSTURES)
+    ]
+    recordings += [
+        rig.record(rig.TWO_LINKS, posture, 10.0, 100 * seed + 50 + k, held=False)
+        for k, posture in enumerate(rig.LOOSE)
+    ]
     labels = recordings[0].channels['/markers'].names
     for body in (text['platform'], text['links']['link1']):
         body['layout'] = {str(labels.index(k)): place for k, place in body['layout'].items()}
-    recordings = [replace(r, channels={'/markers': replace(
-        r.channels['/markers'], type='geometry_msgs/msg/PoseArray', names=())})
-        for r in recordings]
+    recordings = [
+        replace(
+            r,
+            channels={
+                '/markers': replace(
+                    r.channels['/markers'], type='geometry_msgs/msg/PoseArray', names=()
+                )
+            },
+        )
+        for r in recordings
+    ]
     return recordings, yaml.safe_dump(text)
 
 
 def platform(seed):
     """Return (largest errors (4,): [mm] and [%] of link 0, of link 1, errors in stated ones)."""
-    true = {f'{s}{k}': x for k, link in enumerate(rig.TWO_LINKS[1:])
-            for s, x in zip(SYMBOLS, rig.ten(link))}
+    true = {
+        f'{s}{k}': x
+        for k, link in enumerate(rig.TWO_LINKS[1:])
+        for s, x in zip(SYMBOLS, rig.ten(link))
+    }
     found = base_of(*numbered_markers(seed), {'suspended_platform': {'mounting': 'upright'}})
     errors, z = [], []
     for k, link in enumerate(rig.TWO_LINKS[1:]):
-        first, second = ([n + str(k) for n in names.split()] for names in (
-            'mcx mcy mcz', 'Ixx Ixy Iyy Ixz Iyz Izz'))
+        first, second = (
+            [n + str(k) for n in names.split()]
+            for names in ('mcx mcy mcz', 'Ixx Ixy Iyy Ixz Iyz Izz')
+        )
         off = {n: found[n][0] - true[n] for n in (*first, *second)}
         x = [true[n] for n in second]
         J = np.array([[x[0], x[1], x[3]], [x[1], x[2], x[4]], [x[3], x[4], x[5]]])
-        errors += [1e3 * max(abs(off[n]) for n in first) / link.mass,
-                   100.0 * max(abs(off[n]) for n in second) / np.linalg.eigvalsh(J)[-1]]
+        errors += [
+            1e3 * max(abs(off[n]) for n in first) / link.mass,
+            100.0 * max(abs(off[n]) for n in second) / np.linalg.eigvalsh(J)[-1],
+        ]
         z += [off[n] / found[n][1] for n in off]
     return np.array(errors), z
 
 
 FRICTION_HEAD = (
     '| estimator | rank | fs [N m] | fcs [N m] | fv [N m s/rad] | delta found | z rms |',
-    '|---|---|---|---|---|---|---|')
+    '|---|---|---|---|---|---|---|',
+)
 ROWS = {
     ('slider-crank', 'I1, m1X1, I2, m2X2 [%], cycloid'): (
-        crank.PAPER_ERRORS, lambda seed: slider_crank(seed, crank.cycloid)),
+        crank.PAPER_ERRORS,
+        lambda seed: slider_crank(seed, crank.cycloid),
+    ),
     ('slider-crank', 'the same, 6t + two sines'): (
-        crank.PAPER_ERRORS, lambda seed: slider_crank(seed, crank.lively)),
+        crank.PAPER_ERRORS,
+        lambda seed: slider_crank(seed, crank.lively),
+    ),
     ('quaternion, 6 bodies', 'largest [kg, kg m^2], [%], 100 samples'): (
-        (0.0264, 0.031), six_cylinders),
+        (0.0264, 0.031),
+        six_cylinders,
+    ),
     ('quaternion, 6 bodies', 'the same, poses alone at 1 kHz, cutoff 40 Hz'): (
-        (0.0264, 0.031), lambda seed: six_cylinders(seed, 1000.0, False, cutoff=40.0)),
+        (0.0264, 0.031),
+        lambda seed: six_cylinders(seed, 1000.0, False, cutoff=40.0),
+    ),
     ('suspended platform', 'link 0 [mm], [%], link 1 [mm], [%]'): (
-        (0.9, 0.3657, 1.7, 1.5537), platform)}
+        (0.9, 0.3657, 1.7, 1.5537),
+        platform,
+    ),
+}
 
 
 def static_friction(estimator, seeds):
@@ -130,8 +169,11 @@ def static_friction(estimator, seeds):
     off, z, deltas, ranks = {n: [] for n in arm.FRICTION}, [], [], []
     for seed in range(FIRST, FIRST + seeds):
         made, truth = arm.recording(seed, 8.0, np.array([2.0, 0.5, 0.1]), rate=250.0)
-        model, verdict = identified_bags([made], made.robot_description, {'serial_arm': {
-            'friction': list(arm.LAWS), 'estimator': estimator}})
+        model, verdict = identified_bags(
+            [made],
+            made.robot_description,
+            {'serial_arm': {'friction': list(arm.LAWS), 'estimator': estimator}},
+        )
         if model is None:
             raise SystemExit(verdict['reasons'])
         found = {e['name']: e['value'] for e in model['base']}
@@ -139,12 +181,16 @@ def static_friction(estimator, seeds):
             off[name].append(np.nan if found[name] is None else found[name] - true)
         z += arm.scores(model['base'], truth).values()
         constants = model['statistics']['nonlinear_parameters']
-        deltas += [f"{constants[f'fcs{j}']['value']:.2g}" for j in (1, 2, 3)]
+        deltas += [f'{constants[f"fcs{j}"]["value"]:.2g}' for j in (1, 2, 3)]
         ranks.append(model['statistics']['rank'])
-    errors = [' '.join(f'{np.sqrt(np.nanmean(np.square(off[f"{n}{j}"]))):.2g}'
-                       for j in (1, 2, 3)) for n in ('fs', 'fcs', 'fv')]
-    return (f'| {estimator} | {max(ranks)} | {" | ".join(errors)} | {" ".join(deltas)} | '
-            f'{np.sqrt(np.mean(np.square(z))):.2f} |')
+    errors = [
+        ' '.join(f'{np.sqrt(np.nanmean(np.square(off[f"{n}{j}"]))):.2g}' for j in (1, 2, 3))
+        for n in ('fs', 'fcs', 'fv')
+    ]
+    return (
+        f'| {estimator} | {max(ranks)} | {" | ".join(errors)} | {" ".join(deltas)} | '
+        f'{np.sqrt(np.mean(np.square(z))):.2f} |'
+    )
 
 
 def words(values):
@@ -164,18 +210,29 @@ def main():
         each = [row(seed) for seed in range(FIRST, FIRST + arguments.seeds)]
         errors, z = np.array([e for e, _ in each]), np.concatenate([z for _, z in each])
         below = int((errors < published).all(1).sum())
-        lines.append(f'| {paper} | {what} | {words(published)} | {words(np.median(errors, 0))} | '
-                     f'{words(errors.max(0))} | {below} of {len(each)} | '
-                     f'{np.sqrt((z ** 2).mean()):.2f} |')
+        lines.append(
+            f'| {paper} | {what} | {words(published)} | {words(np.median(errors, 0))} | '
+            f'{words(errors.max(0))} | {below} of {len(each)} | '
+            f'{np.sqrt((z**2).mean()):.2f} |'
+        )
         print(lines[-1], flush=True)
-    friction = [*FRICTION_HEAD, *(static_friction(name, min(3, arguments.seeds))
-                                  for name in ('ordinary', 'weighted', 'ridge'))]
+    friction = [
+        *FRICTION_HEAD,
+        *(
+            static_friction(name, min(3, arguments.seeds))
+            for name in ('ordinary', 'weighted', 'ridge')
+        ),
+    ]
     print('\n'.join(friction))
     if arguments.write:
         text = PAGE.read_text(encoding='utf-8')
         for name, table in (('published', lines), ('static friction', friction)):
-            text = re.sub(f'<!-- {name} -->.*?<!-- end {name} -->', '\n'.join(
-                [f'<!-- {name} -->', *table, f'<!-- end {name} -->']), text, flags=re.S)
+            text = re.sub(
+                f'<!-- {name} -->.*?<!-- end {name} -->',
+                '\n'.join([f'<!-- {name} -->', *table, f'<!-- end {name} -->']),
+                text,
+                flags=re.S,
+            )
         PAGE.write_text(text, encoding='utf-8')
 
 

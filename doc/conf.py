@@ -17,8 +17,10 @@ html_copy_source = False
 def as_written(app, what, name, obj, options, lines):
     """Keep the lines of a docstring: ``name : meaning`` lists are no reStructuredText."""
     indents = [len(line) - len(line.lstrip()) for line in lines]
-    lines[:] = [f"{'| ' + ' ' * indent}{line.lstrip()}" if line.strip() else ''
-                for indent, line in zip(indents, lines)]
+    lines[:] = [
+        f'{"| " + " " * indent}{line.lstrip()}' if line.strip() else ''
+        for indent, line in zip(indents, lines)
+    ]
 
 
 def setup(app):

@@ -39,8 +39,10 @@ def run(path):
     with empty_folder():
         cells = [cell for cell in notebook['cells'] if cell['cell_type'] == 'code']
         for number, cell in enumerate(cells, 1):
-            cell.update(execution_count=number, outputs=outputs(''.join(cell['source']), names,
-                                                                f'{path.name}, cell {number}'))
+            cell.update(
+                execution_count=number,
+                outputs=outputs(''.join(cell['source']), names, f'{path.name}, cell {number}'),
+            )
     return notebook, names
 
 

@@ -33,43 +33,65 @@ VIEW = np.array([[0.80, -0.60, 0.0], [-0.18, -0.24, 0.95]])  # world to picture,
 def photograph(page, picture, width, height):
     """Write what a browser shows of an HTML file as a .png."""
     with tempfile.TemporaryDirectory() as profile:
-        subprocess.run([BROWSER, '--headless', '--no-sandbox', '--disable-gpu',
-                        '--hide-scrollbars', f'--user-data-dir={profile}',
-                        f'--window-size={width},{height}',
-                        '--virtual-time-budget=4000', f'--screenshot={picture}', str(page)],
-                       check=True, capture_output=True, timeout=120)
+        subprocess.run(
+            [
+                BROWSER,
+                '--headless',
+                '--no-sandbox',
+                '--disable-gpu',
+                '--hide-scrollbars',
+                f'--user-data-dir={profile}',
+                f'--window-size={width},{height}',
+                '--virtual-time-budget=4000',
+                f'--screenshot={picture}',
+                str(page),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
 
 
 def live(model, prediction):
     """Return the live page as it is while an arm moves."""
     state = WatchState()
-    for name, values in (('measured', prediction.measured), ('predicted', prediction.torque),
-                         ('residual', prediction.residual)):
+    for name, values in (
+        ('measured', prediction.measured),
+        ('predicted', prediction.torque),
+        ('residual', prediction.residual),
+    ):
         for t, row in zip(prediction.t, values):
             state.add(name, t, prediction.names, row)
     promised = model.identified.statistics['validation']['filtered']['rms']
     health = {}
     for name, values in zip(prediction.names, prediction.residual.T):
-        health[f'{name} rms'] = f'{np.sqrt(np.mean(values ** 2)):.4g}'
+        health[f'{name} rms'] = f'{np.sqrt(np.mean(values**2)):.4g}'
         health[f'{name} rms promised'] = f'{promised[name]:.4g}'
-    for role, words, values in (('prediction', 'as promised', health),
-                                ('identification', 'model published, verdict: good', {}),
-                                ('recorder', 'recording', {}),
-                                ('excitation', 'playing, period 2 of 2', {})):
+    for role, words, values in (
+        ('prediction', 'as promised', health),
+        ('identification', 'model published, verdict: good', {}),
+        ('recorder', 'recording', {}),
+        ('excitation', 'playing, period 2 of 2', {}),
+    ):
         state.set(role, {'level': 'ok', 'message': words, 'values': values})
     state.set('services', ['stop recording', 'identify', 'estimate anew'])
-    state.set('online', [[b['name'], b['value'], b['standard_error']]
-                         for b in model.identified.base])
+    state.set(
+        'online', [[b['name'], b['value'], b['standard_error']] for b in model.identified.base]
+    )
     data = json.dumps(state.since(0)[1])
     return watch_page(BUTTONS).replace(
-        '\nlook();', f"\n$('link').textContent = 'connected';\nshow({data});")
+        '\nlook();', f"\n$('link').textContent = 'connected';\nshow({data});"
+    )
 
 
 def curve(t, values, place):
     """Return the points of a curve in a place (x, y, width, height) of lowest to highest value."""
     x, y, width, height, low, high = place
-    return ' '.join(f'{x + width * (a - t[0]) / (t[-1] - t[0]):.1f},'
-                    f'{y + height * (high - b) / (high - low):.1f}' for a, b in zip(t, values))
+    return ' '.join(
+        f'{x + width * (a - t[0]) / (t[-1] - t[0]):.1f},'
+        f'{y + height * (high - b) / (high - low):.1f}'
+        for a, b in zip(t, values)
+    )
 
 
 def torques(prediction):
@@ -78,10 +100,14 @@ def torques(prediction):
     for row, k in enumerate(SHOWN):
         low, high = prediction.lower[:, k].min(), prediction.upper[:, k].max()
         place = (70, 66 + 128 * row, 620, 96, low, high)
-        band = f"{curve(prediction.t, prediction.upper[:, k], place)} " + ' '.join(
-            curve(prediction.t, prediction.lower[:, k], place).split()[::-1])
-        share = 100 * np.linalg.norm(prediction.residual[:, k]) / np.linalg.norm(
-            prediction.measured[:, k])
+        band = f'{curve(prediction.t, prediction.upper[:, k], place)} ' + ' '.join(
+            curve(prediction.t, prediction.lower[:, k], place).split()[::-1]
+        )
+        share = (
+            100
+            * np.linalg.norm(prediction.residual[:, k])
+            / np.linalg.norm(prediction.measured[:, k])
+        )
         out.append(f'''<polygon points="{band}" fill="{PREDICTED}" opacity=".18"/>
 <polyline points="{curve(prediction.t, prediction.measured[:, k], place)}" fill="none"
  stroke="{MEASURED}" stroke-width="3.4"/>
@@ -101,8 +127,10 @@ def ellipsoid(body, placement, style):
     (a, b), axes = np.linalg.eigh(turned)
     x, y = VIEW @ placement.act(body.lever)
     angle = -np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
-    return (f'<ellipse rx="{np.sqrt(b):.4f}" ry="{np.sqrt(a):.4f}" {style} '
-            f'transform="translate({x:.4f},{-y:.4f}) rotate({angle:.1f})"/>')
+    return (
+        f'<ellipse rx="{np.sqrt(b):.4f}" ry="{np.sqrt(a):.4f}" {style} '
+        f'transform="translate({x:.4f},{-y:.4f}) rotate({angle:.1f})"/>'
+    )
 
 
 def arm(model, described, q):
@@ -112,14 +140,20 @@ def arm(model, described, q):
     pin.forwardKinematics(robot, data, q)
     joints = [np.zeros(2), *(VIEW @ data.oMi[k].translation for k in range(1, robot.njoints))]
     points = ' '.join(f'{x:.4f},{-y:.4f}' for x, y in joints)
-    out = [f'<polyline points="{points}" fill="none" stroke="#dee2e6" stroke-width=".05" '
-           'stroke-linejoin="round" stroke-linecap="round"/>']
-    for name, style in ((described, f'fill="none" stroke="{DESCRIBED}" stroke-width=".006" '
-                         'stroke-dasharray=".02 .012"'),
-                        (robot, f'fill="{PREDICTED}" fill-opacity=".30" stroke="{PREDICTED}" '
-                         'stroke-width=".004"')):
-        out += [ellipsoid(name.inertias[k], data.oMi[k], style)
-                for k in range(2, robot.njoints)]  # upright, torques show little of link 1
+    out = [
+        f'<polyline points="{points}" fill="none" stroke="#dee2e6" stroke-width=".05" '
+        'stroke-linejoin="round" stroke-linecap="round"/>'
+    ]
+    for name, style in (
+        (
+            described,
+            f'fill="none" stroke="{DESCRIBED}" stroke-width=".006" stroke-dasharray=".02 .012"',
+        ),
+        (robot, f'fill="{PREDICTED}" fill-opacity=".30" stroke="{PREDICTED}" stroke-width=".004"'),
+    ):
+        out += [
+            ellipsoid(name.inertias[k], data.oMi[k], style) for k in range(2, robot.njoints)
+        ]  # upright, torques show little of link 1
     return f'<g transform="translate(860,530) scale(560)">{"".join(out)}</g>'
 
 
@@ -156,8 +190,9 @@ def main():
     q = np.array([0.5, 0.35, 0.0, -1.7, 0.0, 2.0, 0.0])
     with tempfile.TemporaryDirectory() as name:
         for page, text, width, height in (
-                ('live', live(result.model, prediction), 1000, 1250),
-                ('overview', overview(result, prediction, described, q), 1160, 610)):
+            ('live', live(result.model, prediction), 1000, 1250),
+            ('overview', overview(result, prediction, described, q), 1160, 610),
+        ):
             path = Path(name, f'{page}.html')
             path.write_text(text, encoding='utf-8')
             photograph(path, PICTURES / f'{page}.png', width, height)

@@ -14,7 +14,7 @@ import numpy as np
 
 import ros_inertial_id as rid
 
-bag, other_bag = (sys.argv[1:3] + ['demo/recording', 'demo/second_recording'][len(sys.argv) - 1:])
+bag, other_bag = sys.argv[1:3] + ['demo/recording', 'demo/second_recording'][len(sys.argv) - 1 :]
 recording, other = rid.read_bag(bag), rid.read_bag(other_bag)
 for topic, channel in recording.channels.items():
     print(f'{topic}: {len(channel)} messages of {channel.type}')
@@ -29,10 +29,11 @@ print(model.base_parameters)
 
 # %% Measured and predicted torque of the other recording
 prediction = model.predict(other)
-for name, residual, measured in zip(prediction.names, prediction.residual.T,
-                                    prediction.measured.T):
+for name, residual, measured in zip(
+    prediction.names, prediction.residual.T, prediction.measured.T
+):
     share = np.linalg.norm(residual) / np.linalg.norm(measured)
-    print(f'{name}: RMS residual {np.sqrt(np.mean(residual ** 2)):.4f} N m, {100 * share:.2f} %')
+    print(f'{name}: RMS residual {np.sqrt(np.mean(residual**2)):.4f} N m, {100 * share:.2f} %')
 
 # %% Torque at any position, velocity, acceleration
 n = len(model.joint_names)

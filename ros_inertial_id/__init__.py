@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from .api.model import load_model, Model
     from .api.recordings import read_log
     from .api.tasks import compare, design, payload
-    from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
-                         RecordingError, RobotModelError)
+    from .errors import (
+        ConfigError,
+        EstimationError,
+        InertialIdError,
+        MotionError,
+        RecordingError,
+        RobotModelError,
+    )
     from .measurement.bags.bag import read_bag
     from .measurement.recording import Recording
 
@@ -32,16 +38,40 @@ _ROOMS = {
     'api.model': ('load_model', 'Model'),
     'api.recordings': ('read_log',),
     'api.tasks': ('compare', 'design', 'payload'),
-    'errors': ('ConfigError', 'EstimationError', 'InertialIdError', 'MotionError',
-               'RecordingError', 'RobotModelError'),
+    'errors': (
+        'ConfigError',
+        'EstimationError',
+        'InertialIdError',
+        'MotionError',
+        'RecordingError',
+        'RobotModelError',
+    ),
     'measurement.bags.bag': ('read_bag',),
     'measurement.recording': ('Recording',),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-__all__ = ['check', 'compare', 'ConfigError', 'design', 'drift', 'EstimationError', 'identify',
-           'identify_many', 'InertialIdError', 'load_model', 'ManyResult', 'Model', 'MotionError',
-           'payload', 'read_bag', 'read_log', 'Recording', 'RecordingError', 'Result',
-           'RobotModelError']
+__all__ = [
+    'check',
+    'compare',
+    'ConfigError',
+    'design',
+    'drift',
+    'EstimationError',
+    'identify',
+    'identify_many',
+    'InertialIdError',
+    'load_model',
+    'ManyResult',
+    'Model',
+    'MotionError',
+    'payload',
+    'read_bag',
+    'read_log',
+    'Recording',
+    'RecordingError',
+    'Result',
+    'RobotModelError',
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -47,7 +47,7 @@ class InertialIdError(Exception):
         if len({unicodedata.normalize('NFC', name) for name in names}) < len(names):
             text += '; names of the same letters are coded in two ways (Unicode NFC and NFD)'
         if len(text) > LONGEST:
-            text = f'{text[:LONGEST // 2]} [...] {text[-LONGEST // 2:]}'
+            text = f'{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}'
         super().__init__(printable(text))
 
 
@@ -61,11 +61,13 @@ def file_errors(path: object, done: str = 'read') -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise ConfigError(f'{path} cannot be {done}', expected='text in UTF-8',
-                          found='other bytes') from None
+        raise ConfigError(
+            f'{path} cannot be {done}', expected='text in UTF-8', found='other bytes'
+        ) from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte in it
-        raise ConfigError(f'{path} cannot be {done}',
-                          found=getattr(error, 'strerror', None) or error) from None
+        raise ConfigError(
+            f'{path} cannot be {done}', found=getattr(error, 'strerror', None) or error
+        ) from None
 
 
 class RecordingError(InertialIdError):

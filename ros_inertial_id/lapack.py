@@ -21,6 +21,7 @@ def _lapack() -> Any:
     spec = PathFinder.find_spec(f'{__package__}._flapack', [f'{f}/linalg' for f in folders or ()])
     if spec is None or spec.loader is None:
         from scipy.linalg import lapack
+
         return lapack
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -30,8 +31,13 @@ def _lapack() -> Any:
 lapack = _lapack()
 
 
-def solve_triangular(R: np.ndarray, b: np.ndarray, trans: bool = False, lower: bool = False,
-                     check_finite: bool = True) -> np.ndarray:
+def solve_triangular(
+    R: np.ndarray,
+    b: np.ndarray,
+    trans: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> np.ndarray:
     """
     Return the solution of R x = b, or of R' x = b with ``trans``; R (n, n), b (n,) or (n, m).
 

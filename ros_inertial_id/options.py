@@ -40,8 +40,15 @@ _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number'
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 
 
-def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
-           at_most: float | None = None, choices: Sequence[Any] | None = None) -> Any:
+def option(
+    default: Any,
+    description: str,
+    *,
+    unit: str = '',
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: Sequence[Any] | None = None,
+) -> Any:
     """
     Return a dataclass field that carries its own documentation and range.
 
@@ -49,8 +56,13 @@ def option(default: Any, description: str, *, unit: str = '', at_least: float | 
     at_least, at_most : range of a number, or of every number in a list
     choices : the values there are, or those of every element of a list
     """
-    metadata = {'description': description, 'unit': unit, 'at_least': at_least,
-                'at_most': at_most, 'choices': choices}
+    metadata = {
+        'description': description,
+        'unit': unit,
+        'at_least': at_least,
+        'at_most': at_most,
+        'choices': choices,
+    }
     return field(default=default, metadata=metadata)
 
 
@@ -84,10 +96,15 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
     specs = {f.name: f for f in fields(kind)}
     for name in values:
         if name not in specs:
-            raise ConfigError(f'{source} has an unknown key {name!r}', do=nearest(name, specs),
-                              exists=tuple(specs))
-    given = {name: _check(kind, specs[name], value, f'{source}, option {name}')
-             for name, value in values.items()}
+            raise ConfigError(
+                f'{source} has an unknown key {name!r}',
+                do=nearest(name, specs),
+                exists=tuple(specs),
+            )
+    given = {
+        name: _check(kind, specs[name], value, f'{source}, option {name}')
+        for name, value in values.items()
+    }
     return kind(**given)
 
 
@@ -95,16 +112,23 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
     """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
     element, many = element_type(kind, spec.name)
     value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    if element is str and not many and isinstance(value, (list, tuple)) and all(
-            isinstance(word, str) for word in value):
+    if (
+        element is str
+        and not many
+        and isinstance(value, (list, tuple))
+        and all(isinstance(word, str) for word in value)
+    ):
         value = ' '.join(value)  # several topics
     if not many:
         return _checked(value, element, spec.metadata, what)
     if not isinstance(value, (list, tuple)):
-        raise ConfigError(what, expected=f'a list, of {_WORDS[element]} each',
-                          found=repr(value)[:80])
-    return tuple(_checked(v, element, spec.metadata, f'{what}, element {k + 1}')
-                 for k, v in enumerate(value))
+        raise ConfigError(
+            what, expected=f'a list, of {_WORDS[element]} each', found=repr(value)[:80]
+        )
+    return tuple(
+        _checked(v, element, spec.metadata, f'{what}, element {k + 1}')
+        for k, v in enumerate(value)
+    )
 
 
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
@@ -112,20 +136,26 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     value = value.item() if isinstance(value, np.generic) else value
     if kind is float and type(value) is int and abs(value) <= LARGEST:
         value = float(value)
-    unit = f" {metadata['unit']}" if metadata.get('unit') else ''
+    unit = f' {metadata["unit"]}' if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
-        raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
-                          found=repr(value)[:80])
+        raise ConfigError(
+            what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}', found=repr(value)[:80]
+        )
     if metadata.get('topic'):
         names = str(value).split()
         value = ' '.join(names)
         if not all(map(TOPIC.fullmatch, names)):
-            raise ConfigError(what, expected='a topic: letters, digits, _ and single /, at most '
-                              '200, no digit behind a /', found=repr(value)[:80])
+            raise ConfigError(
+                what,
+                expected='a topic: letters, digits, _ and single /, at most '
+                '200, no digit behind a /',
+                found=repr(value)[:80],
+            )
     choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
     if choices and value not in choices:
-        raise ConfigError(what, found=repr(value)[:80], exists=tuple(choices),
-                          do=nearest(value, choices))
+        raise ConfigError(
+            what, found=repr(value)[:80], exists=tuple(choices), do=nearest(value, choices)
+        )
     if low is not None and value < low or high is not None and value > high:
         low, high = -math.inf if low is None else low, math.inf if high is None else high
         raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
@@ -138,17 +168,21 @@ def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any]
     for name in data:
         if name not in (DESIGN, DRIVER) and name not in methods:
             blocks = (*methods, DESIGN, DRIVER)
-            raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
-                              do=nearest(name, blocks))
+            raise ConfigError(
+                f'{path} has a block {name!r}', exists=blocks, do=nearest(name, blocks)
+            )
     return data
 
 
 def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
     """Return the content ``data`` of a configuration; ConfigError where it is not of blocks."""
-    if not isinstance(data, dict) or not all(isinstance(name, str) and isinstance(
-            block, (dict, types.NoneType)) for name, block in data.items()):
-        raise ConfigError(what, expected='blocks of options, each named by its method',
-                          found=repr(data)[:80])
+    if not isinstance(data, dict) or not all(
+        isinstance(name, str) and isinstance(block, (dict, types.NoneType))
+        for name, block in data.items()
+    ):
+        raise ConfigError(
+            what, expected='blocks of options, each named by its method', found=repr(data)[:80]
+        )
     return data
 
 
@@ -164,11 +198,14 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mi
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return the mapping of a ``node``; YAMLError where a key is there twice."""
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)
-                and key.tag != 'tag:yaml.org,2002:merge']
+        keys = [
+            key.value
+            for key, _ in node.value
+            if isinstance(key, yaml.ScalarNode) and key.tag != 'tag:yaml.org,2002:merge'
+        ]
         twice = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else ()
         if twice:
-            raise yaml.YAMLError(f"{', '.join(sorted(twice))} is there twice, {node.start_mark}")
+            raise yaml.YAMLError(f'{", ".join(sorted(twice))} is there twice, {node.start_mark}')
         return super().construct_mapping(node, deep)
 
 
@@ -208,25 +245,32 @@ def described_blocks(urdf: str) -> dict[str, Any]:
     begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
     if begin < 0 or end < begin:
         return {}
-    text, what = unescape(urdf[begin + len(TAG) + 2:end]), f'<{TAG}> of the robot description'
+    text, what = unescape(urdf[begin + len(TAG) + 2 : end]), f'<{TAG}> of the robot description'
     return _blocks(yaml_content(text, what) or {}, what)
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     """Return the JSON schema of a configuration file (draft 2020-12)."""
-    return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
-            'additionalProperties': False,
-            'properties': {name: {
-                'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
+    return {
+        '$schema': 'https://json-schema.org/draft/2020-12/schema',
+        'type': 'object',
+        'additionalProperties': False,
+        'properties': {
+            name: {
+                'type': ['object', 'null'],
+                'description': ' '.join((kind.__doc__ or '').split()),
                 'additionalProperties': False,
-                'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}
-            } for name, kind in kinds.items()}}
+                'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)},
+            }
+            for name, kind in kinds.items()
+        },
+    }
 
 
 def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
     element, many = element_type(kind, spec.name)
     meta = spec.metadata
-    unit = f" [{meta['unit']}]" if meta.get('unit') else ''
+    unit = f' [{meta["unit"]}]' if meta.get('unit') else ''
     own: dict[str, Any] = {'type': _SCHEMA[element]}
     for key, source in (('minimum', 'at_least'), ('maximum', 'at_most')):
         if meta.get(source) is not None:
@@ -239,10 +283,20 @@ def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
 
 
 # What other programs call it: words that no spelling brings near.
-MEANINGS = {'ols': 'ordinary', 'ls': 'ordinary', 'lstsq': 'ordinary', 'least_squares': 'ordinary',
-            'wls': 'weighted', 'gls': 'weighted',
-            'bayes': 'ridge', 'map': 'ridge', 'tikhonov': 'ridge', 'iv': 'instrumental',
-            'torque': 'link', 'currents': 'current'}
+MEANINGS = {
+    'ols': 'ordinary',
+    'ls': 'ordinary',
+    'lstsq': 'ordinary',
+    'least_squares': 'ordinary',
+    'wls': 'weighted',
+    'gls': 'weighted',
+    'bayes': 'ridge',
+    'map': 'ridge',
+    'tikhonov': 'ridge',
+    'iv': 'instrumental',
+    'torque': 'link',
+    'currents': 'current',
+}
 
 
 def nearest(name: Any, choices: Any) -> str | None:

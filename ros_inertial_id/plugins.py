@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 METHODS_GROUP = 'ros_inertial_id.methods'
 VERBS_GROUP = 'ros_inertial_id.verbs'
 RIGS_GROUP = 'ros_inertial_id.simulated_rigs'
-NOT_INSTALLED = ('ros_inertial_id is not installed, or from before it registered its rigs: pip '
-                 'install it again')
+NOT_INSTALLED = (
+    'ros_inertial_id is not installed, or from before it registered its rigs: pip install it again'
+)
 
 Plugin = TypeVar('Plugin')
 
@@ -34,6 +35,7 @@ Plugin = TypeVar('Plugin')
 def registered(group: str) -> 'dict[str, EntryPoint]':
     """Return {name: entry point} of a ``group``; of equal names the first on the path."""
     from importlib.metadata import entry_points  # takes long to import: when needed
+
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
         found.setdefault(entry.name, entry)
@@ -53,24 +55,33 @@ class Plugins(Mapping[str, Plugin], Generic[Plugin]):
     make : turns what the entry names into what is returned, once
     """
 
-    def __init__(self, group: str, what: str, own: Mapping[str, str] | None = None,
-                 make: Callable[[Any], Plugin] = lambda found: found) -> None:
+    def __init__(
+        self,
+        group: str,
+        what: str,
+        own: Mapping[str, str] | None = None,
+        make: Callable[[Any], Plugin] = lambda found: found,
+    ) -> None:
         self._group, self._what, self._make, self._own = group, what, make, own or {}
         self._made: dict[str, Plugin] = {}
 
     def __getitem__(self, name: str) -> Plugin:
         """Return what is called ``name``; ConfigError where nothing is or it does not import."""
         if name not in self:
-            raise ConfigError(self._what, found=repr(name), exists=tuple(self),
-                              do=missing(self._group))
+            raise ConfigError(
+                self._what, found=repr(name), exists=tuple(self), do=missing(self._group)
+            )
         if name not in self._made:
             own = self._own.get(name)
             try:
                 found = resolve_name(own) if own else registered(self._group)[name].load()
             except (ImportError, AttributeError) as error:
-                raise ConfigError(f'{self._what} {name} cannot be loaded', found=str(error),
-                                  do='install what it needs, or remove the package that registers '
-                                  f'it as {own or registered(self._group)[name].value}') from error
+                raise ConfigError(
+                    f'{self._what} {name} cannot be loaded',
+                    found=str(error),
+                    do='install what it needs, or remove the package that registers '
+                    f'it as {own or registered(self._group)[name].value}',
+                ) from error
             self._made[name] = self._make(found)
         return self._made[name]
 

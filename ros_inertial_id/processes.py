@@ -22,8 +22,10 @@ from typing import Any
 
 POLL = 0.1  # [s]
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-KILLED = ('a process ended before it was done, as one that is killed where memory is short: '
-          'use fewer processes (--jobs)')
+KILLED = (
+    'a process ended before it was done, as one that is killed where memory is short: '
+    'use fewer processes (--jobs)'
+)
 SAFE = {'PYTHONSAFEPATH': '1', 'OPENBLAS_NUM_THREADS': '1'}
 _call: Any = None  # in a worker: function, shared
 Function = Callable[[Any, Any], Any]
@@ -49,10 +51,13 @@ def start(module: str, words: Sequence[str], **how: Any) -> 'subprocess.Popen[by
     It gets a SIGTERM when this process, or the thread that called, has ended (Linux).
     """
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    code = (f'import sys; sys.path.append({home!r}); from {__package__}.processes import begin; '
-            f'begin({module!r}, {os.getpid()})')
-    return subprocess.Popen([sys.executable, '-c', code, *words],
-                            env={**os.environ, 'PYTHONSAFEPATH': '1'}, **how)
+    code = (
+        f'import sys; sys.path.append({home!r}); from {__package__}.processes import begin; '
+        f'begin({module!r}, {os.getpid()})'
+    )
+    return subprocess.Popen(
+        [sys.executable, '-c', code, *words], env={**os.environ, 'PYTHONSAFEPATH': '1'}, **how
+    )
 
 
 def begin(module: str, parent: int) -> None:
@@ -70,8 +75,9 @@ def _end_with(parent: int) -> None:
             sys.exit(1)
 
 
-def in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: int
-                 ) -> Generator[tuple[int, Any] | None, None, None]:
+def in_processes(
+    function: Function, shared: Any, tasks: Sequence[Any], jobs: int
+) -> Generator[tuple[int, Any] | None, None, None]:
     """
     Yield (number of a task, function(shared, task)) as they come, None about every POLL.
 

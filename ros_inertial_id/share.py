@@ -22,8 +22,9 @@ def shared_file(folder: str, name: str) -> Path:
             return place / folder / name
     pattern = f'*{Path(name).suffix}'
     exists = sorted({p.stem for place in _places() for p in (place / folder).glob(pattern)})
-    raise ConfigError(f'{folder} {Path(name).stem!r} does not come with the package',
-                      exists=exists)
+    raise ConfigError(
+        f'{folder} {Path(name).stem!r} does not come with the package', exists=exists
+    )
 
 
 def config_file(name: str) -> str:

@@ -13,16 +13,42 @@ import pytest  # noqa: E402
 
 # Files that take long, those that wait for nodes and those that compute in turn: the ones leave
 # the cores to the others.
-LONGEST = ('test_rig_demonstrations', 'test_documentation', 'test_excitation_faults',
-           'test_drift', 'test_excitation', 'test_excitation_design', 'test_ros2_control',
-           'test_checkup', 'test_torque_prediction', 'test_many_recordings', 'test_recorder',
-           'test_online', 'test_simulated_time', 'test_rigid_body', 'test_watch',
-           'test_consistent_links', 'test_online_topic', 'test_suspended_platform_imu',
-           'test_identification', 'test_notebooks', 'test_endings', 'test_identify',
-           'test_subscriptions', 'test_api', 'test_motion_design', 'test_suspended_platform',
-           'test_replay', 'test_inputs_people_bring', 'test_live_mounting',
-           'test_any_mechanism', 'test_isolation', 'test_checkup_causes', 'test_closed_loop',
-           'test_bad_input')
+LONGEST = (
+    'test_rig_demonstrations',
+    'test_documentation',
+    'test_excitation_faults',
+    'test_drift',
+    'test_excitation',
+    'test_excitation_design',
+    'test_ros2_control',
+    'test_checkup',
+    'test_torque_prediction',
+    'test_many_recordings',
+    'test_recorder',
+    'test_online',
+    'test_simulated_time',
+    'test_rigid_body',
+    'test_watch',
+    'test_consistent_links',
+    'test_online_topic',
+    'test_suspended_platform_imu',
+    'test_identification',
+    'test_notebooks',
+    'test_endings',
+    'test_identify',
+    'test_subscriptions',
+    'test_api',
+    'test_motion_design',
+    'test_suspended_platform',
+    'test_replay',
+    'test_inputs_people_bring',
+    'test_live_mounting',
+    'test_any_mechanism',
+    'test_isolation',
+    'test_checkup_causes',
+    'test_closed_loop',
+    'test_bad_input',
+)
 
 
 def pytest_configure(config):
@@ -74,7 +100,8 @@ def trapped(tmp_path_factory):
     folder = tmp_path_factory.mktemp('trapped')
     for name in (*sys.stdlib_module_names, 'numpy', 'scipy', 'yaml', 'rclpy', 'ros_inertial_id'):
         (folder / f'{name}.py').write_text(
-            f'open({str(folder / "executed")!r}, "a").write(__name__ + "\\n")\n')
+            f'open({str(folder / "executed")!r}, "a").write(__name__ + "\\n")\n'
+        )
     return folder
 
 

@@ -37,8 +37,11 @@ def parameters(node):
 
 def contract_names():
     """Return the names of the methods that CONTRACTS document in full."""
-    return {f.name for name in CONTRACTS for _, f, _ in functions(ast.parse(
-        (ROOT / name).read_text(encoding='utf-8')))}
+    return {
+        f.name
+        for name in CONTRACTS
+        for _, f, _ in functions(ast.parse((ROOT / name).read_text(encoding='utf-8')))
+    }
 
 
 def findings(path, contract):
@@ -63,9 +66,13 @@ def findings(path, contract):
         own = path.relative_to(ROOT).as_posix()
         if '.' in name and node.name in contract and own not in CONTRACTS:
             continue  # documented there, in full
-        unnamed = [p.arg for p in parameters(node) if p.annotation
-                   and re.search(r'\b(ndarray|float)\b', ast.unparse(p.annotation))
-                   and not re.search(rf'\b{p.arg}\b', text)]
+        unnamed = [
+            p.arg
+            for p in parameters(node)
+            if p.annotation
+            and re.search(r'\b(ndarray|float)\b', ast.unparse(p.annotation))
+            and not re.search(rf'\b{p.arg}\b', text)
+        ]
         if unnamed:
             out.append(f'{where}: the docstring does not name {", ".join(unnamed)}')
     return out
@@ -78,15 +85,20 @@ def test_public_functions_are_annotated_documented_and_short():
 
 
 def test_nothing_asks_for_attributes_instead_of_a_contract():
-    asking = [f'{path.relative_to(ROOT)}:{node.lineno}' for path in FILES
-              for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
-              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-              and node.func.id == 'hasattr']
+    asking = [
+        f'{path.relative_to(ROOT)}:{node.lineno}'
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == 'hasattr'
+    ]
     assert not asking
 
 
 if __name__ == '__main__':  # python test/test_conventions.py [ROOM]: all findings, for a person
     import sys
+
     for found in (line for p in FILES for line in findings(p, contract_names())):
         if len(sys.argv) < 2 or sys.argv[1] in found:
             print(found)

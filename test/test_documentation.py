@@ -14,18 +14,22 @@ import pytest
 from ros_inertial_id.cli.arguments import parse
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', ROOT / 'benchmark' / 'README.md',
-         *sorted((ROOT / 'doc').rglob('*.md'))]
+PAGES = [
+    ROOT / 'README.md',
+    ROOT / 'CONTRIBUTING.md',
+    ROOT / 'benchmark' / 'README.md',
+    *sorted((ROOT / 'doc').rglob('*.md')),
+]
 TUTORIALS = [page for page in PAGES if page.parent.name == 'tutorials']
 NUMBER = re.compile(r'(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?')
 
 
 def blocks(page, language):
     """Return [(what stands before a block of a language, its text)] of a page."""
-    parts = re.split(r'^```(\w*)\n(.*?)^```$', page.read_text(encoding='utf-8'),
-                     flags=re.DOTALL | re.MULTILINE)
-    return [(parts[k - 1], parts[k + 1]) for k in range(1, len(parts), 3)
-            if parts[k] == language]
+    parts = re.split(
+        r'^```(\w*)\n(.*?)^```$', page.read_text(encoding='utf-8'), flags=re.DOTALL | re.MULTILINE
+    )
+    return [(parts[k - 1], parts[k + 1]) for k in range(1, len(parts), 3) if parts[k] == language]
 
 
 def steps(text):
@@ -42,7 +46,8 @@ def same(shown, printed):
     if ' '.join(NUMBER.sub('#', shown).split()) != ' '.join(NUMBER.sub('#', printed).split()):
         return False
     return [float(x) for x in NUMBER.findall(printed)] == pytest.approx(
-        [float(x) for x in NUMBER.findall(shown)], rel=0.05, abs=0.005)
+        [float(x) for x in NUMBER.findall(shown)], rel=0.05, abs=0.005
+    )
 
 
 @pytest.mark.parametrize('page', TUTORIALS, ids=lambda page: page.stem)
@@ -56,11 +61,21 @@ def test_commands_of_a_tutorial_print_what_it_shows(page, tmp_path):
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ros_inertial_id "$@"\n')
     program.chmod(0o755)
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OPENBLAS_NUM_THREADS': '1',
-                   'PATH': f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        'PYTHONPATH': str(ROOT),
+        'OPENBLAS_NUM_THREADS': '1',
+        'PATH': f'{program.parent}:{Path(sys.executable).parent}:{os.environ["PATH"]}',
+    }
     for command, shown in todo:
-        done = subprocess.run(['bash', '-c', command], cwd=tmp_path, text=True,
-                              capture_output=True, env=environment, timeout=120)
+        done = subprocess.run(
+            ['bash', '-c', command],
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            env=environment,
+            timeout=120,
+        )
         assert done.returncode == 0, f'{command}{done.stderr}'
         lines = iter(done.stdout.splitlines())
         for line in shown:
@@ -88,14 +103,16 @@ def test_python_of_the_pages_runs(tmp_path, monkeypatch):
             exec(compile(text, page.name, 'exec'), names)
             names['result'].model.save('result/model.yaml')
     assert names['M'].shape == (3, 3) and names['tau'] == pytest.approx(
-        names['g'] + names['f'] + names['M'] @ names['a'], abs=0.5)  # without Coriolis
+        names['g'] + names['f'] + names['M'] @ names['a'], abs=0.5
+    )  # without Coriolis
     assert {path.suffix for path in tmp_path.iterdir()} >= {'.urdf', '.xml', '.html', '.yaml'}
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_the_pages_can_be_given(page):
-    text = ''.join(text for language in ('bash', 'sh', 'console')
-                   for _, text in blocks(page, language)).replace('\\\n', '')
+    text = ''.join(
+        text for language in ('bash', 'sh', 'console') for _, text in blocks(page, language)
+    ).replace('\\\n', '')
     for line in re.findall(r'^(?:\$ )?inertial-id (.*)', text, re.MULTILINE):
         words = shlex.split(line, comments=True)
         if words[0] not in ('--version', 'completion'):
@@ -104,16 +121,18 @@ def test_commands_of_the_pages_can_be_given(page):
 
 def anchors(page):
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
-    text = re.sub(r'^```.*?^```$', '', page.read_text(encoding='utf-8'),
-                  flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r'^```.*?^```$', '', page.read_text(encoding='utf-8'), flags=re.DOTALL | re.MULTILINE
+    )
     titles = re.findall(r'^#+ (.+)$', text, re.MULTILINE)
     return {re.sub(r'[^\w\- ]', '', title.lower()).strip().replace(' ', '-') for title in titles}
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    text = re.sub(r'^```.*?^```$', '', page.read_text(encoding='utf-8'),
-                  flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r'^```.*?^```$', '', page.read_text(encoding='utf-8'), flags=re.DOTALL | re.MULTILINE
+    )
     for target in re.findall(r'\]\(([^)\s]+)\)', text):
         if not target.startswith(('http', 'mailto')):
             path, _, heading = target.partition('#')
@@ -123,8 +142,15 @@ def test_links_lead_somewhere(page):
 
 
 def test_pages_that_the_package_names_exist():
-    files = [path for folder in ('ros_inertial_id', 'config', 'launch', 'examples', 'test')
-             for path in (ROOT / folder).rglob('*') if path.suffix in ('.py', '.yaml', '.hpp')]
-    named = {name for path in files
-             for name in re.findall(r'\bdoc/[\w/]+\.md', path.read_text(encoding='utf-8'))}
+    files = [
+        path
+        for folder in ('ros_inertial_id', 'config', 'launch', 'examples', 'test')
+        for path in (ROOT / folder).rglob('*')
+        if path.suffix in ('.py', '.yaml', '.hpp')
+    ]
+    named = {
+        name
+        for path in files
+        for name in re.findall(r'\bdoc/[\w/]+\.md', path.read_text(encoding='utf-8'))
+    }
     assert named and not [name for name in named if not (ROOT / name).exists()]

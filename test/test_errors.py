@@ -13,8 +13,9 @@ def test_a_message_is_cut_in_its_middle():
     assert text.startswith('mounting; found begin') and text.endswith('end; give rpy')
 
 
-@pytest.mark.parametrize('found, said', [
-    (unicodedata.normalize('NFD', 'é1'), True), ('é2', False), ('é1', False)])
+@pytest.mark.parametrize(
+    'found, said', [(unicodedata.normalize('NFD', 'é1'), True), ('é2', False), ('é1', False)]
+)
 def test_the_same_letters_coded_differently_are_named_as_such(found, said):
     error = ConfigError('joints', expected=['é1', 'ü'], found=repr([found, 'b']))
     assert ('coded in two ways' in str(error)) == said

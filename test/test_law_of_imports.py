@@ -16,18 +16,32 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 # The floors of the README: a room imports from lower numbers only.  The wing of rigs reaches over
 # several floors: each of its rooms stands on its own, and SUBROOMS says how they serve each other.
 FLOORS = {
-    '__init__': 0, 'errors': 0,
-    'lapack': 1, 'options': 1, 'plugins': 1, 'processes': 1, 'share': 1,
-    'measurement': 2, 'dynamics': 2,
-    'methods': 3, 'estimation': 3,
-    'identification': 4, 'simulation': 4,
+    '__init__': 0,
+    'errors': 0,
+    'lapack': 1,
+    'options': 1,
+    'plugins': 1,
+    'processes': 1,
+    'share': 1,
+    'measurement': 2,
+    'dynamics': 2,
+    'methods': 3,
+    'estimation': 3,
+    'identification': 4,
+    'simulation': 4,
     'checks': 5,
-    'procedures': 6, 'excitation': 6,
+    'procedures': 6,
+    'excitation': 6,
     'rigs/__init__': 3,
-    'rigs/dynamics': 3, 'rigs/measurement': 3,
-    'rigs/estimation': 4, 'rigs/bodies': 4, 'rigs/closed_loop': 4, 'rigs/rigid_body': 4,
+    'rigs/dynamics': 3,
+    'rigs/measurement': 3,
+    'rigs/estimation': 4,
+    'rigs/bodies': 4,
+    'rigs/closed_loop': 4,
+    'rigs/rigid_body': 4,
     'rigs/suspended_platform': 4,
-    'rigs/calibration': 5, 'rigs/simulation': 5,
+    'rigs/calibration': 5,
+    'rigs/simulation': 5,
     'report': 7,
     'api': 8,
     'cli': 9,
@@ -37,30 +51,81 @@ FLOORS = {
     '__main__': 12,
 }
 # What stands at the top of the package beside rooms.
-FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'lapack', 'options', 'plugins', 'processes',
-                    'share'}
+FILES_AT_THE_TOP = {
+    '__init__',
+    '__main__',
+    'errors',
+    'lapack',
+    'options',
+    'plugins',
+    'processes',
+    'share',
+}
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 WING = 'rigs'
 SUBROOMS = {
-    'methods': [('contract',), ('capabilities',), ('arm_friction', 'arm_prediction'),
-                ('serial_arm',), ('__init__',)],
-    'identification': [('__init__', 'files'), ('identified_model',),
-                       ('settings',), ('prepare',), ('reduce',), ('choose',), ('fit',),
-                       ('judge',), ('model',), ('identify',)],
-    WING: [('__init__',), ('dynamics', 'measurement', 'estimation'), ('bodies',),
-           ('closed_loop', 'rigid_body', 'suspended_platform'), ('calibration', 'simulation'),
-           ('cli',)],
-    'measurement': [('recording', 'sampling', 'signals', 'summary', 'kalman',
-                     'stream_clock', '__init__'),
-                    ('bags',),
-                    ('joints',), ('live',), ('live_commands',)],
+    'methods': [
+        ('contract',),
+        ('capabilities',),
+        ('arm_friction', 'arm_prediction'),
+        ('serial_arm',),
+        ('__init__',),
+    ],
+    'identification': [
+        ('__init__', 'files'),
+        ('identified_model',),
+        ('settings',),
+        ('prepare',),
+        ('reduce',),
+        ('choose',),
+        ('fit',),
+        ('judge',),
+        ('model',),
+        ('identify',),
+    ],
+    WING: [
+        ('__init__',),
+        ('dynamics', 'measurement', 'estimation'),
+        ('bodies',),
+        ('closed_loop', 'rigid_body', 'suspended_platform'),
+        ('calibration', 'simulation'),
+        ('cli',),
+    ],
+    'measurement': [
+        ('recording', 'sampling', 'signals', 'summary', 'kalman', 'stream_clock', '__init__'),
+        ('bags',),
+        ('joints',),
+        ('live',),
+        ('live_commands',),
+    ],
 }
-MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',
-            'visualization_msgs', 'tf2_msgs', 'rosgraph_msgs', 'std_srvs', 'rcl_interfaces',
-            'builtin_interfaces', 'action_msgs', 'control_msgs')
-SLOW = (f'{PACKAGE}.{WING}', f'{PACKAGE}.procedures', f'{PACKAGE}.excitation.design',
-        'scipy.linalg', 'scipy.special', 'scipy.optimize', 'pandas', 'rich', 'importlib.metadata')
+MESSAGES = (
+    'std_msgs',
+    'sensor_msgs',
+    'geometry_msgs',
+    'trajectory_msgs',
+    'diagnostic_msgs',
+    'visualization_msgs',
+    'tf2_msgs',
+    'rosgraph_msgs',
+    'std_srvs',
+    'rcl_interfaces',
+    'builtin_interfaces',
+    'action_msgs',
+    'control_msgs',
+)
+SLOW = (
+    f'{PACKAGE}.{WING}',
+    f'{PACKAGE}.procedures',
+    f'{PACKAGE}.excitation.design',
+    'scipy.linalg',
+    'scipy.special',
+    'scipy.optimize',
+    'pandas',
+    'rich',
+    'importlib.metadata',
+)
 ROS = ('rclpy', 'launch', 'launch_ros', 'ament_index_python', *MESSAGES)
 FILES = sorted(ROOT.rglob('*.py'))
 
@@ -89,7 +154,7 @@ def imports(path):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package[:len(package) - node.level + 1] if node.level else []
+            above = package[: len(package) - node.level + 1] if node.level else []
             base = '.'.join([*above, *([node.module] if node.module else [])])
             names += [base] + [f'{base}.{alias.name}' for alias in node.names]
     return names
@@ -145,16 +210,20 @@ def test_a_room_imports_only_from_below():
         # The public API names what it offers; each is imported when it is asked for.
         if room_of(path) != '__init__':
             floor = FLOORS[room_of(path)]
-            too_high += [f'{path.relative_to(ROOT)} of floor {floor} imports {room}'
-                         for room in sorted(rooms_used(path)) if FLOORS[room] >= floor]
+            too_high += [
+                f'{path.relative_to(ROOT)} of floor {floor} imports {room}'
+                for room in sorted(rooms_used(path))
+                if FLOORS[room] >= floor
+            ]
     assert not too_high, '\n'.join(too_high)
 
 
 def test_a_sub_room_imports_only_what_is_shared_by_name():
     too_high = []
     for path in [p for p in FILES if top_of(p) in SUBROOMS]:
-        floors = {name: level for level, peers in enumerate(SUBROOMS[top_of(path)])
-                  for name in peers}
+        floors = {
+            name: level for level, peers in enumerate(SUBROOMS[top_of(path)]) for name in peers
+        }
         own = floors[subroom_of(path)]
         # Files of the room's own floor serve each other, as those inside a sub-room do.
         peers = (ROOT / top_of(path) / f'{subroom_of(path)}.py').exists() and own == 0
@@ -166,12 +235,14 @@ def test_a_sub_room_imports_only_what_is_shared_by_name():
 
 def test_no_modules_import_each_other_in_a_circle():
     module = {'.'.join([PACKAGE, *p.relative_to(ROOT).with_suffix('').parts]): p for p in FILES}
-    graph = {name: {n for n in imports(path) if n in module and n != name}
-             for name, path in module.items()}
+    graph = {
+        name: {n for n in imports(path) if n in module and n != name}
+        for name, path in module.items()
+    }
     done, path = set(), []
 
     def visit(name):
-        assert name not in path, ' -> '.join([*path[path.index(name):], name])
+        assert name not in path, ' -> '.join([*path[path.index(name) :], name])
         if name in done:
             return
         path.append(name)
@@ -198,16 +269,23 @@ def test_mujoco_never_meets_what_it_is_the_oracle_of():
     assert set(users('mujoco')) <= {'simulation', 'rigs/simulation'}
     for path in FILES:
         if room_of(path) in ('simulation', 'rigs/simulation'):
-            assert not rooms_used(path) & {'dynamics', 'methods', 'estimation',
-                                           'identification'}, path
+            assert not rooms_used(path) & {
+                'dynamics',
+                'methods',
+                'estimation',
+                'identification',
+            }, path
         if room_of(path) == 'rigs/simulation':
             assert not subrooms_used(path), path
 
 
 def test_methods_and_estimation_are_introduced_by_the_spine():
     for path in FILES:
-        if room_of(path) == 'methods' or (FLOORS[room_of(path)] == 4 and top_of(path) == WING
-                                          and room_of(path) != 'rigs/estimation'):
+        if room_of(path) == 'methods' or (
+            FLOORS[room_of(path)] == 4
+            and top_of(path) == WING
+            and room_of(path) != 'rigs/estimation'
+        ):
             # Whoever writes rows may solve some, to judge signals by, and estimates nothing.
             estimation = [name for name in imports(path) if name.split('.')[1:2] == ['estimation']]
             assert all('.least_squares' in name for name in estimation), path
@@ -218,19 +296,28 @@ def test_methods_and_estimation_are_introduced_by_the_spine():
 def test_nobody_imports_the_wing_of_rigs():
     for path in FILES:
         assert top_of(path) == WING or not any(
-            room.split('/')[0] == WING for room in rooms_used(path)), path
+            room.split('/')[0] == WING for room in rooms_used(path)
+        ), path
 
 
 def test_an_arm_is_read_and_identified_without_any_rig_or_what_takes_long_to_import(tmp_path):
-    code = ('import sys, ros_inertial_id as rid\n'
-            f'result = rid.identify(rid.read_bag({str(tmp_path / "bag")!r}))\n'
-            f'result.report({str(tmp_path / "report.html")!r})\n'
-            f'print([name for name in sys.modules if name.startswith({SLOW!r})])\n')
+    code = (
+        'import sys, ros_inertial_id as rid\n'
+        f'result = rid.identify(rid.read_bag({str(tmp_path / "bag")!r}))\n'
+        f'result.report({str(tmp_path / "report.html")!r})\n'
+        f'print([name for name in sys.modules if name.startswith({SLOW!r})])\n'
+    )
     urdf = mujoco_arm.description('arm2')
     t, q, v, a = mujoco_arm.motion(2, 10.0, 100.0)
-    write_recording(tmp_path / 'bag', replace(mujoco_arm.recording(
-        mujoco_arm.joints_of(urdf), t, q, v, mujoco_arm.torque(urdf, q, v, a)),
-        robot_description=urdf))
+    write_recording(
+        tmp_path / 'bag',
+        replace(
+            mujoco_arm.recording(
+                mujoco_arm.joints_of(urdf), t, q, v, mujoco_arm.torque(urdf, q, v, a)
+            ),
+            robot_description=urdf,
+        ),
+    )
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert out.stdout == '[]\n'
 

@@ -41,18 +41,25 @@ def refused(tmp_path, text, load=load_options):
     return str(error.value)
 
 
-@pytest.mark.parametrize('line, words', [
-    ('gear_ratio: [a, b, c]', ("option gear_ratio, element 1", 'a finite number', "found 'a'")),
-    ('gear_ratio: 100', ('option gear_ratio', 'a list, of a finite number each', 'found 100')),
-    ('friction: [[viscous]]', ('option friction, element 1', 'a text', "found ['viscous']")),
-    ('cutoff: .nan', ('option cutoff', 'a finite number [Hz]', 'found nan')),
-    ('cutoff: -.inf', ('option cutoff', 'a finite number [Hz]', 'found -inf')),
-    ('cutoff: true', ('option cutoff', 'a finite number [Hz]', 'found True')),
-    ('cutoff: -3', ('option cutoff', '0.0 to', 'Hz', 'found -3')),
-    ('estimator: rigde', ("found 'rigde'", "did you mean 'ridge'?")),
-    ('cutof: 3', ("unknown key 'cutof'", "did you mean 'cutoff'?", 'gear_ratio')),
-    ('7: 3', ('unknown key 7',)),
-    ('mounting: 2020-02-02', ('option mounting', 'a text', 'datetime.date'))])
+@pytest.mark.parametrize(
+    'line, words',
+    [
+        (
+            'gear_ratio: [a, b, c]',
+            ('option gear_ratio, element 1', 'a finite number', "found 'a'"),
+        ),
+        ('gear_ratio: 100', ('option gear_ratio', 'a list, of a finite number each', 'found 100')),
+        ('friction: [[viscous]]', ('option friction, element 1', 'a text', "found ['viscous']")),
+        ('cutoff: .nan', ('option cutoff', 'a finite number [Hz]', 'found nan')),
+        ('cutoff: -.inf', ('option cutoff', 'a finite number [Hz]', 'found -inf')),
+        ('cutoff: true', ('option cutoff', 'a finite number [Hz]', 'found True')),
+        ('cutoff: -3', ('option cutoff', '0.0 to', 'Hz', 'found -3')),
+        ('estimator: rigde', ("found 'rigde'", "did you mean 'ridge'?")),
+        ('cutof: 3', ("unknown key 'cutof'", "did you mean 'cutoff'?", 'gear_ratio')),
+        ('7: 3', ('unknown key 7',)),
+        ('mounting: 2020-02-02', ('option mounting', 'a text', 'datetime.date')),
+    ],
+)
 def test_a_wrong_value_is_refused_with_what_was_expected(tmp_path, line, words):
     message = refused(tmp_path, f'serial_arm: {{{line}}}')
     assert all(word in message for word in words), message
@@ -83,9 +90,15 @@ def test_files_that_are_no_configuration_are_refused_in_a_line(tmp_path):
         load_options(str(tmp_path / 'absent.yaml'))
 
 
-@pytest.mark.parametrize('text', [
-    bomb(), 'a: &a [*a]', f'a: &a {"x" * 60_000}\nb: [*a, *a]',
-    '# ' + ']' * 200 + '\na: ' + '[' * 101 + ']' * 101])
+@pytest.mark.parametrize(
+    'text',
+    [
+        bomb(),
+        'a: &a [*a]',
+        f'a: &a {"x" * 60_000}\nb: [*a, *a]',
+        '# ' + ']' * 200 + '\na: ' + '[' * 101 + ']' * 101,
+    ],
+)
 def test_a_yaml_that_is_larger_than_it_looks_is_refused(text):
     with pytest.raises(ConfigError, match='the text is not YAML; found nesting or aliases'):
         yaml_content(text, 'the text')
@@ -93,8 +106,11 @@ def test_a_yaml_that_is_larger_than_it_looks_is_refused(text):
 
 def test_anchors_and_merged_keys_are_understood():
     text = 'a: &a {x: 1, y: [2]}\nb: {<<: *a, x: 3}\nc: *a'
-    assert yaml_content(text, '') == {'a': {'x': 1, 'y': [2]}, 'b': {'x': 3, 'y': [2]},
-                                      'c': {'x': 1, 'y': [2]}}
+    assert yaml_content(text, '') == {
+        'a': {'x': 1, 'y': [2]},
+        'b': {'x': 3, 'y': [2]},
+        'c': {'x': 1, 'y': [2]},
+    }
 
 
 @pytest.mark.parametrize('name', ['', '/a', 'a/b_2', '~/a', ' /a  b ', ['/a', '/b']])
@@ -103,8 +119,10 @@ def test_topics_are_taken(name):
     assert taken == (' '.join(name) if isinstance(name, list) else ' '.join(name.split()))
 
 
-@pytest.mark.parametrize('name', ['a//b', '/', 'a/', '1a', 'a/2', 'a-b', '..', 'a\0', 'ä',
-                                  'a~', '/a' * 101, 'x' * 5_000_000])
+@pytest.mark.parametrize(
+    'name',
+    ['a//b', '/', 'a/', '1a', 'a/2', 'a-b', '..', 'a\0', 'ä', 'a~', '/a' * 101, 'x' * 5_000_000],
+)
 def test_what_is_no_topic_is_refused(name):
     with pytest.raises(ConfigError, match='effort_topic; expected a topic') as refusal:
         options_from(SignalOptions, {'effort_topic': name}, 'test')
@@ -112,16 +130,28 @@ def test_what_is_no_topic_is_refused(name):
 
 
 def test_numbers_of_numpy_and_whole_numbers_for_floats_are_taken():
-    values = {'cutoff': np.float32(4.0), 'count': np.int64(2), 'search': np.bool_(False),
-              'gains': np.array([1.0, 2.0])}
+    values = {
+        'cutoff': np.float32(4.0),
+        'count': np.int64(2),
+        'search': np.bool_(False),
+        'gains': np.array([1.0, 2.0]),
+    }
     taken = options_from(Example, values, 'test')
     assert taken == Example(4.0, 2, False, gains=(1.0, 2.0))
     assert [type(x) for x in (taken.cutoff, taken.count, taken.search)] == [float, int, bool]
     assert type(options_from(Example, {'cutoff': 4}, 'test').cutoff) is float
     assert options_from(Example, {'gains': [np.float64(3), 1]}, 'test').gains == (3.0, 1.0)
-    for wrong in ({'count': 2.0}, {'count': True}, {'search': 1}, {'cutoff': 'x'},
-                  {'cutoff': np.float64('nan')}, {'gains': np.eye(2)}, {'gains': (-1.0,)},
-                  {'laws': ('viscuos',)}, {'cutoff': 1000.0}):
+    for wrong in (
+        {'count': 2.0},
+        {'count': True},
+        {'search': 1},
+        {'cutoff': 'x'},
+        {'cutoff': np.float64('nan')},
+        {'gains': np.eye(2)},
+        {'gains': (-1.0,)},
+        {'laws': ('viscuos',)},
+        {'cutoff': 1000.0},
+    ):
         with pytest.raises(ConfigError):
             options_from(Example, wrong, 'test')
 
@@ -139,6 +169,7 @@ def schema():
     """Return the JSON schema as ``inertial-id schema`` prints it."""
     import contextlib
     import io
+
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         assert main(['schema']) == 0
@@ -160,8 +191,13 @@ def test_shipped_configurations_fit_the_schema(schema, path):
 
 
 def test_the_schema_and_the_reader_refuse_the_same(schema, tmp_path):
-    for line in ('cutof: 3', 'gear_ratio: [a]', 'cutoff: -3', 'estimator: rigde',
-                 'friction: [[viscous]]'):
+    for line in (
+        'cutof: 3',
+        'gear_ratio: [a]',
+        'cutoff: -3',
+        'estimator: rigde',
+        'friction: [[viscous]]',
+    ):
         text = f'serial_arm: {{{line}}}'
         refused(tmp_path, text)
         with pytest.raises(jsonschema.ValidationError):

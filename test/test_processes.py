@@ -34,21 +34,25 @@ def until(condition):
 
 def pids(folder, count=2):
     """Return the processes whose ids are names in a folder, once there are so many."""
-    return until(lambda: len(found := [name for name in os.listdir(folder) if name.isdigit()])
-                 == count and found)
+    return until(
+        lambda: (
+            len(found := [name for name in os.listdir(folder) if name.isdigit()]) == count
+            and found
+        )
+    )
 
 
 def never(folder, task):
     """Return after minutes in one call of C, with the lock of the interpreter held."""
     (Path(folder) / str(os.getpid())).touch()
-    return sum(range(10 ** 10))
+    return sum(range(10**10))
 
 
 def squared(how, task):
     """Return the square of a task; the process ends, or an error comes, instead of that of 1."""
     if task == 1:
         how()
-    return task ** 2
+    return task**2
 
 
 def killed():
@@ -66,8 +70,10 @@ def outcome(function, shared, tasks, jobs=1):
 
 
 def test_workers_end_when_their_parent_is_killed(import_path, tmp_path):
-    code = ('from test_processes import in_processes, never\n'
-            f'list(in_processes(never, {str(tmp_path)!r}, range(2), 2))\n')
+    code = (
+        'from test_processes import in_processes, never\n'
+        f'list(in_processes(never, {str(tmp_path)!r}, range(2), 2))\n'
+    )
     parent = subprocess.Popen([sys.executable, '-c', code], env=import_path)
     workers = pids(tmp_path)
     assert all(runs(pid) for pid in workers)
@@ -98,19 +104,29 @@ def test_an_error_ends_its_task_alone():
 
 def test_a_script_without_a_guard_is_not_run_again(import_path, tmp_path):
     script = tmp_path / 'script.py'
-    script.write_text('from test_processes import fails, outcome, squared\n'
-                      'print(outcome(squared, fails, [5], 1))\n')
-    done = subprocess.run([sys.executable, str(script)], env=import_path, capture_output=True,
-                          text=True, check=True)
+    script.write_text(
+        'from test_processes import fails, outcome, squared\n'
+        'print(outcome(squared, fails, [5], 1))\n'
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], env=import_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout == '{0: 25}\n' and done.stderr == ''
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='Python 3.10 has no safe path')
 def test_no_process_imports_from_the_current_folder(import_path, trapped):
-    code = ('import sys; from ros_inertial_id.processes import start\n'
-            'sys.exit(start("cli.main", ["schema"]).wait())\n')
-    subprocess.run([sys.executable, '-P', '-c', code], env=import_path, cwd=trapped, check=True,
-                   stdout=subprocess.DEVNULL)
+    code = (
+        'import sys; from ros_inertial_id.processes import start\n'
+        'sys.exit(start("cli.main", ["schema"]).wait())\n'
+    )
+    subprocess.run(
+        [sys.executable, '-P', '-c', code],
+        env=import_path,
+        cwd=trapped,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     assert not (trapped / 'executed').exists()
 
 
@@ -118,6 +134,11 @@ def test_python_m_imports_numpy_and_json_from_where_they_are(import_path, trappe
     for path in trapped.iterdir():
         if path.stem not in ('numpy', 'json'):
             path.unlink()
-    subprocess.run([sys.executable, '-m', 'ros_inertial_id', 'schema'], env=import_path,
-                   cwd=trapped, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, '-m', 'ros_inertial_id', 'schema'],
+        env=import_path,
+        cwd=trapped,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     assert not (trapped / 'executed').exists()

@@ -26,15 +26,16 @@ LAWS = {  # f(q, v, a, c) of a joint, by name
     'coulomb_atan': lambda q, v, a, c: 2 / np.pi * np.arctan(v / c) if c else np.sign(v),
     'asymmetric': lambda q, v, a, c: abs(np.tanh(v / c)),
     'stiction': lambda q, v, a, c: 2 / np.pi * np.arctan(v / STEP),
-    'stribeck_atan': lambda q, v, a, c: (2 / np.pi) ** 2 * np.arctan(c * abs(v))
-    * np.arctan(v / STEP),
-    'stribeck': lambda q, v, a, c: np.exp(-(v / c) ** 2) * np.tanh(v / STEP),
+    'stribeck_atan': lambda q, v, a, c: (
+        (2 / np.pi) ** 2 * np.arctan(c * abs(v)) * np.arctan(v / STEP)
+    ),
+    'stribeck': lambda q, v, a, c: np.exp(-((v / c) ** 2)) * np.tanh(v / STEP),
     'power': lambda q, v, a, c: np.sign(v) * abs(v) ** c,
     'offset': lambda q, v, a, c: 1.0,
     'armature': lambda q, v, a, c: a,
     'spring': lambda q, v, a, c: q,
-    'spring2': lambda q, v, a, c: q ** 2,
-    'spring3': lambda q, v, a, c: q ** 3,
+    'spring2': lambda q, v, a, c: q**2,
+    'spring3': lambda q, v, a, c: q**3,
     'sine1': lambda q, v, a, c: np.sin(q),
     'cosine1': lambda q, v, a, c: np.cos(q),
     'sine2': lambda q, v, a, c: np.sin(2 * q),
@@ -50,8 +51,10 @@ ELEMENTS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz') 
 
 def rows_of(message):
     """Return [(name, owner, {key: text})] of a diagnostic_msgs/DiagnosticArray."""
-    return [(row.name, row.hardware_id, {pair.key: pair.value for pair in row.values})
-            for row in message.status]
+    return [
+        (row.name, row.hardware_id, {pair.key: pair.value for pair in row.values})
+        for row in message.status
+    ]
 
 
 def joint_of(model, owner, values):
@@ -109,8 +112,10 @@ class PredictionBand:
 
     def __init__(self, message, joint_names):
         terms = {name: values for name, _, values in rows_of(message)}
-        self._terms = {key: np.array([float(terms[joint][key]) for joint in joint_names])
-                       for key in terms[joint_names[0]]}
+        self._terms = {
+            key: np.array([float(terms[joint][key]) for joint in joint_names])
+            for key in terms[joint_names[0]]
+        }
 
     def half_width(self, q, v, a):
         """Return half the width (n,) [N m] at q, v, a (n,), and how far out of range it is."""
@@ -127,8 +132,12 @@ class PredictionBand:
             away.append(np.full_like(beyond, beyond.max()) if name == 'q' else beyond)
         away, speed = np.max(away, axis=0), abs(np.asarray(v))
         near = np.where(t['slow'] > 0, 1 - speed / np.maximum(t['slow'], 1e-200), 0)
-        half = (t['constant'] + t['per_speed'] * speed + t['per_acceleration'] * abs(np.asarray(a))
-                + t['near_reversal'] * np.maximum(near, 0))
+        half = (
+            t['constant']
+            + t['per_speed'] * speed
+            + t['per_acceleration'] * abs(np.asarray(a))
+            + t['near_reversal'] * np.maximum(near, 0)
+        )
         return half * (1 + away), away
 
 
@@ -138,16 +147,22 @@ def main():
     node = rclpy.create_node('identified_torque')
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     texts = wait_for_message(String, node, 'robot_description', qos_profile=latched)
-    tables = wait_for_message(DiagnosticArray, node, 'identification/base_parameters',
-                              qos_profile=latched)
-    bands = wait_for_message(DiagnosticArray, node, 'identification/prediction_band',
-                             qos_profile=latched)
+    tables = wait_for_message(
+        DiagnosticArray, node, 'identification/base_parameters', qos_profile=latched
+    )
+    bands = wait_for_message(
+        DiagnosticArray, node, 'identification/prediction_band', qos_profile=latched
+    )
     robot = IdentifiedTorque(texts[1].data, tables[1])
     band = PredictionBand(bands[1], robot.joint_names)
     none = np.zeros(robot.model.nv)
     torque, (half, _) = robot.torque(none, none, none), band.half_width(none, none, none)
-    print({joint: f'{x:.3f} +- {error:.3f}'
-           for joint, x, error in zip(robot.joint_names, torque, half)})
+    print(
+        {
+            joint: f'{x:.3f} +- {error:.3f}'
+            for joint, x, error in zip(robot.joint_names, torque, half)
+        }
+    )
     node.destroy_node()
     rclpy.shutdown()
 

@@ -70,8 +70,11 @@ class Result:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return (f'<p>{html.escape(f"Verdict: {self.verdict}")}</p>'
-                + self.residuals._repr_html_() + self.model.base_parameters._repr_html_())
+        return (
+            f'<p>{html.escape(f"Verdict: {self.verdict}")}</p>'
+            + self.residuals._repr_html_()
+            + self.model.base_parameters._repr_html_()
+        )
 
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""
@@ -82,9 +85,15 @@ class Result:
         return str(write_report(self.identification, path))
 
 
-def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | Path = '',
-             config: str | Path = '', progress: Progress | None = None,
-             **options: Any) -> Result:
+def identify(
+    recordings: Recordings,
+    *,
+    validate: Recordings = (),
+    urdf: str | Path = '',
+    config: str | Path = '',
+    progress: Progress | None = None,
+    **options: Any,
+) -> Result:
     """
     Return the Result of identifying a robot from recordings.
 
@@ -108,8 +117,12 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     for name in repeated:
         _logger.warning('%s is given twice (same content): it counts once', name)
     others = several(validate, task.urdf)
-    seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
-            or [name_of(r)] * any(r is t for t in training)]
+    seen = [
+        name
+        for r in others
+        for name in seen_before([t.provenance for t in training], [r])
+        or [name_of(r)] * any(r is t for t in training)
+    ]
     training, left_out, found, data, columns = _checked(training, task)
     for name, why in left_out.items():
         _logger.warning('%s is left out: %s', name, why)
@@ -139,38 +152,48 @@ class _Task:
         return {'method': self.method, 'urdf': self.urdf, 'progress': self.progress}
 
 
-def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
-          progress: Progress | None) -> _Task:
+def _task(
+    config: str | Path, options: dict[str, Any], urdf: str | Path, progress: Progress | None
+) -> _Task:
     keep_all = options.pop('keep_all', False)
     text = description_text(urdf)
     method, settings = load_options(str(config), options.pop('method', ''), options, text)
     return _Task(method, settings, text, progress, keep_all)
 
 
-def _identified(training: Sequence[Recording], found: Checkup, read: _Read, task: _Task,
-                others: Sequence[Recording] = ()) -> spine.Identification:
+def _identified(
+    training: Sequence[Recording],
+    found: Checkup,
+    read: _Read,
+    task: _Task,
+    others: Sequence[Recording] = (),
+) -> spine.Identification:
     """Return the Identification of recordings, with the verdict on it."""
     data, columns = read
     try:
         if data and not (task.keep_all and any(found.masked)):
-            result = spine.identify_data(replace(data, progress=task.progress), others,
-                                         columns=columns)
+            result = spine.identify_data(
+                replace(data, progress=task.progress), others, columns=columns
+            )
         else:
             used = list(training) if task.keep_all else cleaned(training, found)
-            result = spine.identify(used, followed(task.options, found.checks), validate=others,
-                                    **task.words)
+            result = spine.identify(
+                used, followed(task.options, found.checks), validate=others, **task.words
+            )
     except EstimationError as error:
         causes = [f.sentence() for f in found.checks if f.severity == WRONG]
         if not causes:
             raise
         raise EstimationError(causes[0], found=f'no estimate: {error}') from None
-    result.model.statistics.update(checked_statistics(result.model.statistics, found),
-                                   keep_all=task.keep_all)
+    result.model.statistics.update(
+        checked_statistics(result.model.statistics, found), keep_all=task.keep_all
+    )
     return result
 
 
-def _checked(recordings: list[Recording], task: _Task) -> tuple[
-        list[Recording], dict[str, str], Checkup, Dataset | None, ModelColumns | None]:
+def _checked(
+    recordings: list[Recording], task: _Task
+) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None, ModelColumns | None]:
     """
     Return (those that take part, {name: why another does not}, Checkup, Dataset, ModelColumns).
 
@@ -183,13 +206,23 @@ def _checked(recordings: list[Recording], task: _Task) -> tuple[
     if task.keep_all or all(reasons):
         reasons = [''] * len(each)
     part = [k for k, why in enumerate(reasons) if not why]
-    return ([recordings[k] for k in part],
-            {name_of(r): why for r, why in zip(recordings, reasons) if why},
-            checkup.together([each[k] for k in part]), None, None)
+    return (
+        [recordings[k] for k in part],
+        {name_of(r): why for r, why in zip(recordings, reasons) if why},
+        checkup.together([each[k] for k in part]),
+        None,
+        None,
+    )
 
 
-def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path = '',
-          progress: Progress | None = None, **options: Any) -> Checkup:
+def check(
+    recordings: Recordings,
+    *,
+    urdf: str | Path = '',
+    config: str | Path = '',
+    progress: Progress | None = None,
+    **options: Any,
+) -> Checkup:
     """
     Return the Checkup of recordings: what is wrong with them, with evidence, and a verdict.
 
@@ -203,7 +236,8 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
     training = _some(recordings, task.urdf)
     found, data, wide = checkup.check_and_read(training, task.options, **task.words)
     if not isinstance(METHODS[task.method], JointTorques) or (
-            len(training) > 1 and found.verdict.word == DO_NOT_USE):
+        len(training) > 1 and found.verdict.word == DO_NOT_USE
+    ):
         return found
     try:
         return judged(found, _identified(training, found, (data, wide), task).model.statistics)

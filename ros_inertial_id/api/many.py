@@ -17,7 +17,8 @@ from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
 from ..procedures.drift import drift as drift_of
 from ..procedures.drift_result import Drift
-from ..procedures.many_recordings import identify_many as identify_bags, Many
+from ..procedures.many_recordings import identify_many as identify_bags
+from ..procedures.many_recordings import Many
 from ..report import summary, write_report
 
 ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')
@@ -59,15 +60,22 @@ class ManyResult:
         """
         found = self.many.identification
         if not found.validation:
-            _, curves = validation(found.model, [recording_of(
-                self.many.bags[0].path, found.model.robot['urdf'])])
+            _, curves = validation(
+                found.model, [recording_of(self.many.bags[0].path, found.model.robot['urdf'])]
+            )
             found = Identification(found.model, curves)
         return str(write_report(found, path))
 
 
-def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordings = (),
-                  urdf: str | Path = '', config: str | Path = '',
-                  progress: Progress | None = None, **options: Any) -> ManyResult:
+def identify_many(
+    paths: Sequence[str | Path] | str | Path,
+    *,
+    validate: Recordings = (),
+    urdf: str | Path = '',
+    config: str | Path = '',
+    progress: Progress | None = None,
+    **options: Any,
+) -> ManyResult:
     """
     Return the ManyResult of bags, each accumulated once and kept as R factors.
 
@@ -85,19 +93,27 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     description = description_text(urdf)
     method, settings = load_options(str(config), options.pop('method', ''), options, description)
     others = several(validate, description)
-    many = identify_bags(find_bags(paths), settings, method=method, urdf=description,
-                         engine=engine, validate=others)
+    many = identify_bags(
+        find_bags(paths), settings, method=method, urdf=description, engine=engine, validate=others
+    )
     model = many.model
-    model.statistics.update(checked_statistics(
-        model.statistics, together([bag.checkup for bag in many.bags])), keep_all=engine.keep_all)
+    model.statistics.update(
+        checked_statistics(model.statistics, together([bag.checkup for bag in many.bags])),
+        keep_all=engine.keep_all,
+    )
     seen = seen_before(model.provenance['recordings'], others)
     if seen:
         model.statistics['validation_seen'] = seen
     return ManyResult(many)
 
 
-def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,
-          progress: Progress | None = None, **engine: Any) -> Drift:
+def drift(
+    model: Model | str | Path,
+    paths: Sequence[str | Path] | str | Path,
+    *,
+    progress: Progress | None = None,
+    **engine: Any,
+) -> Drift:
     """
     Return the Drift of the robots of a model from day to day.
 
@@ -108,5 +124,4 @@ def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
     own = model if isinstance(model, Model) else load_model(model)
-    return drift_of(own.identified, find_bags(paths),
-                    Engine(progress=progress, **engine))
+    return drift_of(own.identified, find_bags(paths), Engine(progress=progress, **engine))

@@ -20,10 +20,20 @@ from ..errors import EstimationError
 from ..identification.files import read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
-from ..identification.judge.prediction import (Motion, of_joints, predict, predict_motion,
-                                               Prediction)
-from ..identification.model.identified_description import (description_of, isaaclab_of,
-                                                           joint_terms, mjcf_of, tree_of)
+from ..identification.judge.prediction import (
+    Motion,
+    of_joints,
+    predict,
+    predict_motion,
+    Prediction,
+)
+from ..identification.model.identified_description import (
+    description_of,
+    isaaclab_of,
+    joint_terms,
+    mjcf_of,
+    tree_of,
+)
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
 from ..identification.prepare.mounting import check_robot
@@ -57,16 +67,20 @@ class Model:
 
     def __repr__(self) -> str:
         verdict = self.statistics.get('verdict', {}).get(
-            'word', 'not judged' if self._judged else 'as described')
-        return (f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
-                f'{len(self.identified.base)} base parameters, {verdict}')
+            'word', 'not judged' if self._judged else 'as described'
+        )
+        return (
+            f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
+            f'{len(self.identified.base)} base parameters, {verdict}'
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:  # what is cached is made again
         return Model, (self.identified, self.gravity_base)
 
     @classmethod
-    def from_description(cls, urdf: str | Path, *, mounting: str = 'upright', **options: Any
-                         ) -> 'Model':
+    def from_description(
+        cls, urdf: str | Path, *, mounting: str = 'upright', **options: Any
+    ) -> 'Model':
         """
         Return the Model that a description makes: its inertias, its damping and dry friction.
 
@@ -107,8 +121,9 @@ class Model:
         ``training``, ``cross_validation`` and ``validation`` as far as they are there, [N m] or
         [N], and in percent of what was measured.
         """
-        parts = {part.replace('-', '_'): fit['filtered']
-                 for part, fit in fits(self.identified).items()}
+        parts = {
+            part.replace('-', '_'): fit['filtered'] for part, fit in fits(self.identified).items()
+        }
         rows = []
         for joint in next(iter(parts.values()), {'rms': ()})['rms']:
             row: dict[str, Any] = {'joint': joint}
@@ -121,16 +136,27 @@ class Model:
     @cached_property
     def base_parameters(self) -> Table:
         """Return the base parameters with standard errors and units, in the order of regressor."""
-        return table('base parameter', [{name: entry[name] for name in COLUMNS}
-                                        for entry in self.identified.base])
+        return table(
+            'base parameter',
+            [{name: entry[name] for name in COLUMNS} for entry in self.identified.base],
+        )
 
     @cached_property
     def friction_parameters(self) -> Table:
         """Return the base parameters of joints: friction, rotor inertia, springs, offsets."""
-        return table('base parameter', [
-            {'name': item.name, 'joint': item.lead.owner, 'law': item.lead.law,
-             **{name: item.entry[name] for name in COLUMNS[1:4]}}
-            for item in evaluate(self.identified) if item.lead.law])
+        return table(
+            'base parameter',
+            [
+                {
+                    'name': item.name,
+                    'joint': item.lead.owner,
+                    'law': item.lead.law,
+                    **{name: item.entry[name] for name in COLUMNS[1:4]},
+                }
+                for item in evaluate(self.identified)
+                if item.lead.law
+            ],
+        )
 
     @cached_property
     def links(self) -> Table:
@@ -140,11 +166,24 @@ class Model:
         In the axes of the link's joint.  ``determined`` names what the data decide; the others
         are as described, with the error of the description, and only their sums are known.
         """
-        return table('link', [{'link': link.name, **{
-            f'{name}{suffix}': float(x) for k, name in enumerate(QUANTITIES) for suffix, x in (
-                ('', link.values[k]), ('_error', link.errors[k]))}, 'determined': tuple(
-                    name for name, sure in zip(QUANTITIES, link.determined) if sure)}
-            for link in links_of(self.identified)], LinkRow)
+        return table(
+            'link',
+            [
+                {
+                    'link': link.name,
+                    **{
+                        f'{name}{suffix}': float(x)
+                        for k, name in enumerate(QUANTITIES)
+                        for suffix, x in (('', link.values[k]), ('_error', link.errors[k]))
+                    },
+                    'determined': tuple(
+                        name for name, sure in zip(QUANTITIES, link.determined) if sure
+                    ),
+                }
+                for link in links_of(self.identified)
+            ],
+            LinkRow,
+        )
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -233,8 +272,9 @@ class Model:
         """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
         return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
 
-    def payload(self, recordings: Recordings, *, empty: Recordings = None, link: str = '',
-                frame: str = '') -> 'Payload':
+    def payload(
+        self, recordings: Recordings, *, empty: Recordings = None, link: str = '', frame: str = ''
+    ) -> 'Payload':
         """
         Return the Payload that the identified arm carries in other recordings.
 
@@ -243,8 +283,10 @@ class Model:
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
         """
         from ..procedures.payload import identify_payload
-        loaded, bare = (several(each, self.identified.robot['urdf'])
-                        for each in (recordings, empty))
+
+        loaded, bare = (
+            several(each, self.identified.robot['urdf']) for each in (recordings, empty)
+        )
         return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
@@ -291,16 +333,21 @@ class Model:
         robot, model = tree_of(self._robot), self.identified
         first, terms = bodies(model.parameters), joint_terms(model)
         return pinocchio_model(
-            robot, np.array([model.values[first[link]:first[link] + 10]
-                             for link in robot.link_names]),
-            **{name: np.array([terms[joint][name] for joint in robot.joint_names])
-               for name in JOINT_TERMS})
+            robot,
+            np.array([model.values[first[link] : first[link] + 10] for link in robot.link_names]),
+            **{
+                name: np.array([terms[joint][name] for joint in robot.joint_names])
+                for name in JOINT_TERMS
+            },
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""
         if not self._judged:
-            raise EstimationError('the model is that of a description and was not identified',
-                                  do='identify from a recording first: rid.identify(recording)')
+            raise EstimationError(
+                'the model is that of a description and was not identified',
+                do='identify from a recording first: rid.identify(recording)',
+            )
         write_text(path, self.identified.to_yaml())
 
     @property
@@ -318,8 +365,9 @@ class Model:
     @cached_property
     def _dynamics(self) -> InverseDynamics:
         model = self.identified
-        return InverseDynamics(of_joints(METHODS[model.method]), self._robot, model.parameters,
-                               model.values)
+        return InverseDynamics(
+            of_joints(METHODS[model.method]), self._robot, model.parameters, model.values
+        )
 
 
 def model_of(identified: IdentifiedModel) -> Model:
@@ -335,6 +383,10 @@ def load_model(path: str | Path) -> Model:
 def _write(path: str | Path, text: str, lines: list[str]) -> list[str]:
     write_text(path, text)
     if lines:
-        _logger.warning('%s cannot hold %d of the joint terms, which are listed in it: %s', path,
-                        len(lines), ', '.join(line.split(' = ')[0] for line in lines))
+        _logger.warning(
+            '%s cannot hold %d of the joint terms, which are listed in it: %s',
+            path,
+            len(lines),
+            ', '.join(line.split(' = ')[0] for line in lines),
+        )
     return lines

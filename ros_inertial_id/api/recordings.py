@@ -14,9 +14,14 @@ Source = Any  # a Recording, the path of a bag or log, or a table: see ``recordi
 Recordings = Source | Sequence[Source] | None
 
 
-def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
-             joints: Sequence[str] | None = None, rate: float | None = None,
-             columns: str = '') -> Recording:
+def read_log(
+    log: str | Path | Sequence[str | Path],
+    *,
+    urdf: str | Path,
+    joints: Sequence[str] | None = None,
+    rate: float | None = None,
+    columns: str = '',
+) -> Recording:
     """
     Return the Recording in a log of another program (.csv, .parquet, .hdf5, .mat, ...).
 
@@ -26,6 +31,7 @@ def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
     columns : names of the columns of a file that does not name them
     """
     from ..measurement.bags.log import read_log as read
+
     return read(log, description_text(urdf), joint_names=joints, rate=rate, columns=columns)
 
 
@@ -54,9 +60,13 @@ def recording_of(source: Source, urdf: str = '') -> Recording:
     if isinstance(source, (str, Path)):
         return read_recording(source, urdf)
     if not isinstance(source, Mapping) and not issubclass(type(source), Sized):
-        raise RecordingError('recordings', expected='Recordings, paths of bags or logs, or tables',
-                             found=repr(source)[:60])
+        raise RecordingError(
+            'recordings',
+            expected='Recordings, paths of bags or logs, or tables',
+            found=repr(source)[:60],
+        )
     if not urdf:
-        raise RecordingError('a table holds no description of the robot',
-                             found=repr(source)[:60], do='give urdf=')
+        raise RecordingError(
+            'a table holds no description of the robot', found=repr(source)[:60], do='give urdf='
+        )
     return read_log(source, urdf=urdf)

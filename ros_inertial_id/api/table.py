@@ -50,8 +50,9 @@ class LinkRow(Row):
         return self._symmetric('_error')
 
     def _symmetric(self, suffix: str) -> np.ndarray:
-        return self._numbers(tuple(f'I{min(a, b)}{max(a, b)}{suffix}' for a in 'xyz'
-                                   for b in 'xyz')).reshape(3, 3)
+        return self._numbers(
+            tuple(f'I{min(a, b)}{max(a, b)}{suffix}' for a in 'xyz' for b in 'xyz')
+        ).reshape(3, 3)
 
     def _numbers(self, names: Sequence[str]) -> np.ndarray:
         return np.array([self[name] for name in names])
@@ -87,8 +88,11 @@ class Table(Sequence[Row]):
             return self.rows[self.names.index(key)]
         if key in self.columns:
             return np.array([row[key] for row in self.rows])
-        raise ConfigError(f'no {self.what} {key!r}', exists=self.names,
-                          expected=f'one of them, or a column: {", ".join(self.columns)}')
+        raise ConfigError(
+            f'no {self.what} {key!r}',
+            exists=self.names,
+            expected=f'one of them, or a column: {", ".join(self.columns)}',
+        )
 
     def __getattr__(self, name: str) -> np.ndarray:
         column = name if name in self.columns else name.removesuffix('s')
@@ -112,26 +116,38 @@ class Table(Sequence[Row]):
     def to_dataframe(self) -> Any:
         """Return a pandas.DataFrame, its index the names of the rows."""
         import pandas
+
         return pandas.DataFrame(list(map(dict, self.rows)), columns=self.columns).set_index(
-            self.columns[0])
+            self.columns[0]
+        )
 
     def __repr__(self) -> str:
         cells = [self.columns, *([_text(row[c]) for c in self.columns] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
-        return '\n'.join('  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths)).rstrip()
-                         for row in cells)
+        return '\n'.join(
+            '  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths)).rstrip() for row in cells
+        )
 
     def _repr_html_(self) -> str:
         head = ''.join(f'<th>{c.replace("_", " ")}</th>' for c in self.columns)
-        body = ''.join('<tr>' + ''.join(f'<td>{html.escape(_text(row[c]))}</td>'
-                                        for c in self.columns) + '</tr>' for row in self.rows)
+        body = ''.join(
+            '<tr>'
+            + ''.join(f'<td>{html.escape(_text(row[c]))}</td>' for c in self.columns)
+            + '</tr>'
+            for row in self.rows
+        )
         return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def table(what: str, rows: Sequence[Mapping[str, Any]], kind: type[Row] = Row) -> Table:
     """Return the Table of ``rows``, in which None is NaN; ``what`` : a row is."""
-    return Table(what, tuple(kind({name: float('nan') if value is None else value
-                                   for name, value in row.items()}) for row in rows))
+    return Table(
+        what,
+        tuple(
+            kind({name: float('nan') if value is None else value for name, value in row.items()})
+            for row in rows
+        ),
+    )
 
 
 def _text(value: Any) -> str:

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 AnyModel = Model | Result | str | Path  # also the path of a model file
 
 
-def payload(model: AnyModel, recordings: Recordings, *, empty: Recordings = None,
-            link: str = '', frame: str = '') -> Payload:
+def payload(
+    model: AnyModel,
+    recordings: Recordings,
+    *,
+    empty: Recordings = None,
+    link: str = '',
+    frame: str = '',
+) -> Payload:
     """Return the Payload that the arm of a ``model`` carries, see ``Model.payload``."""
     return model_in(model).payload(recordings, empty=empty, link=link, frame=frame)
 
@@ -35,16 +41,27 @@ def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Compari
     if len(models) < 2:
         raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
     identified = [model_in(model).identified for model in models]
-    names = [str(model) if isinstance(model, (str, Path)) else f'model {number}'
-             for number, model in enumerate(models, 1)]
+    names = [
+        str(model) if isinstance(model, (str, Path)) else f'model {number}'
+        for number, model in enumerate(models, 1)
+    ]
     checked = several(recording, identified[0].robot['urdf'])
-    fits = {name: validation(model, checked)[0]['filtered']
-            for name, model in zip(names, identified)} if checked else {}
+    fits = (
+        {name: validation(model, checked)[0]['filtered'] for name, model in zip(names, identified)}
+        if checked
+        else {}
+    )
     return compare_models(names, identified, fits)
 
 
-def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
-           progress: 'Callable[[Progress], None] | None' = None, **options: Any) -> 'Design':
+def design(
+    urdf: str | Path,
+    *,
+    config: str | Path = '',
+    out: str | Path = '',
+    progress: 'Callable[[Progress], None] | None' = None,
+    **options: Any,
+) -> 'Design':
     """
     Return the Design of a motion that reveals the parameters of a robot and keeps its limits.
 
@@ -54,13 +71,17 @@ def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
     options : single options of the block by name (``mounting='rpy 0 1.57 0'``, ``seconds=20.0``)
     MotionError when a limit is missing or no motion keeps all of them.
     """
-    from ..excitation.design import design as design_motion, load_design
+    from ..excitation.design import design as design_motion
+    from ..excitation.design import load_design
     from ..report.design_files import write_design
+
     settings = load_design(str(config), options)
-    gravity = gravity_from_mounting(settings.mounting or 'upright',
-                                    magnitude=settings.gravity_magnitude)
-    found = design_motion(robot_from_options(description_text(urdf), settings, gravity),
-                          settings, progress)
+    gravity = gravity_from_mounting(
+        settings.mounting or 'upright', magnitude=settings.gravity_magnitude
+    )
+    found = design_motion(
+        robot_from_options(description_text(urdf), settings, gravity), settings, progress
+    )
     if out:
         write_design(found, out)
     return found

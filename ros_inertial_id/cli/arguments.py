@@ -17,10 +17,14 @@ from ..errors import ConfigError
 from ..plugins import METHODS_GROUP, missing, Plugins, registered, RIGS_GROUP, VERBS_GROUP
 from ..share import config_file
 
-ABOUT = ('Identify the inertial parameters of a robot from bags or logs, which may be cut: '
-         'BAG@START:END, seconds after the first stamp, either may be empty.')
-LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
-        'axes, or ten standard parameters')
+ABOUT = (
+    'Identify the inertial parameters of a robot from bags or logs, which may be cut: '
+    'BAG@START:END, seconds after the first stamp, either may be empty.'
+)
+LOAD = (
+    '"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
+    'axes, or ten standard parameters'
+)
 Argument = tuple[str, Mapping[str, Any]]
 
 
@@ -31,14 +35,19 @@ def argument(name: str, words: str, **keywords: Any) -> Argument:
 
 def several(name: str, words: str, **keywords: Any) -> Argument:
     """Return an option that may be given several times, see ``argument``."""
-    return argument(name, f'{words}; may be given several times', action='append', default=[],
-                    **keywords)
+    return argument(
+        name, f'{words}; may be given several times', action='append', default=[], **keywords
+    )
 
 
 def config(block: str) -> Argument:
     """Return the option of a configuration, of which a verb reads a ``block``."""
-    return argument('--config', f'YAML with a block {block}, or a name in config/ of the package',
-                    default='', type=config_file)
+    return argument(
+        '--config',
+        f'YAML with a block {block}, or a name in config/ of the package',
+        default='',
+        type=config_file,
+    )
 
 
 def bags(words: str) -> Argument:
@@ -46,55 +55,83 @@ def bags(words: str) -> Argument:
     return argument('bags', words, nargs='+', metavar='BAG')
 
 
-URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
-                'default: the one in the bag')
+URDF = argument(
+    '--urdf',
+    'robot description: URDF, xacro, MJCF or the YAML of a mechanism; default: the one in the bag',
+)
 MODEL = argument('model', 'model.yaml, or the folder of a result')
-MOUNTING = argument('--mounting', 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity '
-                    'X Y Z"; "rho_phi RHO PHI"; imu; default: as the bag says')
-LOCK = argument('--lock', 'joints that are locked or held still, with commas; patterns as '
-                '"*finger*"', metavar='JOINTS')
-STRICT = argument('--strict', 'exit with status 3 when the verdict is "do not use"',
-                  action='store_true')
+MOUNTING = argument(
+    '--mounting',
+    'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity '
+    'X Y Z"; "rho_phi RHO PHI"; imu; default: as the bag says',
+)
+LOCK = argument(
+    '--lock',
+    'joints that are locked or held still, with commas; patterns as "*finger*"',
+    metavar='JOINTS',
+)
+STRICT = argument(
+    '--strict', 'exit with status 3 when the verdict is "do not use"', action='store_true'
+)
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
 MANY = (
-    argument('--scheduler', 'Dask scheduler that accumulates many bags, instead of --jobs',
-             default='', metavar='ADDRESS'),
-    argument('--cache', 'folder of the R factors of many bags; default: in the cache of the user',
-             default=''))
+    argument(
+        '--scheduler',
+        'Dask scheduler that accumulates many bags, instead of --jobs',
+        default='',
+        metavar='ADDRESS',
+    ),
+    argument(
+        '--cache',
+        'folder of the R factors of many bags; default: in the cache of the user',
+        default='',
+    ),
+)
 
 
 def out(words: str, required: bool = False) -> Argument:
     """Return the option --out, ``words`` : what is written there."""
-    return argument('--out', words if required else f'{words}; default: none', required=required,
-                    default='')
+    return argument(
+        '--out', words if required else f'{words}; default: none', required=required, default=''
+    )
 
 
 def jobs(default: int | None) -> Argument:
     """Return how many processes accumulate many bags, ``default`` if none are given."""
-    return argument('--jobs', 'processes that accumulate many bags, each kept as R factors',
-                    type=int, default=default)
+    return argument(
+        '--jobs',
+        'processes that accumulate many bags, each kept as R factors',
+        type=int,
+        default=default,
+    )
 
 
 def method(listed: bool) -> Argument:
     """Return the option --method, with all that are registered ``listed`` in its help or not."""
     others = sorted(registered(METHODS_GROUP).keys() - {'serial_arm'}) if listed else ()
-    return argument('--method', ', '.join(['serial_arm (default)', *others]), default='',
-                    metavar='METHOD')
+    return argument(
+        '--method', ', '.join(['serial_arm (default)', *others]), default='', metavar='METHOD'
+    )
 
 
 def rig(_: bool) -> Argument:
     """Return the option --rig."""
     rigs = tuple(registered(RIGS_GROUP))
-    return argument('--rig', f'instead of an arm: {", ".join(rigs)}', default='',
-                    choices=['', *rigs])
+    return argument(
+        '--rig', f'instead of an arm: {", ".join(rigs)}', default='', choices=['', *rigs]
+    )
 
 
 def loaded(frame: str) -> Argument:
     """Return the recordings with a known load, given in a ``frame`` in words."""
-    return several('--loaded', f'recording with a known load, {LOAD}, {frame}', nargs=2,
-                   metavar=('BAG', 'LOAD'))
+    return several(
+        '--loaded',
+        f'recording with a known load, {LOAD}, {frame}',
+        nargs=2,
+        metavar=('BAG', 'LOAD'),
+    )
 
 
 @dataclass(frozen=True)
@@ -119,118 +156,267 @@ class Verb:
 RECORD, IDENTIFY, DRIVES, MORE = ('motions and logs', 'identification', 'rigs and drives', 'more')
 VERBS = {
     'design': Verb(
-        RECORD, 'design a motion that excites the parameters',
-        'robot.urdf --config franka --out motion', '.verbs:design_', (
-            argument('urdf', 'robot description'), config('design'), MOUNTING,
-            argument('--model', 'model.yaml of a first identification: a motion for what is not '
-                     'significant yet; --period makes it short'),
+        RECORD,
+        'design a motion that excites the parameters',
+        'robot.urdf --config franka --out motion',
+        '.verbs:design_',
+        (
+            argument('urdf', 'robot description'),
+            config('design'),
+            MOUNTING,
+            argument(
+                '--model',
+                'model.yaml of a first identification: a motion for what is not '
+                'significant yet; --period makes it short',
+            ),
             argument('--period', 'duration of the motion [s]', type=float),
             argument('--seconds', 'how long the search may take', type=float),
             argument('--seed', 'of the random motions it starts from', type=int),
-            out('folder for motion.yaml, .csv, .html', True))),
+            out('folder for motion.yaml, .csv, .html', True),
+        ),
+    ),
     'import': Verb(
-        RECORD, 'turn a log (.csv, .parquet, .hdf5, .jsonl, .mat, .npz) into a bag',
-        'log.csv --urdf robot.urdf --out bag', '.verbs:import_', (
-            argument('log', '.csv, .txt, .parquet, .hdf5, .jsonl, .mat or .npz: time, positions, '
-                     'velocities, torques; several files that hold them together', nargs='+'),
+        RECORD,
+        'turn a log (.csv, .parquet, .hdf5, .jsonl, .mat, .npz) into a bag',
+        'log.csv --urdf robot.urdf --out bag',
+        '.verbs:import_',
+        (
+            argument(
+                'log',
+                '.csv, .txt, .parquet, .hdf5, .jsonl, .mat or .npz: time, positions, '
+                'velocities, torques; several files that hold them together',
+                nargs='+',
+            ),
             argument('--urdf', 'robot description, stored in the bag', required=True),
             out('bag to write', True),
             argument('--rate', 'samples per second, for a log without time', type=float),
-            argument('--columns', 'what columns of other names are, * for the joint: '
-                     '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
-                     '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
-                     default=''),
-            argument('--joints', 'joint names in the order of the columns, with commas'))),
+            argument(
+                '--columns',
+                'what columns of other names are, * for the joint: '
+                '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
+                '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
+                default='',
+            ),
+            argument('--joints', 'joint names in the order of the columns, with commas'),
+        ),
+    ),
     'check': Verb(
-        RECORD, 'say what is wrong with recordings, and what they are worth',
-        'bag --urdf robot.urdf', '.verbs:check_',
-        (bags('recording to examine'), URDF, config('named as the method'), method, MOUNTING, LOCK,
-         STRICT, REPORT)),
+        RECORD,
+        'say what is wrong with recordings, and what they are worth',
+        'bag --urdf robot.urdf',
+        '.verbs:check_',
+        (
+            bags('recording to examine'),
+            URDF,
+            config('named as the method'),
+            method,
+            MOUNTING,
+            LOCK,
+            STRICT,
+            REPORT,
+        ),
+    ),
     'identify': Verb(
-        IDENTIFY, 'identify a model from bags', 'bag --validate other_bag --out result',
-        '.verbs:identify_', (
+        IDENTIFY,
+        'identify a model from bags',
+        'bag --validate other_bag --out result',
+        '.verbs:identify_',
+        (
             bags('bag to identify from; a folder or pattern (in quotes) of many'),
-            several('--validate', 'bag to validate on', metavar='BAG'), URDF, MOUNTING,
-            argument('--identify-gravity', 'estimate the direction of gravity from the motion and '
-                     "use it; its sign is decided by the URDF's inertias (nominal, default), by a "
-                     'direction "X Y Z", or by nothing (none)', nargs='?', const='nominal',
-                     metavar='PRIOR'),
-            config('named as the method'), method,
+            several('--validate', 'bag to validate on', metavar='BAG'),
+            URDF,
+            MOUNTING,
+            argument(
+                '--identify-gravity',
+                'estimate the direction of gravity from the motion and '
+                "use it; its sign is decided by the URDF's inertias (nominal, default), by a "
+                'direction "X Y Z", or by nothing (none)',
+                nargs='?',
+                const='nominal',
+                metavar='PRIOR',
+            ),
+            config('named as the method'),
+            method,
             argument('--estimator', 'ridge (default), weighted, ordinary'),
-            argument('--consistent', 'physically consistent links (positive definite '
-                     'pseudo-inertia): full parameters', action='store_const', const=True), LOCK,
-            argument('--urdf-out', 'write the description with the identified inertias there: a '
-                     'URDF, or the YAML of a rig (with --consistent)'),
+            argument(
+                '--consistent',
+                'physically consistent links (positive definite pseudo-inertia): full parameters',
+                action='store_const',
+                const=True,
+            ),
+            LOCK,
+            argument(
+                '--urdf-out',
+                'write the description with the identified inertias there: a '
+                'URDF, or the YAML of a rig (with --consistent)',
+            ),
             out('folder for model.yaml and report.html', True),
-            argument('--keep-all', 'use also the samples that the checks would mask',
-                     action='store_true'), STRICT,
-            argument('--no-report', 'write no report.html', action='store_true'), jobs(None),
-            *MANY)),
+            argument(
+                '--keep-all',
+                'use also the samples that the checks would mask',
+                action='store_true',
+            ),
+            STRICT,
+            argument('--no-report', 'write no report.html', action='store_true'),
+            jobs(None),
+            *MANY,
+        ),
+    ),
     'validate': Verb(
-        IDENTIFY, 'validate a model on a bag', 'result bag', '.verbs:validate',
-        (MODEL, argument('bag', 'bag to validate on'), STRICT, out('folder for report.html'),
-         argument('--out-bag', 'bag, or .mcap, to write: the recording, predicted torques, their '
-                  'band, the residual, on topics as of the node torque_prediction; default: none',
-                  default=''))),
+        IDENTIFY,
+        'validate a model on a bag',
+        'result bag',
+        '.verbs:validate',
+        (
+            MODEL,
+            argument('bag', 'bag to validate on'),
+            STRICT,
+            out('folder for report.html'),
+            argument(
+                '--out-bag',
+                'bag, or .mcap, to write: the recording, predicted torques, their '
+                'band, the residual, on topics as of the node torque_prediction; default: none',
+                default='',
+            ),
+        ),
+    ),
     'compare': Verb(
-        IDENTIFY, 'compare models: parameters, predictions, friction over time',
-        'monday/model.yaml friday/model.yaml --bag bag', '.verbs:compare', (
+        IDENTIFY,
+        'compare models: parameters, predictions, friction over time',
+        'monday/model.yaml friday/model.yaml --bag bag',
+        '.verbs:compare',
+        (
             argument('models', 'model.yaml, two or more', nargs='+', metavar='MODEL'),
             argument('--bag', 'bag on which all of them predict', default=''),
-            out('folder for comparison.html'))),
+            out('folder for comparison.html'),
+        ),
+    ),
     'drift': Verb(
-        IDENTIFY, 'say what changed from day to day: friction, load, gravity',
-        'result/model.yaml bags_of_a_year --jobs 4', '.verbs:drift_', (
+        IDENTIFY,
+        'say what changed from day to day: friction, load, gravity',
+        'result/model.yaml bags_of_a_year --jobs 4',
+        '.verbs:drift_',
+        (
             argument('model', 'model.yaml of this kind of robot'),
-            bags('bags of several days, or a folder of them; those in one folder are of one '
-                 'robot'),
-            jobs(1), *MANY,
-            out('folder for drift.html and tables (CSV)'))),
+            bags(
+                'bags of several days, or a folder of them; those in one folder are of one robot'
+            ),
+            jobs(1),
+            *MANY,
+            out('folder for drift.html and tables (CSV)'),
+        ),
+    ),
     'payload': Verb(
-        IDENTIFY, 'weigh what an identified arm carries', 'result/model.yaml loaded_bag',
-        '.verbs:payload', (
-            argument('model', 'model.yaml of the bare arm; default: identified from --empty',
-                     nargs='?', default=''),
+        IDENTIFY,
+        'weigh what an identified arm carries',
+        'result/model.yaml loaded_bag',
+        '.verbs:payload',
+        (
+            argument(
+                'model',
+                'model.yaml of the bare arm; default: identified from --empty',
+                nargs='?',
+                default='',
+            ),
             argument('bags', 'recording with the load', nargs='*', metavar='BAG'),
-            argument('--empty', 'recordings of the same motion without the load: friction cancels;'
-                     ' best recorded in the order loaded, empty, empty, loaded', nargs='+',
-                     metavar='BAG', default=[]),
-            argument('--loaded', 'recordings with the load, as BAG', nargs='+', metavar='BAG',
-                     default=[]), URDF, LINK,
-            argument('--frame', 'link in whose frame the numbers are given', default=''), REPORT)),
+            argument(
+                '--empty',
+                'recordings of the same motion without the load: friction cancels;'
+                ' best recorded in the order loaded, empty, empty, loaded',
+                nargs='+',
+                metavar='BAG',
+                default=[],
+            ),
+            argument(
+                '--loaded',
+                'recordings with the load, as BAG',
+                nargs='+',
+                metavar='BAG',
+                default=[],
+            ),
+            URDF,
+            LINK,
+            argument('--frame', 'link in whose frame the numbers are given', default=''),
+            REPORT,
+        ),
+    ),
     'drive-gains': Verb(
-        DRIVES, 'find what effort is worth in torque, by a known load or gain',
-        '--empty bag5 --loaded bag6 "2 0 0 0.1"', '.verbs_drives:drive_gains', (
-            EMPTY, loaded('in the joint frame of the link that carries it, or "MASS" alone: the '
-                          'rest is estimated'),
-            several('--gain', 'torque per effort that is known', metavar='JOINT=GAIN'), LINK, URDF,
+        DRIVES,
+        'find what effort is worth in torque, by a known load or gain',
+        '--empty bag5 --loaded bag6 "2 0 0 0.1"',
+        '.verbs_drives:drive_gains',
+        (
+            EMPTY,
+            loaded(
+                'in the joint frame of the link that carries it, or "MASS" alone: the '
+                'rest is estimated'
+            ),
+            several('--gain', 'torque per effort that is known', metavar='JOINT=GAIN'),
+            LINK,
+            URDF,
             config('named as the method'),
-            argument('--method', 'serial_arm or closed_loop', default='', metavar='METHOD',
-                     choices=['', 'serial_arm', 'closed_loop']), MOUNTING)),
+            argument(
+                '--method',
+                'serial_arm or closed_loop',
+                default='',
+                metavar='METHOD',
+                choices=['', 'serial_arm', 'closed_loop'],
+            ),
+            MOUNTING,
+        ),
+    ),
     'demo': Verb(
-        MORE, 'run the whole chain on a simulated robot (needs ROS 2)', '--robot arm2',
-        '.verbs_nodes:demo', (
+        MORE,
+        'run the whole chain on a simulated robot (needs ROS 2)',
+        '--robot arm2',
+        '.verbs_nodes:demo',
+        (
             argument('--out', 'folder for bags, model and report', default='demo'),
             argument('--robot', 'franka, arm2, arm3', default='franka'),
             rig,
-            argument('--seconds', 'of the recordings of a rig', type=float))),
+            argument('--seconds', 'of the recordings of a rig', type=float),
+        ),
+    ),
     'watch': Verb(
-        MORE, 'show a page in the browser while the robot moves (needs ROS 2)', '--port 8321',
-        '.verbs_nodes:watch', (
-            argument('--port', 'of the page, on this machine alone; default: 8321', type=int,
-                     default=8321),
-            argument('--namespace', 'of the nodes, for example /lbr', default='')), False),
+        MORE,
+        'show a page in the browser while the robot moves (needs ROS 2)',
+        '--port 8321',
+        '.verbs_nodes:watch',
+        (
+            argument(
+                '--port',
+                'of the page, on this machine alone; default: 8321',
+                type=int,
+                default=8321,
+            ),
+            argument('--namespace', 'of the nodes, for example /lbr', default=''),
+        ),
+        False,
+    ),
     'open': Verb(
-        MORE, 'show the page of a result in the browser', 'result', '.verbs_nodes:open_',
-        (argument('result', 'folder of a result, or a page'),), False),
+        MORE,
+        'show the page of a result in the browser',
+        'result',
+        '.verbs_nodes:open_',
+        (argument('result', 'folder of a result, or a page'),),
+        False,
+    ),
     'schema': Verb(
-        MORE, 'print the JSON schema of configuration files', '> schema.json', '.verbs:schema_',
-        prints_json=False),
+        MORE,
+        'print the JSON schema of configuration files',
+        '> schema.json',
+        '.verbs:schema_',
+        prints_json=False,
+    ),
     'completion': Verb(
-        MORE, 'print completions for a shell: eval "$(inertial-id completion bash)"', 'bash',
+        MORE,
+        'print completions for a shell: eval "$(inertial-id completion bash)"',
+        'bash',
         '.verbs:completion',
         (argument('shell', 'to complete in', choices=('bash', 'zsh', 'tcsh', 'fish')),),
-        False)}
+        False,
+    ),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -253,12 +439,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError with a ``message``, or with the option that was mistyped."""
         verb, exists = self.prog.removeprefix('inertial-id '), self._option_string_actions
-        strange = [name for name in (word.split('=')[0] for word in self._typed)
-                   if name.startswith('--') and name not in exists]
+        strange = [
+            name
+            for name in (word.split('=')[0] for word in self._typed)
+            if name.startswith('--') and name not in exists
+        ]
         if strange:
             from ..options import nearest
-            raise ConfigError(f'{verb}: there is no option {strange[0]}',
-                              do=nearest(strange[0], exists) or f'see {self.prog} --help')
+
+            raise ConfigError(
+                f'{verb}: there is no option {strange[0]}',
+                do=nearest(strange[0], exists) or f'see {self.prog} --help',
+            )
         raise ConfigError(f'{verb}: {message}', do=f'see {self.prog} --help')
 
 
@@ -271,14 +463,20 @@ class Overview(Parser):
 
     def format_help(self) -> str:
         """Return the help."""
-        lines = ['usage: inertial-id VERB ...   (inertial-id help VERB says all about one)', '',
-                 *textwrap.wrap(ABOUT, 79), '']
+        lines = [
+            'usage: inertial-id VERB ...   (inertial-id help VERB says all about one)',
+            '',
+            *textwrap.wrap(ABOUT, 79),
+            '',
+        ]
         for group in dict.fromkeys(verb.group for verb in self._verbs.values()):
             lines.append(f'{group}:')
             for name, verb in self._verbs.items():
                 if verb.group == group:
-                    lines += [f'  {name:<12} {verb.text}',
-                              f'{"":15}inertial-id {name} {verb.example}']
+                    lines += [
+                        f'  {name:<12} {verb.text}',
+                        f'{"":15}inertial-id {name} {verb.example}',
+                    ]
             lines.append('')
         return '\n'.join([*lines, 'options: --help, --version', ''])
 
@@ -298,13 +496,18 @@ def parser(verbs: Mapping[str, Verb], listed: bool = True) -> Parser:
     whole.add_argument('--version', action='version', version=f'inertial-id {__version__}')
     every = whole.add_subparsers(metavar='VERB', parser_class=Parser)
     for name, verb in verbs.items():
-        one = every.add_parser(name, help=verb.text, description=verb.text,
-                               epilog=f'example: inertial-id {name} {verb.example}')
+        one = every.add_parser(
+            name,
+            help=verb.text,
+            description=verb.text,
+            epilog=f'example: inertial-id {name} {verb.example}',
+        )
         module, function = verb.run.split(':')
         one.set_defaults(verb=name, module=module, function=function)
         if verb.prints_json:
-            one.add_argument('--json', action='store_true',
-                             help='print one JSON object, nothing else')
+            one.add_argument(
+                '--json', action='store_true', help='print one JSON object, nothing else'
+            )
         for each in verb.arguments:
             word, keywords = each(listed) if callable(each) else each
             one.add_argument(word, **keywords)
@@ -328,8 +531,12 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
         return None
     if not words[0].startswith('-') and words[0] not in verbs:
         from ..options import nearest
-        raise ConfigError(f'there is no verb {words[0]!r}', exists=tuple(verbs),
-                          do=nearest(words[0], verbs) or missing(VERBS_GROUP))
+
+        raise ConfigError(
+            f'there is no verb {words[0]!r}',
+            exists=tuple(verbs),
+            do=nearest(words[0], verbs) or missing(VERBS_GROUP),
+        )
     options = whole.parse_args(words)
     if 'verb' not in options:
         whole.error('a verb is missing')

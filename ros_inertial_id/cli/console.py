@@ -22,22 +22,26 @@ if TYPE_CHECKING:
 
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
-STYLES = {'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
-          'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked)|^doubtful(?=[: ])',
-          'bold red': r'(?im)(?<=^verdict: )do not use|^wrong(?=[: ])'}
+STYLES = {
+    'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
+    'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked)|^doubtful(?=[: ])',
+    'bold red': r'(?im)(?<=^verdict: )do not use|^wrong(?=[: ])',
+}
 
 
 def changed(options: Any, *names: str) -> dict[str, Any]:
     """Return {name: value} of the options of a configuration that the command line gives."""
-    changes = {name: getattr(options, name) for name in names
-               if getattr(options, name) is not None}
+    changes = {
+        name: getattr(options, name) for name in names if getattr(options, name) is not None
+    }
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
     return changes
 
 
-def show(options: Any, data: Mapping[str, Any], text: str,
-         files: Mapping[str, str] | None = None) -> None:
+def show(
+    options: Any, data: Mapping[str, Any], text: str, files: Mapping[str, str] | None = None
+) -> None:
     """
     Print the result of a verb: its lines of ``text``, or with --json ``data`` as one JSON object.
 
@@ -50,6 +54,7 @@ def show(options: Any, data: Mapping[str, Any], text: str,
         if sys.stdout.isatty():
             from rich.console import Console
             from rich.text import Text
+
             shown = Text(printable(text))
             for style, words in STYLES.items():
                 shown.highlight_regex(words, style)
@@ -66,12 +71,14 @@ def page(options: Any, path: str | Path, sheet: Callable[[], Any]) -> dict[str, 
     if not path:
         return {}
     from ..report.sheet import write_sheet
+
     make_folder(Path(path).parent)
     return {'report': write_sheet(sheet(), path, ['inertial-id', *options.words])}
 
 
-def identified(options: Any, result: 'Result | ManyResult', numbers: Mapping[str, Any],
-               lines: Iterable[str]) -> int:
+def identified(
+    options: Any, result: 'Result | ManyResult', numbers: Mapping[str, Any], lines: Iterable[str]
+) -> int:
     """
     Write a ``result``, print it with further ``numbers`` and ``lines``; return the exit status.
 
@@ -87,8 +94,12 @@ def identified(options: Any, result: 'Result | ManyResult', numbers: Mapping[str
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    show(options, {**outline(model.identified), **numbers} if options.json else {},
-         '\n'.join([f'Verdict: {word}', result.summary(), *lines]), files)
+    show(
+        options,
+        {**outline(model.identified), **numbers} if options.json else {},
+        '\n'.join([f'Verdict: {word}', result.summary(), *lines]),
+        files,
+    )
     return status(options, word)
 
 
@@ -104,6 +115,7 @@ def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     mass_alone : whether MASS will do; the others are NaN then
     """
     from ..procedures.drive_gains import load_parameters
+
     try:
         numbers = [float(word) for word in argument.replace(',', ' ').split()]
     except ValueError:
@@ -113,8 +125,11 @@ def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     if len(numbers) == 1 and mass_alone:
         return load_parameters(numbers[0], [0.0] * 3) + np.append(0.0, np.full(9, np.nan))
     if len(numbers) not in (4, 7):
-        raise ConfigError('the known load', found=repr(argument),
-                          expected=LOAD + (', or "MASS" alone' if mass_alone else ''))
+        raise ConfigError(
+            'the known load',
+            found=repr(argument),
+            expected=LOAD + (', or "MASS" alone' if mass_alone else ''),
+        )
     mass, square = numbers[0], np.square(numbers[4:] or [0.0] * 3)
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
@@ -139,6 +154,7 @@ class Progress:
         if self._bars is None:
             from rich.console import Console
             from rich.progress import Progress as Bars
+
             self._bars = Bars(console=Console(stderr=True), transient=True)
             self._bars.start()
         if stage != self._stage:
@@ -146,8 +162,12 @@ class Progress:
                 self._bars.remove_task(task)
             self._bars.add_task('', total=total)
             self._stage = stage
-        self._bars.update(self._bars.task_ids[0], completed=done, total=total,
-                          description=f'{stage} {done:.0f} of {total:.0f} {self._unit}')
+        self._bars.update(
+            self._bars.task_ids[0],
+            completed=done,
+            total=total,
+            description=f'{stage} {done:.0f} of {total:.0f} {self._unit}',
+        )
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:

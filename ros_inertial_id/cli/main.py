@@ -7,6 +7,7 @@ verb that is asked for is imported: help and versions come at once.
 """
 
 import signal
+
 _BEFORE = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python imports: no traceback
 
 from collections.abc import Callable, Sequence  # noqa: E402, I100
@@ -53,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (InertialIdError, OSError) as error:
         if isinstance(error, OSError):  # a path that the system refuses: too long, no right, ...
-            error = ConfigError(f"{error.filename or 'a file'} cannot be read or written",
-                                found=error.strerror or error)
+            error = ConfigError(
+                f'{error.filename or "a file"} cannot be read or written',
+                found=error.strerror or error,
+            )
         print(f'inertial-id: {error}', file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -13,26 +13,38 @@ def demo(options: Any) -> int:
     """Run the demonstration; return its exit status."""
     words = ['--out', options.out, '--robot', options.robot, '--rig', options.rig]
     words += ['--seconds', str(options.seconds)] * bool(options.seconds)
-    return _run('the demonstration', 'demonstration.demo', ('mujoco', 'rclpy'),
-                [*words, *(['--json'] if options.json else [])])
+    return _run(
+        'the demonstration',
+        'demonstration.demo',
+        ('mujoco', 'rclpy'),
+        [*words, *(['--json'] if options.json else [])],
+    )
 
 
 def watch(options: Any) -> int:
     """Serve the live page until Ctrl-C; return the exit status."""
     words = ['--ros-args', '-p', f'port:={options.port}']
     space = '/' + options.namespace.strip('/')
-    return _run('the live page', 'nodes.watch', ('rclpy', 'jinja2'),
-                [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])])
+    return _run(
+        'the live page',
+        'nodes.watch',
+        ('rclpy', 'jinja2'),
+        [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])],
+    )
 
 
 def open_(options: Any) -> None:
     """Show the page of a result in the browser."""
     import webbrowser
+
     place = Path(options.result)
     pages = sorted(place.glob('*.html')) if place.is_dir() else [place]
     if len(pages) != 1 or not pages[0].is_file():
-        raise ConfigError(f'{place} is no page', expected='a page, or a folder with one',
-                          found=[page.name for page in pages if page.is_file()])
+        raise ConfigError(
+            f'{place} is no page',
+            expected='a page, or a folder with one',
+            found=[page.name for page in pages if page.is_file()],
+        )
     print(pages[0])
     webbrowser.open(pages[0].resolve().as_uri())
 
@@ -41,8 +53,11 @@ def _run(what: str, module: str, needs: Sequence[str], words: Sequence[str]) -> 
     """Run a module of this package with its own command line; return its exit status."""
     missing = [name for name in needs if find_spec(name) is None]
     if missing:
-        raise ConfigError(f'{what} needs {" and ".join(needs)}', found=f'no {", ".join(missing)}',
-                          do="pip install '.[ros,sim]', or source the setup file of ROS 2")
+        raise ConfigError(
+            f'{what} needs {" and ".join(needs)}',
+            found=f'no {", ".join(missing)}',
+            do="pip install '.[ros,sim]', or source the setup file of ROS 2",
+        )
     process = start(module, words)
     while True:
         try:

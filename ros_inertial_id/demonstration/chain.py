@@ -18,7 +18,6 @@ from ..errors import RecordingError
 from ..identification.identified_model import IdentifiedModel
 from ..processes import start
 
-
 PATIENCE = 600.0  # [s] of wall time for an answer; a busy computer may need a hundred
 
 
@@ -51,11 +50,19 @@ class Chain:
         with open(self.out / f'{name}.log', 'w') as log:
             # A session of its own: Ctrl-C reaches the demo alone, which then ends all in order.
             self._processes[name] = start(
-                f'nodes.{name}', ['--ros-args', *arguments], stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True)
+                f'nodes.{name}',
+                ['--ros-args', *arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
-    def call(self, service: str, enough: Callable[[], object] = lambda: False,
-             patience: float = PATIENCE) -> str:
+    def call(
+        self,
+        service: str,
+        enough: Callable[[], object] = lambda: False,
+        patience: float = PATIENCE,
+    ) -> str:
         """
         Return the message of a Trigger service; a lost reply is asked for once more.
 
@@ -80,8 +87,9 @@ class Chain:
     def set(self, node: str, name: str, value: Any) -> None:  # noqa: A003
         """Set the parameter ``name`` of a ``node`` to a ``value``: a text, or a number."""
         value = value if isinstance(value, (bool, int, float)) else str(value)
-        request = SetParameters.Request(parameters=[Parameter(name, value=value
-                                                              ).to_parameter_msg()])
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()]
+        )
         answer = self._ask(SetParameters, f'{node}/set_parameters', request)
         for result in answer.results:
             if not result.successful:
@@ -114,8 +122,9 @@ class Chain:
         deadline = time.monotonic() + patience
         while not condition():
             if time.monotonic() > deadline:
-                raise RecordingError(f'{what} did not come within {patience:g} s',
-                                     do=f'see the logs in {self.out}')
+                raise RecordingError(
+                    f'{what} did not come within {patience:g} s', do=f'see the logs in {self.out}'
+                )
             self.spin()
 
     def pass_time(self, seconds: float) -> None:
@@ -131,8 +140,9 @@ class Chain:
         for name, process in self._processes.items():
             if process.poll() is not None:
                 log = (self.out / f'{name}.log').read_text().strip().split('\n')
-                raise RecordingError(f'{name} ended with status {process.returncode}',
-                                     found=log[-1])
+                raise RecordingError(
+                    f'{name} ended with status {process.returncode}', found=log[-1]
+                )
         rclpy.spin_once(self.node, timeout_sec=0.1)
 
     def identify(self, **bags: Path) -> IdentifiedModel:
@@ -169,13 +179,23 @@ def evaluate(model: IdentifiedModel, truth: Mapping[str, float]) -> tuple[float,
     truth : {parameter: value}, zero where nothing is said
     Of the worst, those that are less than a tenth of the largest of their unit do not count.
     """
-    determined = [(e['value'], e['standard_error'], e['unit'],
-                   sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
-                  for e in model.base if e['determined'] and set(e['grouping']) & set(truth)]
+    determined = [
+        (
+            e['value'],
+            e['standard_error'],
+            e['unit'],
+            sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()),
+        )
+        for e in model.base
+        if e['determined'] and set(e['grouping']) & set(truth)
+    ]
     largest: dict[str, float] = {}
     for _, _, unit, true in determined:
         largest[unit] = max(largest.get(unit, 0.0), abs(true))
     within = [abs(value - true) <= 3 * error for value, error, _, true in determined]
-    worst = max(100 * abs(value - true) / abs(true) for value, _, unit, true in determined
-                if abs(true) > 0.1 * largest[unit])
+    worst = max(
+        100 * abs(value - true) / abs(true)
+        for value, _, unit, true in determined
+        if abs(true) > 0.1 * largest[unit]
+    )
     return sum(within) / len(within), worst

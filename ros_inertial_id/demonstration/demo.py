@@ -72,9 +72,13 @@ class Demo(Chain):
         """
         self.set('excitation', 'motion_file', motion)
         self.set('recorder', 'name', name)
-        self.wait(lambda: self.node.count_subscribers(in_bag('joint_states')) >= READERS
-                  and all(self.node.count_subscribers(in_bag(topic)) for topic in RECORDED),
-                  'all readers')
+        self.wait(
+            lambda: (
+                self.node.count_subscribers(in_bag('joint_states')) >= READERS
+                and all(self.node.count_subscribers(in_bag(topic)) for topic in RECORDED)
+            ),
+            'all readers',
+        )
         self.call_when_ready('excitation/check')
         self._statuses.clear()
         bag = self.out / name
@@ -98,11 +102,14 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
     demo = Demo(out)
     try:
         say('designing two motions')
-        motions = [_design(robot, out / name, seed)
-                   for seed, name in enumerate(('motion', 'second_motion'))]
-        demo.start('simulated_robot', urdf_file=urdf_file, rate=RATE,
-                   truth_file=out / 'truth.yaml')
-        demo.start('recorder', use_sim_time=True, out=out, topics=f"[{', '.join(RECORDED)}]")
+        motions = [
+            _design(robot, out / name, seed)
+            for seed, name in enumerate(('motion', 'second_motion'))
+        ]
+        demo.start(
+            'simulated_robot', urdf_file=urdf_file, rate=RATE, truth_file=out / 'truth.yaml'
+        )
+        demo.start('recorder', use_sim_time=True, out=out, topics=f'[{", ".join(RECORDED)}]')
         demo.start('excitation', use_sim_time=True)
         demo.start('identification', use_sim_time=True, out=out)
         demo.start('torque_prediction', use_sim_time=True)
@@ -118,22 +125,32 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
         demo.stop()
     counts = _counted(read_bag(first), RATE)
     truth = yaml.safe_load((out / 'truth.yaml').read_text())
-    return {'seconds': demo.seconds, 'published': counts[0], 'recorded': counts[1],
-            'base_parameters': sum(b['determined'] for b in model.base),
-            'within_3_standard_errors': evaluate(model, _true_parameters(truth, model))[0],
-            'torque_relative_percent': _torque_error(read_bag(second)),
-            'validation_relative_percent':
-                model.statistics['validation']['filtered']['relative_percent'],
-            'condition_number': model.statistics['condition_number'],
-            'model': str(out / 'model.yaml'), 'report': str(out / 'report.html')}
+    return {
+        'seconds': demo.seconds,
+        'published': counts[0],
+        'recorded': counts[1],
+        'base_parameters': sum(b['determined'] for b in model.base),
+        'within_3_standard_errors': evaluate(model, _true_parameters(truth, model))[0],
+        'torque_relative_percent': _torque_error(read_bag(second)),
+        'validation_relative_percent': model.statistics['validation']['filtered'][
+            'relative_percent'
+        ],
+        'condition_number': model.statistics['condition_number'],
+        'model': str(out / 'model.yaml'),
+        'report': str(out / 'report.html'),
+    }
 
 
 def _design(robot, folder, seed):
     """Return the path of the YAML of a motion designed for the robot, from where it rests."""
     limits = tuple(float(MARGIN * x) for x in robot.effort)
-    options = DesignOptions(seed=seed, effort=limits, restarts=2,
-                            acceleration=(8.0,) * len(robot),
-                            start=tuple(((robot.lower + robot.upper) / 2.0).tolist()))
+    options = DesignOptions(
+        seed=seed,
+        effort=limits,
+        restarts=2,
+        acceleration=(8.0,) * len(robot),
+        start=tuple(((robot.lower + robot.upper) / 2.0).tolist()),
+    )
     result = design(robot, options)
     say(f'{result.motion.period:g} s of motion, designed in {result.seconds:.0f} s')
     return write_design(result, folder)[0]
@@ -154,8 +171,9 @@ def _true_parameters(truth, model):
     """Return {parameter: value}; what the arm does not have is zero."""
     robot = load_robot_model(truth['true_urdf'])
     true = {name: 0.0 for entry in model.base for name in entry['grouping']}
-    true.update({f'{s}{i + 1}': x for i, pi in enumerate(robot.inertias)
-                 for s, x in zip(SYMBOLS, pi)})
+    true.update(
+        {f'{s}{i + 1}': x for i, pi in enumerate(robot.inertias) for s, x in zip(SYMBOLS, pi)}
+    )
     for law in LAWS.keys() & truth['friction'].keys():
         true.update({f'{LAWS[law].symbol}{j}': x for j, x in enumerate(truth['friction'][law], 1)})
     return true
@@ -176,23 +194,31 @@ def _torque_error(recording):
 def sentences(result: Mapping[str, Any]) -> list[str]:
     """Return what ``result`` of a demonstration of arm or rig has shown, one sentence each."""
     parts, count = result['within_3_standard_errors'], result['base_parameters']
-    out = [_recorded(result['published'], result['recorded']),
-           f'{round(parts * count)} of {count} identified base parameters lie within three '
-           'standard errors of the truth.']
+    out = [
+        _recorded(result['published'], result['recorded']),
+        f'{round(parts * count)} of {count} identified base parameters lie within three '
+        'standard errors of the truth.',
+    ]
     if 'worst_error_percent' in result:
-        out.append('The worst of those that matter is off by '
-                   f"{result['worst_error_percent']:.2g} %.")
+        out.append(
+            f'The worst of those that matter is off by {result["worst_error_percent"]:.2g} %.'
+        )
     if 'validation_relative_percent' in result:
-        out.append('On the second motion, which took no part in the identification, the model '
-                   f"misses {result['validation_relative_percent']:.2g} % of the measured torque.")
+        out.append(
+            'On the second motion, which took no part in the identification, the model '
+            f'misses {result["validation_relative_percent"]:.2g} % of the measured torque.'
+        )
     live = result.get('torque_relative_percent', result.get('prediction_relative_percent'))
     if live is not None:
-        out.append(f'Live, while the second motion ran, its prediction was within {live:.2g} % of '
-                   'the true torque.')
+        out.append(
+            f'Live, while the second motion ran, its prediction was within {live:.2g} % of '
+            'the true torque.'
+        )
     if 'condition_number' in result:
-        out.append('The condition number of the first motion is '
-                   f"{result['condition_number']:.3g}.")
-    return [*out, f"Look at {result['report']}; the model is {result['model']}."]
+        out.append(
+            f'The condition number of the first motion is {result["condition_number"]:.3g}.'
+        )
+    return [*out, f'Look at {result["report"]}; the model is {result["model"]}.']
 
 
 def _recorded(published: Any, recorded: Any) -> str:
@@ -201,7 +227,7 @@ def _recorded(published: Any, recorded: Any) -> str:
         published, recorded = {'joint states': published}, {'joint states': recorded}
     said = [f'{recorded[topic]} of {count} {topic}' for topic, count in published.items()]
     whole = all(recorded[topic] == count for topic, count in published.items())
-    return f"Recorded {', '.join(said)}{': nothing was lost.' if whole else '.'}"
+    return f'Recorded {", ".join(said)}{": nothing was lost." if whole else "."}'
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -224,16 +250,22 @@ def main(args: Sequence[str] | None = None) -> int:
         _fresh(out)
         say(f'to look at it with ros2, put {isolate()} before the command')
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        result = (demonstrate_rig(out, options.rig, options.seconds) if options.rig
-                  else demonstrate(out, options.robot))
+        result = (
+            demonstrate_rig(out, options.rig, options.seconds)
+            if options.rig
+            else demonstrate(out, options.robot)
+        )
     except InertialIdError as error:
         print(f'demo: {error}', file=sys.stderr)
         return 2
     finally:
         rclpy.utilities.try_shutdown()
     words = sentences(result)
-    print(json.dumps(plain({'schema': SCHEMA, 'verdict': words, **result})) if options.json
-          else '\n'.join(words))
+    print(
+        json.dumps(plain({'schema': SCHEMA, 'verdict': words, **result}))
+        if options.json
+        else '\n'.join(words)
+    )
     return 0
 
 

@@ -46,8 +46,10 @@ class Plan:
     true: str = ''
 
 
-PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0),
-         'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
+PLANS = {
+    'slider_crank': Plan('closed_loop', 8.0, 6.0),
+    'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench'),
+}
 
 
 def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[str, Any]:
@@ -71,22 +73,31 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
         say('predicting')
         if live:
             chain.wait(chain.has_model, 'the model in torque_prediction')
-        second = chain.record('second_recording', seconds or plan.predicted_seconds,
-                              predicted=live)
+        second = chain.record(
+            'second_recording', seconds or plan.predicted_seconds, predicted=live
+        )
         say('validating with the second')
         model = chain.identify(validation=out / 'second_recording')
     finally:
         chain.stop()
     within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
-    result = {'seconds': chain.seconds, 'published': first[0], 'recorded': first[1],
-              'base_parameters': sum(b['determined'] for b in model.base),
-              'within_3_standard_errors': within, 'worst_error_percent': worst,
-              'published_second': second[0], 'recorded_second': second[1],
-              'validation_relative_percent': model.statistics['validation'][
-                  'filtered']['relative_percent']}
+    result = {
+        'seconds': chain.seconds,
+        'published': first[0],
+        'recorded': first[1],
+        'base_parameters': sum(b['determined'] for b in model.base),
+        'within_3_standard_errors': within,
+        'worst_error_percent': worst,
+        'published_second': second[0],
+        'recorded_second': second[1],
+        'validation_relative_percent': model.statistics['validation']['filtered'][
+            'relative_percent'
+        ],
+    }
     if live:
         result['prediction_relative_percent'] = _prediction_error(
-            read_bag(out / 'second_recording'), plan.true)
+            read_bag(out / 'second_recording'), plan.true
+        )
     return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
 
 
@@ -102,8 +113,11 @@ class _RigChain(Chain):
     def _count(self, message):
         """Note how much rig and recorder say that they published and wrote, and its time."""
         for status in message.status:
-            counts = {v.key.removesuffix(' count'): int(v.value)
-                      for v in status.values if v.key.endswith(' count')}
+            counts = {
+                v.key.removesuffix(' count'): int(v.value)
+                for v in status.values
+                if v.key.endswith(' count')
+            }
             if status.name == f'simulated_rig{STATE}':
                 self._time = next(float(v.value) for v in status.values if v.key == 'time_s')
                 self._published = counts if status.message == 'paused' else {}
@@ -118,19 +132,36 @@ class _RigChain(Chain):
 
     def begin(self, plan, live):
         """Start all nodes and wait until the recorder reads every topic."""
-        topics = [f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
-                  for t in SIMULATED_RIGS[self._rig].topics]
+        topics = [
+            f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
+            for t in SIMULATED_RIGS[self._rig].topics
+        ]
         self._topics = [f'/{t}' for t in topics]
-        self.start('simulated_rig', rig=self._rig, running=False,
-                   truth_file=self.out / 'truth.yaml')
-        self.start('recorder', use_sim_time=True, out=self.out,
-                   topics=f"[{', '.join(topics + [PREDICTED] * live)}]")
-        self.start('identification', use_sim_time=True, out=self.out, method=plan.method,
-                   config=shared_file('config', f'{self._rig}.yaml'))
+        self.start(
+            'simulated_rig', rig=self._rig, running=False, truth_file=self.out / 'truth.yaml'
+        )
+        self.start(
+            'recorder',
+            use_sim_time=True,
+            out=self.out,
+            topics=f'[{", ".join(topics + [PREDICTED] * live)}]',
+        )
+        self.start(
+            'identification',
+            use_sim_time=True,
+            out=self.out,
+            method=plan.method,
+            config=shared_file('config', f'{self._rig}.yaml'),
+        )
         if live:
             self.start('torque_prediction', use_sim_time=True, period=PERIOD, lag=4.0 * PERIOD)
-        self.wait(lambda: all(self.node.count_subscribers(t) for t in self._topics)
-                  and (not live or self.node.count_publishers(PREDICTED)), 'the recorder')
+        self.wait(
+            lambda: (
+                all(self.node.count_subscribers(t) for t in self._topics)
+                and (not live or self.node.count_publishers(PREDICTED))
+            ),
+            'the recorder',
+        )
 
     def record(self, name, seconds, predicted=False):
         """
@@ -156,8 +187,9 @@ class _RigChain(Chain):
     def _drain(self, published):
         """Give a recorder that is behind on a loaded computer the time to write what waits."""
         deadline = time.monotonic() + DRAIN
-        while (time.monotonic() < deadline
-               and any(self._written.get(t, 0) < n for t, n in published.items())):
+        while time.monotonic() < deadline and any(
+            self._written.get(t, 0) < n for t, n in published.items()
+        ):
             self.spin()
 
 
@@ -171,8 +203,10 @@ def _prediction_error(recording, true_topic):
     inside = (t >= at[0]) & (t <= at[-1])
     errors = []
     # Newton and newton metre are never added: the worst of the two.
-    for values, part in ((true.fields['force'], slice(0, 3)),
-                         (true.fields['torque'], slice(3, 6))):
+    for values, part in (
+        (true.fields['force'], slice(0, 3)),
+        (true.fields['torque'], slice(3, 6)),
+    ):
         tau = np.stack([np.interp(t[inside], at, x) for x in values.T], axis=1)
         guess = predicted.fields['effort'][inside][:, part]
         errors.append(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))

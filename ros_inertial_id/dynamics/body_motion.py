@@ -55,8 +55,7 @@ class BodyMotion:
     def point(self, arm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return velocity and acceleration (3, B) of a point of the body ``arm`` (3, B) away."""
         swing = cross(self.omega, arm)
-        return (self.v + swing,
-                self.a + cross(self.alpha, arm) + cross(self.omega, swing))
+        return (self.v + swing, self.a + cross(self.alpha, arm) + cross(self.omega, swing))
 
 
 def cross(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -80,12 +79,14 @@ def frame_of(robot: Any, name: str) -> Frame:
     frames = [f for f in robot.pin_model.frames if f.name == name]
     links = [f for f in frames if 'BODY' in str(f.type)] or frames
     if not links:
-        raise RobotModelError(f'frame {name!r} is not in the robot description',
-                              exists=[f.name for f in robot.pin_model.frames
-                                      if 'BODY' in str(f.type)])
+        raise RobotModelError(
+            f'frame {name!r} is not in the robot description',
+            exists=[f.name for f in robot.pin_model.frames if 'BODY' in str(f.type)],
+        )
     place = links[0].placement
-    return Frame(name, int(links[0].parentJoint) - 1, np.array(place.rotation),
-                 np.array(place.translation))
+    return Frame(
+        name, int(links[0].parentJoint) - 1, np.array(place.rotation), np.array(place.translation)
+    )
 
 
 def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list[BodyMotion]:
@@ -119,20 +120,22 @@ def _step(robot, i, before, q, rate):
     along = along * rate
     swing = cross(before.omega, along)
     if robot.prismatic[i]:
-        return BodyMotion(R, before.p + arm, before.omega, v + along, before.alpha,
-                          a + 2.0 * swing)
+        return BodyMotion(
+            R, before.p + arm, before.omega, v + along, before.alpha, a + 2.0 * swing
+        )
     return BodyMotion(R, before.p + arm, before.omega + along, v, before.alpha + swing, a)
 
 
-def twists(robot: Any, motions: Sequence[BodyMotion], body: int,
-           point: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+def twists(
+    robot: Any, motions: Sequence[BodyMotion], body: int, point: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
     """
     Yield (joint, velocity (3, B), angular velocity (3, B) or None) of a body for unit joint rates.
 
     point : (3, B) of the body, in the base frame, whose velocity is meant
     robot : RobotModel; motions : of ``body_motions``, with the base first; body : index, -1: base
     """
-    for j in (robot.ancestors(body) if body >= 0 else ()):
+    for j in robot.ancestors(body) if body >= 0 else ():
         axis = apply(motions[j + 1].R, robot.axes[j])
         if robot.prismatic[j]:
             yield j, axis, None
@@ -173,13 +176,22 @@ def energy_rows(robot: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     columns = []
     for motion in body_motions(robot, q, v)[1:]:
         turn = np.swapaxes(motion.R, 0, 1)
-        velocity, omega, down = (apply(turn, x) for x in (
-            motion.v, motion.omega, np.broadcast_to(gravity, motion.v.shape)))
+        velocity, omega, down = (
+            apply(turn, x)
+            for x in (motion.v, motion.omega, np.broadcast_to(gravity, motion.v.shape))
+        )
         # m c . (v x omega) is the coupling of translation and rotation; -m g.(p + R c) potential
         coupling = np.cross(velocity, omega, axis=0)
         x, y, z = omega
-        columns += [0.5 * (velocity ** 2).sum(0) - (gravity * motion.p).sum(0),
-                    *(coupling - down),
-                    0.5 * x * x, x * y, 0.5 * y * y, x * z, y * z, 0.5 * z * z]
+        columns += [
+            0.5 * (velocity**2).sum(0) - (gravity * motion.p).sum(0),
+            *(coupling - down),
+            0.5 * x * x,
+            x * y,
+            0.5 * y * y,
+            x * z,
+            y * z,
+            0.5 * z * z,
+        ]
     rows = np.array(columns).T
     return rows - rows.mean(axis=0)

@@ -33,13 +33,18 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
     robot = ElementTree.fromstring(urdf.encode(), ElementTree.XMLParser(encoding='utf-8'))
     size = max(_length(robot), SMALLEST)
     if size > LONGEST:
-        raise RobotModelError('the URDF describes no robot', found=f'one {size:.3g} m long',
-                              expected=f'at most {LONGEST:g} m', do='give lengths in m')
+        raise RobotModelError(
+            'the URDF describes no robot',
+            found=f'one {size:.3g} m long',
+            expected=f'at most {LONGEST:g} m',
+            do='give lengths in m',
+        )
     out, masses = [], dict[str, float]()
     carried = {child.get('link') for child in robot.iterfind('joint/child')}
     for link in robot.findall('link'):
-        mass, inertia, origin = (link.find(f'inertial/{tag}')
-                                 for tag in ('mass', 'inertia', 'origin'))
+        mass, inertia, origin = (
+            link.find(f'inertial/{tag}') for tag in ('mass', 'inertia', 'origin')
+        )
         name = link.get('name', '')
         if mass is None or inertia is None or name not in carried:
             continue
@@ -48,8 +53,10 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
         moments = _moments(inertia)
         gyration = math.sqrt(moments[2] / masses[name]) if masses[name] else 0.0
         if moments[2] > DIGITS * (moments[0] + moments[1]) + 1e-12:
-            out.append(f'{name} (principal moments {moments[0]:.3g} + {moments[1]:.3g} < '
-                       f'{moments[2]:.3g} kg m^2)')
+            out.append(
+                f'{name} (principal moments {moments[0]:.3g} + {moments[1]:.3g} < '
+                f'{moments[2]:.3g} kg m^2)'
+            )
             if moments[2] < USEFUL * (moments[0] + moments[1]):
                 continue
         elif max(gyration, centre) > TIMES * size:
@@ -61,7 +68,7 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
         for key in INERTIA:
             inertia.set(key, '0')
     total = sum(masses.values())
-    if total > DENSEST * size ** 3:
+    if total > DENSEST * size**3:
         if math.isfinite(total):
             out.insert(0, f'all links ({total:.3g} kg in a robot of {size:.3g} m)')
         for link in robot.findall('link'):
@@ -76,8 +83,10 @@ def _length(robot: ElementTree.Element) -> float:
     for joint in robot.findall('joint'):
         parent, child, origin = (joint.find(tag) for tag in ('parent', 'child', 'origin'))
         if parent is not None and child is not None:
-            steps[child.get('link')] = (parent.get('link'),
-                                        0.0 if origin is None else _distance(origin))
+            steps[child.get('link')] = (
+                parent.get('link'),
+                0.0 if origin is None else _distance(origin),
+            )
     longest = 0.0
     for link in steps:
         way, here = 0.0, link

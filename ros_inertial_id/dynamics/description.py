@@ -13,8 +13,11 @@ from ..errors import RobotModelError
 HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 MOVING = ('revolute', 'continuous', 'prismatic')
-UNBOUNDED = re.compile(r'\b(lower|upper|effort|velocity|acceleration|deceleration|jerk)'
-                       r"""(\s*=\s*["']\s*[-+]?)inf(?:inity)?(?=\s*["'])""", re.I)  # noqa: Q001
+UNBOUNDED = re.compile(
+    r'\b(lower|upper|effort|velocity|acceleration|deceleration|jerk)'
+    r"""(\s*=\s*["']\s*[-+]?)inf(?:inity)?(?=\s*["'])""",
+    re.I,
+)  # noqa: Q001
 
 
 def parsable(urdf: str) -> str:
@@ -43,28 +46,33 @@ def check_description(urdf: str) -> None:
     urdf : with numbers that are finite, with joints that make one tree
     """
     if '<robot' not in urdf:
-        raise RobotModelError('the robot description is not a URDF', expected='<robot ...>',
-                              found=repr(urdf[:40]))
+        raise RobotModelError(
+            'the robot description is not a URDF', expected='<robot ...>', found=repr(urdf[:40])
+        )
     try:
-        robot = ElementTree.fromstring(urdf.encode('utf-8', 'replace'),
-                                       ElementTree.XMLParser(encoding='utf-8'))
+        robot = ElementTree.fromstring(
+            urdf.encode('utf-8', 'replace'), ElementTree.XMLParser(encoding='utf-8')
+        )
     except ElementTree.ParseError as error:
         raise RobotModelError('the URDF cannot be read', expected='XML', found=error) from None
     joints, quaternions = robot.findall('joint'), has_quaternions(robot.get('version'))
     for link in robot.findall('link'):
         _check_link(link)
         for origin in link.iterfind('inertial/origin'):
-            _check_origin(origin, f"link {link.get('name')!r} of the URDF: origin of its inertial",
-                          quaternions)
+            _check_origin(
+                origin,
+                f'link {link.get("name")!r} of the URDF: origin of its inertial',
+                quaternions,
+            )
     for joint in joints:
         _check_joint(joint)
         for origin in joint.findall('origin'):
-            _check_origin(origin, f"joint {joint.get('name')!r} of the URDF: origin", quaternions)
+            _check_origin(origin, f'joint {joint.get("name")!r} of the URDF: origin', quaternions)
     _check_tree([link.get('name', '') for link in robot.findall('link')], joints)
 
 
 def _check_link(link: ElementTree.Element) -> None:
-    where = f"link {link.get('name')!r} of the URDF"
+    where = f'link {link.get("name")!r} of the URDF'
     for found in link.iterfind('inertial/mass'):
         _number(found.get('value'), f'{where}: mass', low=0.0)
     for found in link.iterfind('inertial/inertia'):
@@ -79,28 +87,34 @@ def _check_origin(origin: ElementTree.Element, where: str, quaternions: bool) ->
     turn = origin.get('quat_xyzw')
     if quaternions and turn is not None:
         if origin.get('rpy') is not None:
-            raise RobotModelError(f'{where} is given by rpy and by quat_xyzw',
-                                  do='take one of them out')
+            raise RobotModelError(
+                f'{where} is given by rpy and by quat_xyzw', do='take one of them out'
+            )
         if math.hypot(*_numbers(turn, f'{where} quat_xyzw', 4)) < 1e-6:
             raise RobotModelError(f'{where} quat_xyzw', expected='a quaternion', found=repr(turn))
 
 
 def _check_joint(joint: ElementTree.Element) -> None:
-    where = f"joint {joint.get('name')!r} of the URDF"
+    where = f'joint {joint.get("name")!r} of the URDF'
     if joint.get('type') not in MOVING:
         return
     for found in joint.findall('axis'):
         axis = _numbers(found.get('xyz'), f'{where}: axis')
         if axis and math.hypot(*axis) < 1e-6:
-            raise RobotModelError(f'{where}: axis', expected='a direction', found=found.get('xyz'),
-                                  do='correct its <axis>')
+            raise RobotModelError(
+                f'{where}: axis',
+                expected='a direction',
+                found=found.get('xyz'),
+                do='correct its <axis>',
+            )
     for found in joint.findall('limit'):
         for name, text in found.attrib.items():
             _number(text, f'{where}: limit {name}', -math.inf, math.inf)
 
 
-def _number(text: str | None, where: str, low: float = -HEAVIEST, high: float = HEAVIEST
-            ) -> float | None:
+def _number(
+    text: str | None, where: str, low: float = -HEAVIEST, high: float = HEAVIEST
+) -> float | None:
     """Return the number in ``text``, None without one; from ``low`` to ``high``."""
     if text is None:
         return None
@@ -109,8 +123,12 @@ def _number(text: str | None, where: str, low: float = -HEAVIEST, high: float = 
     except ValueError:
         value = math.nan
     if not low <= value <= high:
-        raise RobotModelError(where, expected=f'a number from {low:g} to {high:g}',
-                              found=repr(text[:40]), do='correct the description')
+        raise RobotModelError(
+            where,
+            expected=f'a number from {low:g} to {high:g}',
+            found=repr(text[:40]),
+            do='correct the description',
+        )
     return value
 
 
@@ -128,24 +146,30 @@ def _check_tree(links: list[str], joints: list[ElementTree.Element]) -> None:
     for joint in joints:
         ends = [joint.find(end) for end in ('parent', 'child')]
         parent, child = ((end.get('link') or '') if end is not None else '' for end in ends)
-        where = f"joint {joint.get('name')!r} of the URDF"
+        where = f'joint {joint.get("name")!r} of the URDF'
         for link in (parent, child):
             if link not in links:
-                raise RobotModelError(f'{where} names a link that is not there', found=repr(link),
-                                      exists=links[:20])
+                raise RobotModelError(
+                    f'{where} names a link that is not there', found=repr(link), exists=links[:20]
+                )
         if child in parents:
             raise RobotModelError(
-                f'{where} carries a link that another joint carries already', expected='a tree: '
-                'one joint per link', found=f'{child!r} is carried by {parents[child]!r} and by '
-                f'{parent!r}', do=_opened(joint, child))
+                f'{where} carries a link that another joint carries already',
+                expected='a tree: one joint per link',
+                found=f'{child!r} is carried by {parents[child]!r} and by {parent!r}',
+                do=_opened(joint, child),
+            )
         parents[child] = parent
     for link in links:
         seen = {link}
         while link in parents:
             link = parents[link]
             if link in seen:
-                raise RobotModelError('the joints of the URDF go round in a circle',
-                                      found=' '.join(sorted(seen)), expected='a tree')
+                raise RobotModelError(
+                    'the joints of the URDF go round in a circle',
+                    found=' '.join(sorted(seen)),
+                    expected='a tree',
+                )
             seen.add(link)
 
 
@@ -154,8 +178,13 @@ def _opened(joint: ElementTree.Element, child: str) -> str:
     name, kind, axis = joint.get('name'), joint.get('type') or '', joint.find('axis')
     closure = {'fixed': 'weld', 'revolute': 'axis', 'continuous': 'axis'}.get(kind, 'point')
     along = '1 0 0' if axis is None else (axis.get('xyz') or '1 0 0')
-    turned = ('' if closure != 'axis' else
-              f'; axis means the z of both: turn these links so that it is the axis ({along})')
-    return (f'open the loop: let joint {name!r} be fixed and carry a link {name}_end without '
-            f"mass, and close it in the configuration: method: closed_loop, closures: ['{closure} "
-            f"{name}_end {child}']{turned}")
+    turned = (
+        ''
+        if closure != 'axis'
+        else f'; axis means the z of both: turn these links so that it is the axis ({along})'
+    )
+    return (
+        f'open the loop: let joint {name!r} be fixed and carry a link {name}_end without '
+        f"mass, and close it in the configuration: method: closed_loop, closures: ['{closure} "
+        f"{name}_end {child}']{turned}"
+    )

@@ -145,8 +145,9 @@ def _presliding_columns(q, v, distances):
     return out
 
 
-def presliding_step(z: np.ndarray, step: np.ndarray, v: np.ndarray,
-                    distance: np.ndarray) -> np.ndarray:
+def presliding_step(
+    z: np.ndarray, step: np.ndarray, v: np.ndarray, distance: np.ndarray
+) -> np.ndarray:
     """
     Return Dahl's states (k,) after one more step, by which presliding friction goes on live.
 
@@ -184,7 +185,7 @@ def _stribeck_atan(q, v, a, nonlinear):
 
 def _stribeck(q, v, a, nonlinear):
     """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
-    return np.exp(-(v / nonlinear) ** 2) * np.tanh(v / STEP)
+    return np.exp(-((v / nonlinear) ** 2)) * np.tanh(v / STEP)
 
 
 def _power(q, v, a, nonlinear):
@@ -214,7 +215,7 @@ def _spring(q, v, a, nonlinear):
 
 def _power_of_position(n):
     """Return the column of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
-    return lambda q, v, a, nonlinear: q ** n
+    return lambda q, v, a, nonlinear: q**n
 
 
 def _harmonic(wave, n):
@@ -236,35 +237,106 @@ FADED = 1e-6  # of a column: a law that has died out at a speed says nothing the
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched
 
 LAWS = {
-    'viscous': Law('fv', 'N m s/rad', 1.0, _viscous, always=True, wears='viscous friction',
-                   in_urdf='damping'),
-    'presliding': Law('fc', 'N m', 1.0, _presliding, PRESLIDING_DISTANCES, 'rad', dry=True,
-                      memory=True, wears='Coulomb friction', tried=True),
-    'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s', dry=True,
-                   wears='Coulomb friction', in_urdf='friction', tried=True),
-    'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s', dry=True,
-                        wears='Coulomb friction', in_urdf='friction'),
+    'viscous': Law(
+        'fv', 'N m s/rad', 1.0, _viscous, always=True, wears='viscous friction', in_urdf='damping'
+    ),
+    'presliding': Law(
+        'fc',
+        'N m',
+        1.0,
+        _presliding,
+        PRESLIDING_DISTANCES,
+        'rad',
+        dry=True,
+        memory=True,
+        wears='Coulomb friction',
+        tried=True,
+    ),
+    'coulomb': Law(
+        'fc',
+        'N m',
+        1.0,
+        _coulomb,
+        COULOMB_WIDTHS,
+        'rad/s',
+        dry=True,
+        wears='Coulomb friction',
+        in_urdf='friction',
+        tried=True,
+    ),
+    'coulomb_atan': Law(
+        'fca',
+        'N m',
+        1.0,
+        _coulomb_atan,
+        ATAN_WIDTHS,
+        'rad/s',
+        dry=True,
+        wears='Coulomb friction',
+        in_urdf='friction',
+    ),
     'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True, dry=True),
     'stiction': Law('fs', 'N m', 1.0, _stiction, dry=True, in_urdf='friction'),
     'stribeck_atan': Law('fcs', 'N m', 1.0, _stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
     'stribeck': Law('fsc', 'N m', 1.0, _stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
-    'offset': Law('off', 'N m', 1.0, _offset, signed=True, brakes=False, always=True,
-                  wears='friction offset'),
-    'armature': Law('Ia', 'kg m^2', 0.01, _armature, brakes=False, always=True,
-                    in_urdf='armature'),
-    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False, position=True,
-                  in_urdf='stiffness', optional=True),
+    'offset': Law(
+        'off', 'N m', 1.0, _offset, signed=True, brakes=False, always=True, wears='friction offset'
+    ),
+    'armature': Law(
+        'Ia', 'kg m^2', 0.01, _armature, brakes=False, always=True, in_urdf='armature'
+    ),
+    'spring': Law(
+        'ks',
+        'N m/rad',
+        1.0,
+        _spring,
+        signed=True,
+        brakes=False,
+        position=True,
+        in_urdf='stiffness',
+        optional=True,
+    ),
     # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
-    **{f'spring{n}': Law(symbol, f'N m/rad^{n}', 1.0, _power_of_position(n), signed=True,
-                         brakes=False, position=True) for n, symbol in ((2, 'ksq'), (3, 'ksc'))},
-    **{f'{name}{n}': Law(f'{symbol}{"abc"[n - 1]}', 'N m', 1.0, _harmonic(wave, n), signed=True,
-                         brakes=False, position=True)
-       for n in (1, 2, 3) for name, symbol, wave in (('sine', 'ts', np.sin),
-                                                     ('cosine', 'tc', np.cos))},
+    **{
+        f'spring{n}': Law(
+            symbol,
+            f'N m/rad^{n}',
+            1.0,
+            _power_of_position(n),
+            signed=True,
+            brakes=False,
+            position=True,
+        )
+        for n, symbol in ((2, 'ksq'), (3, 'ksc'))
+    },
+    **{
+        f'{name}{n}': Law(
+            f'{symbol}{"abc"[n - 1]}',
+            'N m',
+            1.0,
+            _harmonic(wave, n),
+            signed=True,
+            brakes=False,
+            position=True,
+        )
+        for n in (1, 2, 3)
+        for name, symbol, wave in (('sine', 'ts', np.sin), ('cosine', 'tc', np.cos))
+    },
     'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
-    'coulomb_load': Law('fl', '1', 0.1, _coulomb, (0.01,), 'rad/s', brakes=False, position=True,
-                        loaded=True, dry=True, optional=True),
+    'coulomb_load': Law(
+        'fl',
+        '1',
+        0.1,
+        _coulomb,
+        (0.01,),
+        'rad/s',
+        brakes=False,
+        position=True,
+        loaded=True,
+        dry=True,
+        optional=True,
+    ),
 }
 
 
@@ -293,15 +365,24 @@ def check_laws(names: Sequence[str], loads: bool = False) -> None:
         if name not in LAWS:
             raise ConfigError('friction law', found=repr(name), exists=tuple(LAWS))
         if LAWS[name].loaded and not loads:
-            raise ConfigError(f'friction law {name}', expected='a serial arm that is identified, '
-                              'where the torque through each joint is known', do='leave it out')
+            raise ConfigError(
+                f'friction law {name}',
+                expected='a serial arm that is identified, '
+                'where the torque through each joint is known',
+                do='leave it out',
+            )
     if len(set(names)) != len(names):
         raise ConfigError('friction laws are named twice', found=names, do='name each once')
 
 
-def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_limit: float,
-                        nonlinear_values: Mapping[str, Sequence[float]] | None = None,
-                        slides: bool = False) -> list[Parameter]:
+def friction_parameters(
+    number: int,
+    joint: str,
+    laws: Sequence[str],
+    effort_limit: float,
+    nonlinear_values: Mapping[str, Sequence[float]] | None = None,
+    slides: bool = False,
+) -> list[Parameter]:
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
@@ -317,8 +398,12 @@ def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_lim
         tried = given.get(name, law.nonlinear_values)
         unit = of_slide(law.unit) if slides else law.unit
         spread = 1.0 if law.loaded else effort_limit
-        out += [Parameter(f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name,
-                          nonlinear) for nonlinear in tried]
+        out += [
+            Parameter(
+                f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name, nonlinear
+            )
+            for nonlinear in tried
+        ]
     return out
 
 
@@ -333,8 +418,13 @@ def nonlinear_unit(law: str, unit: str) -> str:
     return own.nonlinear_unit if unit == own.unit else of_slide(own.nonlinear_unit)
 
 
-def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                    load: np.ndarray | float = 0.0) -> np.ndarray:
+def friction_column(
+    parameter: Parameter,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    load: np.ndarray | float = 0.0,
+) -> np.ndarray:
     """
     Return the column (N,) of a friction Parameter for the samples (N,) of its joint.
 
@@ -346,8 +436,9 @@ def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.nd
     return np.abs(load) * column if law.loaded else column
 
 
-def friction_columns(parameters: Sequence[Parameter], q: np.ndarray, v: np.ndarray,
-                     a: np.ndarray, load: np.ndarray) -> np.ndarray:
+def friction_columns(
+    parameters: Sequence[Parameter], q: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray
+) -> np.ndarray:
     """
     Return the columns (k, N) of friction ``parameters`` of one joint, each a ``friction_column``.
 

@@ -61,17 +61,20 @@ def body_parameters(number: int, link: str, nominal: np.ndarray, reach: float) -
     return ten_of_body(number, link, nominal, (mass, arm))
 
 
-def ten_of_body(number: int, link: str, nominal: np.ndarray,
-                size: tuple[float, float]) -> list[Parameter]:
+def ten_of_body(
+    number: int, link: str, nominal: np.ndarray, size: tuple[float, float]
+) -> list[Parameter]:
     """
     Return the ten Parameters of body ``number`` of a ``link``, known about to its size.
 
     nominal : (10,); size : mass [kg] and distance from the origin [m] that it may have
     """
     mass, arm = size
-    prior_sd = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
-    return [Parameter(f'{s}{number}', u, c, float(p), d, link)
-            for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)]
+    prior_sd = (mass,) + (mass * arm,) * 3 + (mass * arm**2,) * 6
+    return [
+        Parameter(f'{s}{number}', u, c, float(p), d, link)
+        for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)
+    ]
 
 
 def pseudo_inertia(parameters: np.ndarray) -> np.ndarray:
@@ -104,9 +107,21 @@ def parameters_of(pseudo: np.ndarray) -> np.ndarray:
     P = np.asarray(pseudo, dtype=float)
     second = P[..., :3, :3]
     inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - second
-    return np.stack([P[..., 3, 3], P[..., 0, 3], P[..., 1, 3], P[..., 2, 3], inertia[..., 0, 0],
-                     inertia[..., 0, 1], inertia[..., 1, 1], inertia[..., 0, 2],
-                     inertia[..., 1, 2], inertia[..., 2, 2]], axis=-1)
+    return np.stack(
+        [
+            P[..., 3, 3],
+            P[..., 0, 3],
+            P[..., 1, 3],
+            P[..., 2, 3],
+            inertia[..., 0, 0],
+            inertia[..., 0, 1],
+            inertia[..., 1, 1],
+            inertia[..., 0, 2],
+            inertia[..., 1, 2],
+            inertia[..., 2, 2],
+        ],
+        axis=-1,
+    )
 
 
 def about_center(parameters: np.ndarray | Sequence[float]) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -132,16 +147,18 @@ def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.nda
 
 def _steiner(mass, centre):
     """Return what inertias (..., 3, 3) about the origin are more than those about the centre."""
-    square = (centre ** 2).sum(-1)[..., None, None] * np.eye(3)
+    square = (centre**2).sum(-1)[..., None, None] * np.eye(3)
     return np.asarray(mass)[..., None, None] * (square - centre[..., None] * centre[..., None, :])
 
 
 def check_consistent(parameters: np.ndarray, name: str) -> None:
     """Raise EstimationError where no body has the ten ``parameters`` (10,) of ``name``."""
     if np.linalg.eigvalsh(pseudo_inertia(parameters))[0] <= 0.0:
-        raise EstimationError(f'no body has the parameters of {name}',
-                              found='a pseudo-inertia that is not positive definite',
-                              do='identify with --consistent')
+        raise EstimationError(
+            f'no body has the parameters of {name}',
+            found='a pseudo-inertia that is not positive definite',
+            do='identify with --consistent',
+        )
 
 
 def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:
@@ -150,6 +167,11 @@ def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:
 
     parameters : (p,), the ten of a body side by side
     """
-    return {p.owner: k for k, p in enumerate(parameters)
-            if p.unit == 'kg' and not p.law and len(parameters) >= k + 10
-            and all(q.owner == p.owner and not q.law for q in parameters[k:k + 10])}
+    return {
+        p.owner: k
+        for k, p in enumerate(parameters)
+        if p.unit == 'kg'
+        and not p.law
+        and len(parameters) >= k + 10
+        and all(q.owner == p.owner and not q.law for q in parameters[k : k + 10])
+    }

@@ -32,8 +32,11 @@ def mechanism_description(text: str) -> str:
     data = yaml_content(text, 'the mechanism')
     bodies = data.get('bodies') if isinstance(data, dict) else None
     if not isinstance(bodies, dict) or not all(isinstance(b, dict) for b in bodies.values()):
-        raise ConfigError('the mechanism', expected='bodies: {NAME: {joint: ..., at: ...}}',
-                          found=repr(bodies)[:60])
+        raise ConfigError(
+            'the mechanism',
+            expected='bodies: {NAME: {joint: ..., at: ...}}',
+            found=repr(bodies)[:60],
+        )
     tree = TreeDescription(str(data['mechanism']), BASE)
     links = [BASE]
     for name, entry in bodies.items():
@@ -44,8 +47,17 @@ def mechanism_description(text: str) -> str:
             continue
         if not isinstance(lines, list):
             raise ConfigError(f'{key} of the mechanism', expected='a list', found=repr(lines))
-        tree.say(key, *(lines if key != 'closures' else (
-            _closure(tree, str(line), number, links) for number, line in enumerate(lines, 1))))
+        tree.say(
+            key,
+            *(
+                lines
+                if key != 'closures'
+                else (
+                    _closure(tree, str(line), number, links)
+                    for number, line in enumerate(lines, 1)
+                )
+            ),
+        )
     return tree.urdf()
 
 
@@ -53,19 +65,27 @@ def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: lis
     """Add one body and the joint that carries it."""
     for key in entry:
         if key not in KEYS:
-            raise ConfigError(f'body {name} has an unknown key', found=key, exists=KEYS,
-                              do=nearest(key, KEYS))
+            raise ConfigError(
+                f'body {name} has an unknown key', found=key, exists=KEYS, do=nearest(key, KEYS)
+            )
     kind, *names = str(entry.get('joint', 'fixed')).split() or ['']
     parent = str(entry.get('parent', BASE))
     if kind not in KINDS or len(names) > 1:
-        raise ConfigError(f'joint of body {name}', found=repr(entry.get('joint')), exists=[
-            f'{k} [NAME]' for k in KINDS], do=nearest(kind, KINDS))
+        raise ConfigError(
+            f'joint of body {name}',
+            found=repr(entry.get('joint')),
+            exists=[f'{k} [NAME]' for k in KINDS],
+            do=nearest(kind, KINDS),
+        )
     if parent not in links:
         raise ConfigError(f'body {name} is on no body before it', found=parent, exists=links)
     given = entry.get('axes', [])
     if not isinstance(given, list) or given and len(given) != SEVERAL.get(kind, 1):
-        raise ConfigError(f'axes of body {name}', found=repr(given),
-                          expected=f'a list of {SEVERAL.get(kind, 1)} of a joint {kind}, or none')
+        raise ConfigError(
+            f'axes of body {name}',
+            found=repr(given),
+            expected=f'a list of {SEVERAL.get(kind, 1)} of a joint {kind}, or none',
+        )
     axes = [_vector(a, f'axis of body {name}') for a in given]
     if not all(axis.any() for axis in axes):
         raise ConfigError(f'axis of body {name}', expected='a direction', found='0 0 0')
@@ -82,11 +102,12 @@ def _inertial(name, entry):
     """Return (mass, centre (3,), tensor (3, 3) about the centre) of a body's entry, or None."""
     if 'mass' not in entry:
         return None
-    values = _vector(entry.get('inertia', '0 0 0'),
-                     f'inertia (xx, yy, zz, xy, xz, yz) of body {name}', (3, 6))
+    values = _vector(
+        entry.get('inertia', '0 0 0'), f'inertia (xx, yy, zz, xy, xz, yz) of body {name}', (3, 6)
+    )
     xx, yy, zz, xy, xz, yz = np.pad(values, (0, 6 - len(values)))
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    mass, = _vector([entry['mass']], f'mass of body {name}', (1,))
+    (mass,) = _vector([entry['mass']], f'mass of body {name}', (1,))
     return mass, _vector(entry.get('center', '0 0 0'), f'center of body {name}'), tensor
 
 
@@ -116,6 +137,7 @@ def _vector(value, what, counts=(3,)):
     except (OverflowError, TypeError, ValueError):
         out = np.full(1, np.nan)
     if len(out) not in counts or not np.isfinite(out).all():
-        raise ConfigError(what, expected=f'{" or ".join(map(str, counts))} numbers',
-                          found=repr(value))
+        raise ConfigError(
+            what, expected=f'{" or ".join(map(str, counts))} numbers', found=repr(value)
+        )
     return out

@@ -26,18 +26,27 @@ from .tree_description import TreeDescription
 from ..errors import RobotModelError
 
 WORLD = 'world'
-UNREAD = {'include': 'put the text of that file there', 'frame': 'place its bodies themselves',
-          'replicate': 'write its bodies out', 'composite': 'write its bodies out',
-          'attach': 'write its bodies out'}  # elements, and what to do instead
-MISREAD = {'axisangle': 'give a quat', 'eulerseq': 'give quats', 'settotalmass': 'give masses',
-           'balanceinertia': 'correct the inertias'}  # attributes
+UNREAD = {
+    'include': 'put the text of that file there',
+    'frame': 'place its bodies themselves',
+    'replicate': 'write its bodies out',
+    'composite': 'write its bodies out',
+    'attach': 'write its bodies out',
+}  # elements, and what to do instead
+MISREAD = {
+    'axisangle': 'give a quat',
+    'eulerseq': 'give quats',
+    'settotalmass': 'give masses',
+    'balanceinertia': 'correct the inertias',
+}  # attributes
 BY_CLASS = {'mass', 'pos', 'quat', 'euler', 'xyaxes', 'zaxis'}  # of shapes, not read in a default
 LEFT_OUT = {
     'equality/joint': 'locked_joints:, where it holds one joint',
     'equality/tendon': 'closures: coupling J K RATIO L RATIO, beside all others of the file',
     'actuator/*[@tendon]': 'a coupling of a motor that is not drawn',
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
-    './/joint[@stiffness]': 'springs: joint J REST'}  # elements, and options that say the same
+    './/joint[@stiffness]': 'springs: joint J REST',
+}  # elements, and options that say the same
 _logger = logging.getLogger(__name__)
 
 
@@ -94,8 +103,9 @@ def _readable(path):
         for element in root.iterfind(what):
             if _ratios(root, element):
                 continue
-            _logger.warning('%s of the MJCF is left out; where it matters, say it by %s',
-                            _words(element), do)
+            _logger.warning(
+                '%s of the MJCF is left out; where it matters, say it by %s', _words(element), do
+            )
     return root
 
 
@@ -111,18 +121,26 @@ def _refuse(path, root):
         wrong += [x for x in MISREAD if x in element.keys() and element.get(x) != 'xyz']
         if wrong:
             do = {**UNREAD, **MISREAD}[wrong[0]]
-            raise RobotModelError(f'pinocchio does not read {wrong[0]} in {path}',
-                                  found=_words(element), do=f'{do}, or give a URDF')
+            raise RobotModelError(
+                f'pinocchio does not read {wrong[0]} in {path}',
+                found=_words(element),
+                do=f'{do}, or give a URDF',
+            )
     for tag in ('joint', 'site'):
         for element in root.iterfind(f'.//default/{tag}[@pos]'):
-            raise RobotModelError(f'pinocchio does not read pos in a default of {path}',
-                                  found=_words(element), do=f'give it in each {tag}')
+            raise RobotModelError(
+                f'pinocchio does not read pos in a default of {path}',
+                found=_words(element),
+                do=f'give it in each {tag}',
+            )
     for body in root.iterfind('worldbody//body[joint]'):
         joints = body.findall('joint')
         if len(joints) > 1:
-            raise RobotModelError(f'body {body.get("name")} in {path} has several joints',
-                                  found=[joint.get('name') for joint in joints],
-                                  do='give each a body of its own, one on the other')
+            raise RobotModelError(
+                f'body {body.get("name")} in {path} has several joints',
+                found=[joint.get('name') for joint in joints],
+                do='give each a body of its own, one on the other',
+            )
         for part in body.iter('body'):
             _refuse_shapes(path, root, part)
 
@@ -131,18 +149,24 @@ def _refuse_shapes(path, root, body):
     """Raise RobotModelError where pinocchio would weigh a body by its shapes, unlike MuJoCo."""
     compiler = root.find('compiler')
     compiler = {} if compiler is None else compiler
-    if body.find('geom') is None or compiler.get('inertiafromgeom') != 'true' and (
-            body.find('inertial') is not None):
+    if (
+        body.find('geom') is None
+        or compiler.get('inertiafromgeom') != 'true'
+        and (body.find('inertial') is not None)
+    ):
         return
-    by_class = [_words(geom) for geom in root.iterfind('.//default/geom')
-                if BY_CLASS & set(geom.keys())]
+    by_class = [
+        _words(geom) for geom in root.iterfind('.//default/geom') if BY_CLASS & set(geom.keys())
+    ]
     wrong = [_words(mesh) for mesh in body.iterfind('geom[@mesh]')] or by_class
     if wrong or compiler.get('inertiagrouprange'):
-        raise RobotModelError(f'body {body.get("name")} in {path} has no <inertial>',
-                              expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
-                              'meshes, no mass or place by class, no inertiagrouprange',
-                              found=(wrong or [_words(compiler)])[0],
-                              do='give it an <inertial>, as MuJoCo compiles it')
+        raise RobotModelError(
+            f'body {body.get("name")} in {path} has no <inertial>',
+            expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
+            'meshes, no mass or place by class, no inertiagrouprange',
+            found=(wrong or [_words(compiler)])[0],
+            do='give it an <inertial>, as MuJoCo compiles it',
+        )
 
 
 def _mount(path, root):
@@ -151,13 +175,18 @@ def _mount(path, root):
     joints = [e for e in root.find('worldbody').iter() if e.tag in ('joint', 'freejoint')]
     free = [j for j in joints if j.tag == 'freejoint' or j.get('type') == 'free']
     if free and free != joints[:1]:
-        raise RobotModelError(f'{path} has a free joint', found=[
-            parents[joint].get('name') for joint in free],
+        raise RobotModelError(
+            f'{path} has a free joint',
+            found=[parents[joint].get('name') for joint in free],
             expected='none, or one of its first body',
-            do='draw a body that closures alone carry in a page of YAML, as joint: free')
+            do='draw a body that closures alone carry in a page of YAML, as joint: free',
+        )
     for joint in free:
-        _logger.warning('%s is free in the MJCF; it is taken to be mounted as it is there, and '
-                        'its free joint is left out', parents[joint].get('name'))
+        _logger.warning(
+            '%s is free in the MJCF; it is taken to be mounted as it is there, and '
+            'its free joint is left out',
+            parents[joint].get('name'),
+        )
         parents[joint].remove(joint)
         for key in root.iterfind('keyframe/key[@qpos]'):
             key.set('qpos', ' '.join(key.get('qpos').split()[7:]))
@@ -171,8 +200,11 @@ def _parsed(path, root):
         try:
             return pin.buildModelAndConstraintsFromMJCF(str(file))
         except (ValueError, RuntimeError, IndexError) as error:
-            raise RobotModelError(f'pinocchio cannot read {path}', do='check that MuJoCo reads '
-                                  'it, or give a URDF', found=str(error).split('\n')[0]) from None
+            raise RobotModelError(
+                f'pinocchio cannot read {path}',
+                do='check that MuJoCo reads it, or give a URDF',
+                found=str(error).split('\n')[0],
+            ) from None
 
 
 def _add_bodies(model, tree):
@@ -188,10 +220,14 @@ def _add_bodies(model, tree):
         limits = dict(zip(('lower', 'upper', 'velocity', 'effort'), joint_limits(model, joint)))
         for end in ('lower', 'upper'):  # pinocchio's are counted from ref, its positions are not
             limits[end] += references[joint.idx_q]
-        tree.joint(model.names[j], kind, (links[model.parents[j]], links[j]),
-                   model.jointPlacements[j].homogeneous,
-                   axes=[joint_axis(joint)] if single else [],
-                   limits={k: x for k, x in limits.items() if np.isfinite(x)} if single else {})
+        tree.joint(
+            model.names[j],
+            kind,
+            (links[model.parents[j]], links[j]),
+            model.jointPlacements[j].homogeneous,
+            axes=[joint_axis(joint)] if single else [],
+            limits={k: x for k, x in limits.items() if np.isfinite(x)} if single else {},
+        )
     for frame in bodies:
         if frame.name not in links.values():
             tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
@@ -200,10 +236,21 @@ def _add_bodies(model, tree):
 
 def _say_closure(tree, kind, constraint, links):
     number = len(tree.options.get('closures', ())) + 1
-    tree.say('closures', ' '.join([kind, *(
-        tree.point(f'loop{number}_{letter}', links[joint], place.homogeneous)
-        for letter, joint, place in (('a', constraint.joint1_id, constraint.joint1_placement),
-                                     ('b', constraint.joint2_id, constraint.joint2_placement)))]))
+    tree.say(
+        'closures',
+        ' '.join(
+            [
+                kind,
+                *(
+                    tree.point(f'loop{number}_{letter}', links[joint], place.homogeneous)
+                    for letter, joint, place in (
+                        ('a', constraint.joint1_id, constraint.joint1_placement),
+                        ('b', constraint.joint2_id, constraint.joint2_placement),
+                    )
+                ),
+            ]
+        ),
+    )
 
 
 def _ratios(root, element):
@@ -218,7 +265,7 @@ def _ratios(root, element):
 def _polynomial(element):
     """Return the coefficients (5,) of an equality of two joints, about their references."""
     given = [float(x) for x in element.get('polycoef', '').split()]
-    return given + [0.0, 1.0, 0.0, 0.0, 0.0][len(given):]
+    return given + [0.0, 1.0, 0.0, 0.0, 0.0][len(given) :]
 
 
 def _say_couplings(model, tree, root):
@@ -230,11 +277,21 @@ def _say_couplings(model, tree, root):
         if not ratios:
             continue
         if name:
-            offset = _polynomial(element)[0] + zero[places[name]] - sum(
-                ratio * zero[places[joint]] for joint, ratio in ratios.items())
+            offset = (
+                _polynomial(element)[0]
+                + zero[places[name]]
+                - sum(ratio * zero[places[joint]] for joint, ratio in ratios.items())
+            )
         else:  # a motor of its own name, unless a joint has it
-            name = next(n for n in (element.get('name'), element.get('tendon'),
-                                    f'{element.get("tendon")}_motor') if n and n not in places)
+            name = next(
+                n
+                for n in (
+                    element.get('name'),
+                    element.get('tendon'),
+                    f'{element.get("tendon")}_motor',
+                )
+                if n and n not in places
+            )
             motors.append(name)
         words = [f'{joint} {ratio:.15g}' for joint, ratio in ratios.items()]
         words += [f'{offset:.15g}'] if offset else []
@@ -247,12 +304,20 @@ def _say_friction(model, tree):
     laws = {law_of(name): getattr(model, name) for name in JOINT_TERMS}
     numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
     for name, joint in zip(model.names[1:], model.joints[1:]):
-        there = {law: float(values[joint.idx_v]) for law, values in laws.items()
-                 if joint.nv == 1 and values[joint.idx_v] > 0.0}
+        there = {
+            law: float(values[joint.idx_v])
+            for law, values in laws.items()
+            if joint.nv == 1 and values[joint.idx_v] > 0.0
+        }
         if there:
             tree.say('friction', ' '.join([name, *there]))
-            tree.say('given', *(f'{LAWS[law].symbol}{numbers[name]} {x:.15g} {x:.15g}'
-                                for law, x in there.items()))
+            tree.say(
+                'given',
+                *(
+                    f'{LAWS[law].symbol}{numbers[name]} {x:.15g} {x:.15g}'
+                    for law, x in there.items()
+                ),
+            )
 
 
 def _configurations(model):

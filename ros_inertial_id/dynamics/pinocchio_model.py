@@ -10,8 +10,7 @@ from .robot_model import RobotModel
 from ..errors import RobotModelError
 
 
-def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
-                    **joint_terms: np.ndarray) -> pin.Model:
+def pinocchio_model(robot: RobotModel, bodies: np.ndarray, **joint_terms: np.ndarray) -> pin.Model:
     """
     Return a copy of the robot's pinocchio model with other inertias and joint terms.
 
@@ -31,8 +30,9 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
     return model
 
 
-def momentum_terms(robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
-                   ) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def momentum_terms(
+    robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
+) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """
     Return terms(q, v) -> mass matrix M (n, n) and C' v - g (n,), by which momentum M v changes.
 
@@ -46,8 +46,9 @@ def momentum_terms(robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
     def terms(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         place = robot.pin_q(q)
         upper = np.triu(pin.crba(model, data, place))
-        force = (pin.computeCoriolisMatrix(model, data, place, v).T @ v
-                 - pin.computeGeneralizedGravity(model, data, place))
+        force = pin.computeCoriolisMatrix(
+            model, data, place, v
+        ).T @ v - pin.computeGeneralizedGravity(model, data, place)
         return upper + np.triu(upper, 1).T, force
 
     return terms
@@ -62,11 +63,14 @@ def link_jacobian(robot: RobotModel, link: str) -> Callable[[np.ndarray], np.nda
     """
     model, data = robot.pin_model, robot.pin_model.createData()
     if not model.existFrame(link, pin.BODY):
-        raise RobotModelError(f'the robot has no link {link!r}', exists=[
-            frame.name for frame in model.frames if frame.type == pin.BODY])
+        raise RobotModelError(
+            f'the robot has no link {link!r}',
+            exists=[frame.name for frame in model.frames if frame.type == pin.BODY],
+        )
     frame, order = model.getFrameId(link, pin.BODY), [j.idx_v for j in model.joints[1:]]
-    return lambda q: pin.computeFrameJacobian(model, data, robot.pin_q(q), frame,
-                                              pin.LOCAL)[:, order]
+    return lambda q: pin.computeFrameJacobian(model, data, robot.pin_q(q), frame, pin.LOCAL)[
+        :, order
+    ]
 
 
 def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.ndarray]:

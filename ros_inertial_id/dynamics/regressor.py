@@ -83,10 +83,18 @@ class RegressorBlock:
 
     def rows(self, chosen: slice | np.ndarray) -> 'RegressorBlock':
         """Return the block of the samples chosen by a slice or an index array."""
-        groups = tuple(RowGroup(g.name, g.unit, g.columns, g.W[chosen], g.y[chosen],
-                                g.y_raw[chosen], g.known[chosen] if isinstance(g.known, np.ndarray)
-                                else g.known)
-                       for g in self.groups)
+        groups = tuple(
+            RowGroup(
+                g.name,
+                g.unit,
+                g.columns,
+                g.W[chosen],
+                g.y[chosen],
+                g.y_raw[chosen],
+                g.known[chosen] if isinstance(g.known, np.ndarray) else g.known,
+            )
+            for g in self.groups
+        )
         return RegressorBlock(self.t[chosen], self.segment, groups, part_of(self.seen, chosen))
 
     def predicted(self, values: np.ndarray) -> dict[str, np.ndarray]:
@@ -94,8 +102,9 @@ class RegressorBlock:
         return {g.name: g.W @ values[g.columns] for g in self.groups}
 
 
-def part_of(seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.ndarray
-            ) -> dict[str, dict[str, np.ndarray]]:
+def part_of(
+    seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.ndarray
+) -> dict[str, dict[str, np.ndarray]]:
     """Return {joint or body: {quantity: (B,)}} of the samples ``chosen`` of what was ``seen``."""
     return {where: {name: x[chosen] for name, x in own.items()} for where, own in seen.items()}
 
@@ -176,20 +185,21 @@ class WrenchRows:
             np.einsum('...rb,rb->...b', u, features[:3], out=out[..., 0, :])
         if first:
             force, moment = (self._first @ features).reshape(2, 3, first, size)
-            part = out[..., mass:mass + first, :]
+            part = out[..., mass : mass + first, :]
             np.einsum('...rb,rcb->...cb', u, force, out=part)
             part += np.einsum('...rb,rcb->...cb', w, moment)
         if second:
             moment = (self._second @ features[3:]).reshape(3, second, size)
-            np.einsum('...rb,rcb->...cb', w, moment, out=out[..., mass + first:, :])
+            np.einsum('...rb,rcb->...cb', w, moment, out=out[..., mass + first :, :])
         return out
 
 
 ALL_ROWS = WrenchRows()
 
 
-def body_rows(u: np.ndarray, w: np.ndarray, a: np.ndarray, alpha: np.ndarray,
-              omega: np.ndarray) -> np.ndarray:
+def body_rows(
+    u: np.ndarray, w: np.ndarray, a: np.ndarray, alpha: np.ndarray, omega: np.ndarray
+) -> np.ndarray:
     """
     Return the rows (..., 10, B) of a body's standard parameters for unit twists (u, w).
 
@@ -232,8 +242,11 @@ def joint_steps(robot: Any) -> tuple[JointStep, ...]:
         place[:3, 3:] = -R @ pin.skew(arm)
         force = WRENCH[0, :, 1:4, 6:]  # omega x (omega x arm) is what a first moment adds
         tensor = _about_turned(turned[i])
-        out.append(JointStep(place, R @ np.einsum('rcp,c->rp', force, arm), tensor,
-                             WrenchRows(tensor=tensor)))
+        out.append(
+            JointStep(
+                place, R @ np.einsum('rcp,c->rp', force, arm), tensor, WrenchRows(tensor=tensor)
+            )
+        )
     return tuple(out)
 
 
@@ -246,9 +259,14 @@ def _about_turned(Q):
     return out
 
 
-def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                gravity_base: np.ndarray | None = None,
-                columns: Sequence[Sequence[int]] | None = None) -> list[np.ndarray]:
+def bodies_rows(
+    robot: Any,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    gravity_base: np.ndarray | None = None,
+    columns: Sequence[Sequence[int]] | None = None,
+) -> list[np.ndarray]:
     """
     Return the rows of every body of a block: (joints that move it, k, B).
 
@@ -261,7 +279,7 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
     out = []
     base = np.zeros((6, MOTION, len(q)))
-    base[:len(gravity), 0] = -gravity[:, None]
+    base[: len(gravity), 0] = -gravity[:, None]
     for i, (X, features) in enumerate(_motions(robot, q, v, a, base)):
         step, twists = robot.steps[i], X[:, MOTION:].swapaxes(0, 1)
         rows = step.rows if columns is None else WrenchRows(columns[i], step.tensor)
@@ -279,7 +297,7 @@ def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     base, still, out = np.zeros((6, MOTION + 3, len(q))), np.zeros_like(q), []
     base[range(3), range(MOTION, MOTION + 3)] = -1.0  # carried along as further accelerations
     for step, (X, _) in zip(robot.steps, _motions(robot, q, still, still, base)):
-        a, u = X[:3, MOTION:MOTION + 3], X[:, MOTION + 3:].swapaxes(0, 1)
+        a, u = X[:3, MOTION : MOTION + 3], X[:, MOTION + 3 :].swapaxes(0, 1)
         moment = np.tensordot(step.tensor[1][:, 1:4, :3], a, 1)  # (3, 3 first moments, 3, B)
         own = np.empty((3, len(u), 4, len(q)))
         own[:, :, 0] = np.einsum('krb,rgb->gkb', u[:, :3], a)
@@ -288,8 +306,7 @@ def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     return out
 
 
-def slopes_with_positions(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray
-                          ) -> np.ndarray:
+def slopes_with_positions(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Return d tau / d q (N, n, n) of the bodies as described; q, v, a : (N, n)."""
     out = np.empty((*q.shape, len(robot)))
     scratch = robot.pin_model.createData()
@@ -304,14 +321,17 @@ def nominal_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> 
 
     robot, q, v, a : see ``bodies_rows``, of any number of samples N
     """
-    wrenches = [np.tensordot(pi, step.tensor, (0, 2)).reshape(6, 12)
-                for pi, step in zip(robot.inertias, robot.steps)]
+    wrenches = [
+        np.tensordot(pi, step.tensor, (0, 2)).reshape(6, 12)
+        for pi, step in zip(robot.inertias, robot.steps)
+    ]
     chains, out = [list(robot.ancestors(i)) for i in range(len(robot))], np.zeros(q.shape).T
     for part in in_blocks(len(q)):
         base = np.zeros((6, MOTION, len(q[part])))
         base[:3, 0] = -robot.gravity_base[:, None]
-        for wrench, chain, (X, features) in zip(wrenches, chains, _motions(
-                robot, q[part], v[part], a[part], base)):
+        for wrench, chain, (X, features) in zip(
+            wrenches, chains, _motions(robot, q[part], v[part], a[part], base)
+        ):
             out[chain, part] += np.einsum('rkb,rb->kb', X[:, MOTION:], wrench @ features)
     return out.T
 
@@ -328,8 +348,9 @@ def _motions(robot, q, v, a, base):
     moved: list[tuple[np.ndarray, np.ndarray]] = []
     for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
         before = moved[parent] if parent >= 0 else still
-        turn = None if robot.prismatic[i] else np.array([[cosine[i], -sine[i]],
-                                                         [sine[i], cosine[i]]])
+        turn = (
+            None if robot.prismatic[i] else np.array([[cosine[i], -sine[i]], [sine[i], cosine[i]]])
+        )
         X = _step(step, before, turn, (q[i], v[i], a[i]))
         features = motion_features(X[:3, 0], X[3:, 0], X[3:, 1])
         moved.append((X, features))
@@ -366,7 +387,7 @@ def _slide(columns, q, v, a):
     omega = columns[3:, 1]
     swing = q * omega[2]
     columns[:3, 0] += swing * omega
-    columns[2, 0] += a - q * (omega ** 2).sum(0)
+    columns[2, 0] += a - q * (omega**2).sum(0)
     columns[0, 0] += 2.0 * v * omega[1]
     columns[1, 0] -= 2.0 * v * omega[0]
     columns[0] += q * columns[4]
@@ -375,8 +396,9 @@ def _slide(columns, q, v, a):
     columns[2, -1] = 1.0
 
 
-def tree_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-              gravity_base: np.ndarray | None = None) -> list[np.ndarray]:
+def tree_rows(
+    robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, gravity_base: np.ndarray | None = None
+) -> list[np.ndarray]:
     """
     Return the joint torque regressor of a block, joint by joint.
 

@@ -31,20 +31,31 @@ class RobotOptions:
     """Which joints of the robot description move, and how the robot is mounted."""
 
     joints: tuple[str, ...] = option(
-        (), 'joints that move, * stands for any letters: left_*; empty: all moving joints of the '
-        'URDF')
+        (),
+        'joints that move, * stands for any letters: left_*; empty: all moving joints of the URDF',
+    )
     locked_joints: tuple[str, ...] = option(
-        (), 'moving joints of the URDF that are held still; patterns as well: hand_*')
+        (), 'moving joints of the URDF that are held still; patterns as well: hand_*'
+    )
     locked_positions: tuple[float, ...] = option(
-        (), 'where they are held, one per entry or per joint; empty: where they are in the '
-        'recording, else 0', unit='rad or m')
+        (),
+        'where they are held, one per entry or per joint; empty: where they are in the '
+        'recording, else 0',
+        unit='rad or m',
+    )
     mounting: str = option(
-        '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
-        'empty: as the recording says, else upright')
+        '',
+        'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
+        'empty: as the recording says, else upright',
+    )
     gravity_magnitude: float = option(
-        STANDARD_GRAVITY, 'local gravity for mountings that give a direction alone (all but '
-        'gravity X Y Z): 9.780 at the equator to 9.832 at the poles', unit='m/s^2', at_least=0.1,
-        at_most=30.0)
+        STANDARD_GRAVITY,
+        'local gravity for mountings that give a direction alone (all but '
+        'gravity X Y Z): 9.780 at the equator to 9.832 at the poles',
+        unit='m/s^2',
+        at_least=0.1,
+        at_most=30.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -101,8 +112,10 @@ class RobotModel:
     @cached_property
     def moved(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Return of every joint the bodies that it moves, each with its place in their chain."""
-        return tuple(tuple((i, self.ancestors(i).index(j)) for i in self.subtree(j))
-                     for j in range(len(self)))
+        return tuple(
+            tuple((i, self.ancestors(i).index(j)) for i in self.subtree(j))
+            for j in range(len(self))
+        )
 
     def subtree(self, joint: int) -> tuple[int, ...]:
         """Return the bodies that move with ``joint``, itself first."""
@@ -148,8 +161,9 @@ class RobotModel:
         return digest.hexdigest()
 
 
-def robot_from_options(urdf: str, options: Any,
-                       gravity_base: np.ndarray | Sequence[float]) -> RobotModel:
+def robot_from_options(
+    urdf: str, options: Any, gravity_base: np.ndarray | Sequence[float]
+) -> RobotModel:
     """
     Return the RobotModel that RobotOptions ask for.
 
@@ -172,15 +186,19 @@ def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, fl
     moving = tuple(_parse(urdf).names[1:])
     joints = tuple(dict.fromkeys(n for entry in options.joints for n in _matches(entry, moving)))
     spared = {*joints, *options.locked_joints}
-    named = [[n for n in _matches(entry, moving) if n == entry or n not in spared]
-             for entry in options.locked_joints]
+    named = [
+        [n for n in _matches(entry, moving) if n == entry or n not in spared]
+        for entry in options.locked_joints
+    ]
     names, positions = tuple(n for own in named for n in own), options.locked_positions
     if len(positions) == len(named) != len(names):
         positions = tuple(x for own, x in zip(named, positions) for _ in own)
     if positions and len(positions) != len(names):
-        raise ConfigError('option locked_positions', found=f'{len(positions)} values',
-                          expected=f'{len(names)} values, one per locked joint: '
-                          f'{", ".join(names)}')
+        raise ConfigError(
+            'option locked_positions',
+            found=f'{len(positions)} values',
+            expected=f'{len(names)} values, one per locked joint: {", ".join(names)}',
+        )
     return joints, dict(zip(names, positions or (0.0,) * len(names)))
 
 
@@ -192,23 +210,35 @@ def _matches(entry: str, names: Sequence[str]) -> list[str]:
 def position_limits(urdf: str) -> dict[str, tuple[float, float]]:
     """Return {joint: (lower, upper) [rad, m]} of a URDF text, nan where there is none."""
     model = _parse(urdf)
-    limits = {name: joint_limits(model, joint)
-              for name, joint in zip(model.names[1:], model.joints[1:])}
+    limits = {
+        name: joint_limits(model, joint) for name, joint in zip(model.names[1:], model.joints[1:])
+    }
     return {name: (lower, upper) for name, (lower, upper, *_) in limits.items()}
 
 
 def mimicked(urdf: str) -> dict[str, tuple[str, float, float]]:
     """Return {joint: (the joint that it follows, multiplier, offset)} of a URDF text."""
-    found = ElementTree.fromstring(urdf.encode('utf-8', 'replace'),
-                                   ElementTree.XMLParser(encoding='utf-8'))
-    return {joint.get('name', ''): (mimic.get('joint', ''), float(mimic.get('multiplier', 1.0)),
-                                    float(mimic.get('offset', 0.0)))
-            for joint in found.findall('joint') for mimic in joint.findall('mimic')}
+    found = ElementTree.fromstring(
+        urdf.encode('utf-8', 'replace'), ElementTree.XMLParser(encoding='utf-8')
+    )
+    return {
+        joint.get('name', ''): (
+            mimic.get('joint', ''),
+            float(mimic.get('multiplier', 1.0)),
+            float(mimic.get('offset', 0.0)),
+        )
+        for joint in found.findall('joint')
+        for mimic in joint.findall('mimic')
+    }
 
 
-def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
-                     gravity_base: np.ndarray | Sequence[float] = (0.0, 0.0, -STANDARD_GRAVITY),
-                     locked: Mapping[str, float] | None = None) -> RobotModel:
+def load_robot_model(
+    urdf: str,
+    joint_names: Sequence[str] = (),
+    *,
+    gravity_base: np.ndarray | Sequence[float] = (0.0, 0.0, -STANDARD_GRAVITY),
+    locked: Mapping[str, float] | None = None,
+) -> RobotModel:
     """
     Return the RobotModel of a URDF text ``urdf``.
 
@@ -226,23 +256,29 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
 
 
 @lru_cache(maxsize=8)
-def _described(urdf: str, joint_names: tuple[str, ...],
-               locked: tuple[tuple[str, float], ...]) -> RobotModel:
+def _described(
+    urdf: str, joint_names: tuple[str, ...], locked: tuple[tuple[str, float], ...]
+) -> RobotModel:
     """Return the RobotModel without gravity: a description is read once for all mountings."""
     full = _parse(urdf)
     moving = tuple(full.names[1:])
     held = dict(locked)
     for name in (*joint_names, *held):
         if name not in moving:
-            raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
-                                  exists=moving, do='correct joints: or locked_joints:')
+            raise RobotModelError(
+                f'joint {name!r} is not a moving joint of robot {full.name!r}',
+                exists=moving,
+                do='correct joints: or locked_joints:',
+            )
     wanted = set(joint_names) or set(moving) - set(held)
     left = [n for n in moving if n not in wanted and n not in held]
     if left:
-        raise RobotModelError(f'robot {full.name!r} has joints that are neither measured nor '
-                              'locked', found=left,
-                              do='list them in locked_joints: (held at locked_positions:), '
-                                 'patterns such as hand_* as well')
+        raise RobotModelError(
+            f'robot {full.name!r} has joints that are neither measured nor locked',
+            found=left,
+            do='list them in locked_joints: (held at locked_positions:), '
+            'patterns such as hand_* as well',
+        )
     return _describe(_lock(full, held, wanted), urdf)
 
 
@@ -265,8 +301,9 @@ def _lock(full, locked, wanted):
     q = pin.neutral(full)
     for name, value in locked.items():
         joint = full.joints[full.getJointId(name)]
-        q[joint.idx_q:joint.idx_q + joint.nq] = (
-            [value] if joint.nq == 1 else [np.cos(value), np.sin(value)])
+        q[joint.idx_q : joint.idx_q + joint.nq] = (
+            [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
+        )
     return pin.buildReducedModel(full, [full.getJointId(n) for n in fixed], q)
 
 
@@ -274,8 +311,11 @@ def _describe(model, urdf):
     kinds = [joint.shortname() for joint in model.joints[1:]]
     for name, kind, joint in zip(model.names[1:], kinds, model.joints[1:]):
         if joint.nv != 1 or not kind.startswith(('JointModelR', 'JointModelP')):
-            raise RobotModelError(f'joint {name!r} is of a kind that is not supported',
-                                  expected='revolute, continuous or prismatic', found=kind)
+            raise RobotModelError(
+                f'joint {name!r} is of a kind that is not supported',
+                expected='revolute, continuous or prismatic',
+                found=kind,
+            )
     count = model.njoints - 1
     axes = np.array([joint_axis(joint) for joint in model.joints[1:]])
     limits = [joint_limits(model, joint) for joint in model.joints[1:]]
@@ -284,10 +324,14 @@ def _describe(model, urdf):
     arrays = {
         'rotations': np.array([p.rotation for p in placements]),
         'translations': np.array([p.translation for p in placements]),
-        'axes': axes, 'lower': lower, 'upper': upper, 'velocity': velocity, 'effort': effort,
-        'inertias': np.array([model.inertias[i + 1].toDynamicParameters()
-                              for i in range(count)]),
-        'gravity_base': np.zeros(3)}
+        'axes': axes,
+        'lower': lower,
+        'upper': upper,
+        'velocity': velocity,
+        'effort': effort,
+        'inertias': np.array([model.inertias[i + 1].toDynamicParameters() for i in range(count)]),
+        'gravity_base': np.zeros(3),
+    }
     for array in arrays.values():
         array.setflags(write=False)
     bodies = [f for f in model.frames if f.type == pin.FrameType.BODY]
@@ -296,11 +340,17 @@ def _describe(model, urdf):
         first.setdefault(frame.parentJoint, frame.name)
     links = tuple(first.get(i + 1, model.names[i + 1]) for i in range(count))
     return RobotModel(
-        name=model.name, urdf=urdf, base_link=bodies[0].name,
-        joint_names=tuple(model.names[1:]), link_names=links,
+        name=model.name,
+        urdf=urdf,
+        base_link=bodies[0].name,
+        joint_names=tuple(model.names[1:]),
+        link_names=links,
         parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
         prismatic=tuple(k.startswith('JointModelP') for k in kinds),
-        pin_model=model, doubts=plausible_inertias(parsable(urdf))[1], **arrays)
+        pin_model=model,
+        doubts=plausible_inertias(parsable(urdf))[1],
+        **arrays,
+    )
 
 
 def joint_axis(joint: Any) -> np.ndarray:
@@ -317,13 +367,18 @@ def joint_limits(model: Any, joint: Any) -> list[float]:
     if joint.nq == 1:
         lower = model.lowerPositionLimit[joint.idx_q]
         upper = model.upperPositionLimit[joint.idx_q]
-    values = (lower, upper, model.upperVelocityLimit[joint.idx_v],
-              model.upperEffortLimit[joint.idx_v])
+    values = (
+        lower,
+        upper,
+        model.upperVelocityLimit[joint.idx_v],
+        model.upperEffortLimit[joint.idx_v],
+    )
     return [x if np.isfinite(x) and abs(x) < 1e30 else np.nan for x in values]
 
 
-def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
-                          magnitude: float = STANDARD_GRAVITY) -> np.ndarray:
+def gravity_from_mounting(
+    mounting: str, imu_gravity: np.ndarray | None = None, magnitude: float = STANDARD_GRAVITY
+) -> np.ndarray:
     """
     Return gravity in the base frame (3,) [m/s^2] for a mounting in the user's words.
 
@@ -343,21 +398,27 @@ def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
     except (KeyError, ValueError):
         good = False
     if not good:
-        raise ConfigError('mounting', found=repr(mounting), exists=(
-            'upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'))
+        raise ConfigError(
+            'mounting',
+            found=repr(mounting),
+            exists=('upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'),
+        )
     if kind == 'rpy':
         return pin.rpy.rpyToMatrix(*right_angles(numbers)).T @ [0.0, 0.0, -magnitude]
     if kind == 'gravity':
         return np.array(numbers)
     if kind == 'rho_phi':
         rho, phi = right_angles(numbers)
-        return magnitude * np.array([np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi),
-                                     np.cos(rho)])
+        return magnitude * np.array(
+            [np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi), np.cos(rho)]
+        )
     if kind == 'imu':
         if imu_gravity is None:
-            raise ConfigError('mounting imu needs an IMU on the base',
-                              found='no sensor_msgs/msg/Imu in the recording',
-                              do='record it, or give the mounting as rpy or gravity')
+            raise ConfigError(
+                'mounting imu needs an IMU on the base',
+                found='no sensor_msgs/msg/Imu in the recording',
+                do='record it, or give the mounting as rpy or gravity',
+            )
         return magnitude * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
     return np.array([0.0, 0.0, -magnitude])
 
@@ -386,5 +447,8 @@ def world_alone() -> Any:
 
 def link_placements(robot: RobotModel) -> dict[str, tuple[int, np.ndarray]]:
     """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
-    return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
-            for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}
+    return {
+        frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
+        for frame in robot.pin_model.frames
+        if frame.type == pin.FrameType.BODY
+    }

@@ -25,8 +25,9 @@ KINDS = (*SINGLE, *SEVERAL)
 FREE = ('_x', '_y', '_z', '_yaw', '_pitch', '_roll')
 
 
-def placement(position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
-              rotation: np.ndarray | None = None) -> np.ndarray:
+def placement(
+    position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0), rotation: np.ndarray | None = None
+) -> np.ndarray:
     """Return the homogeneous matrix (4, 4) of a position (3,) [m] and a rotation (3, 3)."""
     out = np.eye(4)
     out[:3, 3] = position
@@ -52,8 +53,9 @@ class TreeDescription:
         if lines:
             self.options.setdefault(option, []).extend(lines)
 
-    def link(self, name: str,
-             inertial: tuple[float, np.ndarray, np.ndarray] | None = None) -> None:
+    def link(
+        self, name: str, inertial: tuple[float, np.ndarray, np.ndarray] | None = None
+    ) -> None:
         """
         Add a link, which a joint must carry.
 
@@ -67,11 +69,19 @@ class TreeDescription:
         body = ''
         if inertial is not None:
             mass, centre, tensor = inertial
-            names = (('ixx', 0, 0), ('ixy', 0, 1), ('ixz', 0, 2), ('iyy', 1, 1), ('iyz', 1, 2),
-                     ('izz', 2, 2))
+            names = (
+                ('ixx', 0, 0),
+                ('ixy', 0, 1),
+                ('ixz', 0, 2),
+                ('iyy', 1, 1),
+                ('iyz', 1, 2),
+                ('izz', 2, 2),
+            )
             elements = ' '.join(f'{n}="{float(tensor[i, j]):.15g}"' for n, i, j in names)
-            body = (f'<inertial><origin xyz="{_numbers(centre)}"/><mass value="{float(mass):.15g}"'
-                    f'/><inertia {elements}/></inertial>')
+            body = (
+                f'<inertial><origin xyz="{_numbers(centre)}"/><mass value="{float(mass):.15g}"'
+                f'/><inertia {elements}/></inertial>'
+            )
         self._parts.append(f'<link name="{escape(name)}">{body}</link>')
 
     def point(self, name: str, parent: str, place: np.ndarray) -> str:
@@ -80,9 +90,16 @@ class TreeDescription:
         self._joint(f'{name}_fixed', 'fixed', (parent, name), place)
         return name
 
-    def joint(self, name: str, kind: str, ends: tuple[str, str], place: np.ndarray, *,
-              axes: Sequence[np.ndarray] = (), limits: Mapping[str, float] | None = None
-              ) -> tuple[str, ...]:
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        ends: tuple[str, str],
+        place: np.ndarray,
+        *,
+        axes: Sequence[np.ndarray] = (),
+        limits: Mapping[str, float] | None = None,
+    ) -> tuple[str, ...]:
         """
         Add a joint; return the names of its joints of one degree of freedom.
 
@@ -114,8 +131,11 @@ class TreeDescription:
         """Add one joint of one degree of freedom, or none."""
         limits = limits or {}
         bounded = 'lower' in limits and 'upper' in limits
-        sort = {'fixed': 'fixed', 'slide': 'prismatic',
-                'hinge': 'revolute' if bounded else 'continuous'}[kind]
+        sort = {
+            'fixed': 'fixed',
+            'slide': 'prismatic',
+            'hinge': 'revolute' if bounded else 'continuous',
+        }[kind]
         if kind != 'fixed':
             if name in self.joints:
                 raise RobotModelError('the description has two joints of one name', found=name)
@@ -130,7 +150,8 @@ class TreeDescription:
             f'<child link="{escape(ends[1])}"/>'
             f'<origin xyz="{_numbers(place[:3, 3])}" rpy="{_numbers(rpy)}"/>'
             + ('' if kind == 'fixed' else f'<axis xyz="{_numbers(axis)}"/><limit {words}/>')
-            + '</joint>')
+            + '</joint>'
+        )
 
     def urdf(self) -> str:
         """Return the text; with options of closed_loop where there are any."""

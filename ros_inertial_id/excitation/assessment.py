@@ -17,7 +17,8 @@ import numpy as np
 
 from .feasible import finest_grid, tool_outside
 from .fourier import basis
-from .friction_width import counts, moments as width_moments, width_variances
+from .friction_width import counts, width_variances
+from .friction_width import moments as width_moments
 from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
@@ -48,30 +49,39 @@ class Use:
 
     def broken(self, joint_names: Sequence[str]) -> list[str]:
         """Return the limits that are broken, in words."""
-        out = [f'{kind} of {name} at {100.0 * use:.1f} %' for kind, uses in self.joints.items()
-               for name, use in zip(joint_names, uses) if use > 1.0]
+        out = [
+            f'{kind} of {name} at {100.0 * use:.1f} %'
+            for kind, uses in self.joints.items()
+            for name, use in zip(joint_names, uses)
+            if use > 1.0
+        ]
         if self.tool_outside > 0.0:
             out.append(f'end effector {self.tool_outside:.3f} m outside box or inside sphere')
         if self.gap < 0.0:
             out.append(f'{self.closest[0]} comes too near to {self.closest[1]}')
         return out
 
-    def plain(self, joint_names: Sequence[str], margins: Mapping[str, float], distance: float
-              ) -> dict[str, Any]:
+    def plain(
+        self, joint_names: Sequence[str], margins: Mapping[str, float], distance: float
+    ) -> dict[str, Any]:
         """
         Return the use in plain values, in percent of the limits themselves.
 
         margins : {kind: share that was taken off}; distance : that shapes are to keep [m]
         """
-        real = {kind: values * (1.0 - margins.get(kind, 0.0))
-                for kind, values in self.joints.items()}
+        real = {
+            kind: values * (1.0 - margins.get(kind, 0.0)) for kind, values in self.joints.items()
+        }
         out = {
             'feasible': not self.broken(joint_names),
-            'use_of_limits_percent': {kind: round(100.0 * float(values.max()), 3)
-                                      for kind, values in real.items()},
+            'use_of_limits_percent': {
+                kind: round(100.0 * float(values.max()), 3) for kind, values in real.items()
+            },
             'use_of_limits_percent_by_joint': {
                 kind: {n: round(100.0 * float(u), 3) for n, u in zip(joint_names, values)}
-                for kind, values in real.items()}}
+                for kind, values in real.items()
+            },
+        }
         if np.isfinite(self.tool_outside):
             out['end_effector_inside_by_m'] = round(-self.tool_outside, 6)
         if np.isfinite(self.gap):
@@ -96,12 +106,16 @@ class Assessment:
 def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
     """Return the Assessment of the motion at coordinates x (n m,) of ``problem``."""
     c, count = problem.coefficients(x), problem.harmonics
-    return assess_motion(problem, lambda times: [
-        c @ phase.T for phase in basis(count, problem.period, times)], finest_grid(problem))
+    return assess_motion(
+        problem,
+        lambda times: [c @ phase.T for phase in basis(count, problem.period, times)],
+        finest_grid(problem),
+    )
 
 
-def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np.ndarray]],
-                  times: np.ndarray) -> Assessment:
+def assess_motion(
+    problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np.ndarray]], times: np.ndarray
+) -> Assessment:
     """
     Return the Assessment of a motion.
 
@@ -112,8 +126,8 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
     outside, factors, postures, speeds = -np.inf, np.zeros(()), [], []
     with one_thread():
         for low in range(0, count, CHUNK):
-            part = Objective(problem, times[low:low + CHUNK])
-            q, v, a = at(times[low:low + CHUNK])
+            part = Objective(problem, times[low : low + CHUNK])
+            q, v, a = at(times[low : low + CHUNK])
             tree, _, W, tau = part.evaluate(q, v, a)
             rates = problem.limits.use_of_rates(a, tau, times[1] - times[0])
             for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
@@ -123,10 +137,13 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
             factors = factors + share * part.factors(W)
             postures.append(q.T)
             speeds.append(v)
-    looked_at = np.concatenate(postures)[::max(count // POSTURES, 1)]
+    looked_at = np.concatenate(postures)[:: max(count // POSTURES, 1)]
     v = np.concatenate(speeds, axis=1)[:, counts(times, problem.period)]
-    return Assessment(Use(joints, outside, *_clearance(problem, looked_at)), factors,
-                      width_variances(problem, v)[0])
+    return Assessment(
+        Use(joints, outside, *_clearance(problem, looked_at)),
+        factors,
+        width_variances(problem, v)[0],
+    )
 
 
 def _clearance(problem, postures):
@@ -145,14 +162,18 @@ def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
     rng, limits = np.random.default_rng(seed), problem.limits
     q, v, a = rng.uniform(-1.0, 1.0, (3, len(problem.start), STATES))
     q = limits.middle[:, None] + limits.half[:, None] * q
-    v = limits.velocity[:, None] * v ** SLOW
+    v = limits.velocity[:, None] * v**SLOW
     a = ACCELERATION * limits.acceleration[:, None] * a
     W = Objective(problem, np.zeros(STATES)).evaluate(q, v, a)[2]
     moments = W.transpose(1, 0, 2) @ W.transpose(1, 2, 0) / STATES
-    total = np.einsum('j,jkl->kl', problem.weights ** 2, moments)
+    total = np.einsum('j,jkl->kl', problem.weights**2, moments)
     root = np.linalg.inv(np.linalg.cholesky(total))
-    return replace(problem, moments=moments, root=root,
-                   width_moments=problem.width_moments * width_moments(limits.velocity, SLOW))
+    return replace(
+        problem,
+        moments=moments,
+        root=root,
+        width_moments=problem.width_moments * width_moments(limits.velocity, SLOW),
+    )
 
 
 def torque_errors(problem: MotionProblem, result: Assessment) -> np.ndarray:
@@ -163,5 +184,6 @@ def torque_errors(problem: MotionProblem, result: Assessment) -> np.ndarray:
     """
     values, vectors = np.linalg.eigh(result.factors)
     covariance = (vectors / np.maximum(values, 1e-300)) @ vectors.T
-    return np.sqrt(np.einsum('jkl,lk->j', problem.moments, covariance)
-                   + result.widths / problem.weights ** 2)
+    return np.sqrt(
+        np.einsum('jkl,lk->j', problem.moments, covariance) + result.widths / problem.weights**2
+    )

@@ -60,8 +60,13 @@ class Change:
         s, rate, slope = self.path[k].T
         after = since - k * STEP
         bend = (self.path[np.minimum(k + 1, len(self.path) - 1), 2] - slope) / STEP
-        return np.array([s + after * (rate + after * (slope / 2.0 + after * bend / 6.0)),
-                         rate + after * (slope + after * bend / 2.0), slope + after * bend])
+        return np.array(
+            [
+                s + after * (rate + after * (slope / 2.0 + after * bend / 6.0)),
+                rate + after * (slope + after * bend / 2.0),
+                slope + after * bend,
+            ]
+        )
 
 
 class Brakes:
@@ -75,22 +80,37 @@ class Brakes:
     Raises MotionError where there is no way to rest within the limits.
     """
 
-    def __init__(self, at: Callable[[np.ndarray], tuple[np.ndarray, ...]], duration: float,
-                 approach: float, robot: RobotModel, limits: Limits, effort: float = 1.0):
+    def __init__(
+        self,
+        at: Callable[[np.ndarray], tuple[np.ndarray, ...]],
+        duration: float,
+        approach: float,
+        robot: RobotModel,
+        limits: Limits,
+        effort: float = 1.0,
+    ):
         self._period, self._approach = duration - approach, approach
         self._names = robot.joint_names
         q, v, a = at(PATH * np.arange(round(duration / PATH) + 2))
         still = 0.0 * q
         gravity = nominal_torques(robot, q, still, still)
-        parts = np.array([[still, gravity], [a, nominal_torques(robot, q, v, a) - gravity],
-                          [v, nominal_torques(robot, q, still, v) - gravity]])
+        parts = np.array(
+            [
+                [still, gravity],
+                [a, nominal_torques(robot, q, v, a) - gravity],
+                [v, nominal_torques(robot, q, still, v) - gravity],
+            ]
+        )
         parts = parts.transpose(2, 0, 1, 3).reshape(len(q), 3, -1)
         self._path = np.hstack([parts, np.gradient(parts, PATH, axis=0)])
         own = np.abs(a).max(0)  # the motion itself is checked elsewhere
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
-        self._most = (1.0 + ROUNDING) * np.concatenate([
-            np.where(most > 0, np.maximum(most, own), np.inf),
-            effort * np.where(robot.effort > 0, robot.effort, np.inf)])
+        self._most = (1.0 + ROUNDING) * np.concatenate(
+            [
+                np.where(most > 0, np.maximum(most, own), np.inf),
+                effort * np.where(robot.effort > 0, robot.effort, np.inf),
+            ]
+        )
         self._rates = np.concatenate([limits.jerk, limits.effort_rate])
         self._starts = GRID * np.arange(round(duration / GRID) + 1)
         self.stops = self._stops()
@@ -125,8 +145,9 @@ class Brakes:
         left, worst = np.arange(len(self._starts)), ''
         for share in SHARES:
             count = len(left)
-            path = self._follow(np.array([self._starts[left], np.ones(count), np.zeros(count)]),
-                                0.0, share)
+            path = self._follow(
+                np.array([self._starts[left], np.ones(count), np.zeros(count)]), 0.0, share
+            )
             worst, broken = self._broken(path)
             broken |= path[-1, 1] > 0.0
             for k in np.flatnonzero(~broken):
@@ -134,8 +155,12 @@ class Brakes:
             left = left[broken]
             if not len(left):
                 return tuple(stops)
-        raise MotionError('the course cannot be braked within the limits', found=worst,
-                          expected=f'to rest in at most {LONGEST:g} s', do='play slower')
+        raise MotionError(
+            'the course cannot be braked within the limits',
+            found=worst,
+            expected=f'to rest in at most {LONGEST:g} s',
+            do='play slower',
+        )
 
     def _follow(self, state, goal, share):
         """Return (K, 3, N) path time, rate and slope of the fastest ways from (3, N) to a goal."""
@@ -147,11 +172,11 @@ class Brakes:
             low, high, change, back = self._bounds(s, rate, slope, share)
             # from which the slope still gets back to 0 in time, in steps
             left, half = np.abs(away) - 0.5 * STEP * np.abs(slope), 0.5 * back * STEP
-            wish = np.sqrt(half ** 2 + 2.0 * back * np.maximum(left, 0.0)) - half
+            wish = np.sqrt(half**2 + 2.0 * back * np.maximum(left, 0.0)) - half
             wish = np.clip(np.sign(away) * wish, np.minimum(low, 0.0), np.maximum(high, 0.0))
             after = slope + np.clip(wish - slope, -change * STEP, change * STEP)
             reached = rate + 0.5 * STEP * (slope + after)
-            there = (goal - reached) * np.sign(away) <= back * STEP ** 2
+            there = (goal - reached) * np.sign(away) <= back * STEP**2
             s = s + STEP * (rate + STEP * (slope / 3.0 + after / 6.0))
             rate, slope = np.where(there, goal, reached), np.where(there, 0.0, after)
             rows.append(np.array([s, rate, slope]))
@@ -174,13 +199,19 @@ class Brakes:
         x0, x1, x2, d0, d1, d2 = self._places(s)
         rate, slope = rate[:, None], slope[:, None]
         x2 = np.where(np.abs(x2) > 1e-9, x2, 1e-9)
-        room, own = share * np.sign(x2) * self._most, x0 + rate ** 2 * x1
-        changing = 2.0 * rate * slope * x1 + rate * (d0 + rate ** 2 * d1 + slope * d2)
+        room, own = share * np.sign(x2) * self._most, x0 + rate**2 * x1
+        changing = 2.0 * rate * slope * x1 + rate * (d0 + rate**2 * d1 + slope * d2)
         left = np.maximum(share * self._rates - np.abs(changing), BACK * self._rates)
-        most, back = (np.minimum((rates / np.abs(x2)).min(1), FASTEST)
-                      for rates in (left, BACK * self._rates))
-        return (np.maximum(((-room - own) / x2).max(1), -STEEPEST),
-                np.minimum(((room - own) / x2).min(1), STEEPEST), most, back)
+        most, back = (
+            np.minimum((rates / np.abs(x2)).min(1), FASTEST)
+            for rates in (left, BACK * self._rates)
+        )
+        return (
+            np.maximum(((-room - own) / x2).max(1), -STEEPEST),
+            np.minimum(((room - own) / x2).min(1), STEEPEST),
+            most,
+            back,
+        )
 
     def _broken(self, path):
         """Return in words the worst use of a limit, and which (N,) of the ways break one."""
@@ -188,8 +219,12 @@ class Brakes:
         s, rate, slope = path.transpose(1, 0, 2).reshape(3, -1)
         x0, x1, x2 = self._places(s, 3)
         x = (x0 + rate[:, None] ** 2 * x1 + slope[:, None] * x2).reshape(steps, count, -1)
-        uses = np.hstack([np.abs(x).max(0) / self._most,
-                          np.abs(np.diff(x, axis=0)).max(0, initial=0.0) / STEP / self._rates])
+        uses = np.hstack(
+            [
+                np.abs(x).max(0) / self._most,
+                np.abs(np.diff(x, axis=0)).max(0, initial=0.0) / STEP / self._rates,
+            ]
+        )
         k, n = int(uses.max(0).argmax()), len(self._names)
         kind = ('acceleration', 'effort', 'jerk', 'effort_rate')[k // n]
         return f'{kind} of {self._names[k % n]} at {100.0 * uses.max():.0f} %', uses.max(1) > 1.0
@@ -205,6 +240,7 @@ def _trimmed(path, goal):
         path[1:, 2] *= np.where(there, 1.0 + lacking / (STEP * path[1:, 2][there].sum()), 1.0)
     path[1:, 1] = path[0, 1] + np.cumsum(0.5 * STEP * (path[1:, 2] + path[:-1, 2]))
     path[-1, 1] = goal
-    path[1:, 0] = path[0, 0] + np.cumsum(STEP * (path[:-1, 1] + STEP * (
-        path[:-1, 2] / 3.0 + path[1:, 2] / 6.0)))
+    path[1:, 0] = path[0, 0] + np.cumsum(
+        STEP * (path[:-1, 1] + STEP * (path[:-1, 2] / 3.0 + path[1:, 2] / 6.0))
+    )
     return path

@@ -84,17 +84,30 @@ class CollisionShapes:
             for pair, hit in hits:
                 contact = hit.getContact(0)
                 places.append((sample, pair))
-                numbers.append((contact.penetration_depth, *contact.getNearestPoint1(),
-                                *contact.getNearestPoint2(), *contact.normal))
+                numbers.append(
+                    (
+                        contact.penetration_depth,
+                        *contact.getNearestPoint1(),
+                        *contact.getNearestPoint2(),
+                        *contact.normal,
+                    )
+                )
         samples, pairs = np.array(places, dtype=int).reshape(-1, 2).T
         values = np.array(numbers).reshape(-1, 10)
         gaps = values[:, 0] - self.margins[pairs]
-        return Nearness(samples, pairs, self.bodies[pairs], gaps,
-                        np.where(self.tight[pairs], 0.0, spare) - gaps,
-                        values[:, 1:7].reshape(-1, 2, 3), values[:, 7:])
+        return Nearness(
+            samples,
+            pairs,
+            self.bodies[pairs],
+            gaps,
+            np.where(self.tight[pairs], 0.0, spare) - gaps,
+            values[:, 1:7].reshape(-1, 2, 3),
+            values[:, 7:],
+        )
 
-    def _hits(self, robot: RobotModel, q: np.ndarray, spare: float, at_once: bool = False
-              ) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+    def _hits(
+        self, robot: RobotModel, q: np.ndarray, spare: float, at_once: bool = False
+    ) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
         """
         Yield (sample, [(pair, result)]) of the postures in which a pair is nearer than wanted.
 
@@ -109,8 +122,11 @@ class CollisionShapes:
         boxes = pin.BroadPhaseManager_NaiveCollisionManager(robot.pin_model, self.geometry, shapes)
         for k, place in enumerate(robot.pin_q(q)):
             if pin.computeCollisions(robot.pin_model, data, boxes, place, at_once):
-                hits = [(pair, result) for pair, result in enumerate(shapes.collisionResults)
-                        if result.isCollision()]
+                hits = [
+                    (pair, result)
+                    for pair, result in enumerate(shapes.collisionResults)
+                    if result.isCollision()
+                ]
                 yield k, hits
                 for _, result in hits:
                     result.clear()  # those of boxes apart stay as they were
@@ -123,16 +139,26 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
     rng : draws the postures that show which shapes always touch
     Raises MotionError for obstacles that are none, or that nothing is known to keep away from.
     """
-    around = [obstacle_shape(text, f'obstacle {number} ({text})')
-              for number, text in enumerate(options.obstacles, 1)]
+    around = [
+        obstacle_shape(text, f'obstacle {number} ({text})')
+        for number, text in enumerate(options.obstacles, 1)
+    ]
     known = link_geometry(robot, options.meshes)
     if known is None:
         if around:
-            raise MotionError('obstacles cannot be kept away from: the URDF says nothing of the '
-                              "robot's shape", do='give its links <collision> shapes')
+            raise MotionError(
+                "obstacles cannot be kept away from: the URDF says nothing of the robot's shape",
+                do='give its links <collision> shapes',
+            )
         none = np.zeros(0)
-        return CollisionShapes(None, (), none.reshape(0, 2), none, none, (
-            'the URDF has no shapes: neither collisions nor the floor are checked',))
+        return CollisionShapes(
+            None,
+            (),
+            none.reshape(0, 2),
+            none,
+            none,
+            ('the URDF has no shapes: neither collisions nor the floor are checked',),
+        )
     geometry, rods, notices = known
     own = len(geometry.geometryObjects)
     floor, words = _floor(robot, options)
@@ -140,14 +166,23 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
     for item in around + floor:
         geometry.addGeometryObject(item)
     _add_pairs(robot, geometry, own)
-    margins, tight, words = _sort_pairs(robot, geometry, _random_postures(robot, rng), options,
-                                        rods)
+    margins, tight, words = _sort_pairs(
+        robot, geometry, _random_postures(robot, rng), options, rods
+    )
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
     shapes = list(geometry.geometryObjects)
-    bodies = [[shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]
-              for pair in geometry.collisionPairs]
-    return CollisionShapes(geometry, pairs, np.array(bodies, dtype=int).reshape(-1, 2),
-                           margins, tight, tuple(notices + words))
+    bodies = [
+        [shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]
+        for pair in geometry.collisionPairs
+    ]
+    return CollisionShapes(
+        geometry,
+        pairs,
+        np.array(bodies, dtype=int).reshape(-1, 2),
+        margins,
+        tight,
+        tuple(notices + words),
+    )
 
 
 def _floor(robot, options):
@@ -156,8 +191,10 @@ def _floor(robot, options):
         return [], 'no floor: floor: false'
     if not is_upright(robot.gravity_base):
         return [], 'no floor is assumed: the base is not upright; give what is near as obstacles:'
-    return [floor_shape()], ('a floor is assumed at z = 0 m of the base frame; floor: false and a '
-                             'box of obstacles: give another')
+    return [floor_shape()], (
+        'a floor is assumed at z = 0 m of the base frame; floor: false and a '
+        'box of obstacles: give another'
+    )
 
 
 def _add_pairs(robot, geometry, own):
@@ -187,8 +224,9 @@ def _random_postures(robot, rng):
 def _near(robot, geometry, postures, margins):
     """Return in which postures each pair is nearer than its margin [m], (N, m)."""
     data, shapes = robot.pin_model.createData(), geometry.createData()
-    for request, margin in zip(shapes.collisionRequests, np.broadcast_to(margins, len(
-            geometry.collisionPairs))):
+    for request, margin in zip(
+        shapes.collisionRequests, np.broadcast_to(margins, len(geometry.collisionPairs))
+    ):
         request.security_margin = float(margin)
     near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
     for row, place in zip(near, robot.pin_q(postures)):
@@ -209,14 +247,18 @@ def _sort_pairs(robot, geometry, postures, options, rods):
     for pair in always:
         geometry.removeCollisionPair(pair)
     if always:
-        words.append('shapes that touch in nearly every posture are not checked: '
-                     + _names(geometry, always))
+        words.append(
+            'shapes that touch in nearly every posture are not checked: '
+            + _names(geometry, always)
+        )
     near = _near(robot, geometry, postures, distance)
     close = near.mean(0) > ALWAYS
     if close.any():
         tight = [pair for pair, is_close in zip(geometry.collisionPairs, close) if is_close]
-        words.append(f'built nearer to each other than {distance:g} m, they must not touch: '
-                     + _names(geometry, tight))
+        words.append(
+            f'built nearer to each other than {distance:g} m, they must not touch: '
+            + _names(geometry, tight)
+        )
     margins = np.where(close, 0.0, distance)
     return margins, _near(robot, geometry, postures, margins + ROOM).mean(0) > ALWAYS, words
 

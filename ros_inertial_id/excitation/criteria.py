@@ -57,18 +57,19 @@ def d_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.n
 def v_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
     """Return log trace(M (W'W)^-1) / 2 from whitened eigenvalues (b,); sharpness is not used."""
     total = (1.0 / eigenvalues).sum()
-    return 0.5 * np.log(total), -0.5 / (total * eigenvalues ** 2)
+    return 0.5 * np.log(total), -0.5 / (total * eigenvalues**2)
 
 
 CRITERIA = {
-    'v_optimality': Criterion(v_optimality, lambda s: np.sqrt((s ** -2.0).sum()), True),
+    'v_optimality': Criterion(v_optimality, lambda s: np.sqrt((s**-2.0).sum()), True),
     'condition_number': Criterion(condition_number, lambda s: s.max() / s.min()),
     'd_optimality': Criterion(d_optimality, lambda s: -2.0 * np.log(s).sum()),
 }
 
 
-def search_value(name: str, G: np.ndarray, sharpness: float, root: np.ndarray,
-                 widths: float = 0.0) -> tuple[float, np.ndarray, float]:
+def search_value(
+    name: str, G: np.ndarray, sharpness: float, root: np.ndarray, widths: float = 0.0
+) -> tuple[float, np.ndarray, float]:
     """
     Return (value, derivative by G (b, b), by widths) of criterion ``name`` at G = W'W (b, b).
 

@@ -19,8 +19,15 @@ from .feedforward import feedforward_error, FeedforwardError
 from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
-from .problem import (check_postures, design_parameters, DesignOptions, information_of,
-                      motion_problem, RATE, refuse_loops)
+from .problem import (
+    check_postures,
+    design_parameters,
+    DesignOptions,
+    information_of,
+    motion_problem,
+    RATE,
+    refuse_loops,
+)
 from .search import HANDING_OVER, search
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -102,24 +109,30 @@ class Design:
         """Return the design in words, line by line."""
         return (
             *([self.feedforward.words()] if self.feedforward else []),
-            'predicted standard error of torque: ' + ', '.join(
-                f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())),
+            'predicted standard error of torque: '
+            + ', '.join(
+                f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())
+            ),
             f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
             f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s',
-            f'CPU time {self.cpu_seconds:.1f} s: ' + ', '.join(
-                f'{part} {seconds:.1f}' for part, seconds in self.cpu_parts.items()))
+            f'CPU time {self.cpu_seconds:.1f} s: '
+            + ', '.join(f'{part} {seconds:.1f}' for part, seconds in self.cpu_parts.items()),
+        )
 
     def errors(self) -> list[str]:
         """Return the standard errors of predicted torques, joint by joint, with their units."""
-        return [f'{error:.2g} {"N" if slides else "N m"}'
-                for error, slides in zip(self.torque_errors, self.robot.prismatic)]
+        return [
+            f'{error:.2g} {"N" if slides else "N m"}'
+            for error, slides in zip(self.torque_errors, self.robot.prismatic)
+        ]
 
     def summary(self) -> dict[str, Any]:
         """Return the design in plain Python values; use of the limits in percent."""
         names = self.motion.joint_names
         return {
-            'torque_standard_error': {n: float(f'{e:.4g}') for n, e in zip(
-                names, self.torque_errors)},  # [N m]
+            'torque_standard_error': {
+                n: float(f'{e:.4g}') for n, e in zip(names, self.torque_errors)
+            },  # [N m]
             'condition_number': self.condition_number,
             'criterion': self.criterion,
             'value': self.value,
@@ -131,12 +144,16 @@ class Design:
             **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
             'motions_found': self.found,
             'motions_rejected': self.rejected,
-            'notices': list(self.notices)}
+            'notices': list(self.notices),
+        }
 
 
-def design(robot: RobotModel, options: DesignOptions,
-           progress: Callable[[Progress], None] | None = None,
-           stop: Callable[[], bool] | None = None) -> Design:
+def design(
+    robot: RobotModel,
+    options: DesignOptions,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Design:
     """
     Return the best Design found.
 
@@ -146,8 +163,11 @@ def design(robot: RobotModel, options: DesignOptions,
     """
     check_ranges(options)
     refuse_loops(described_blocks(robot.urdf))
-    model = (IdentifiedModel.from_yaml(read_text(options.model), options.model)
-             if options.model else None)
+    model = (
+        IdentifiedModel.from_yaml(read_text(options.model), options.model)
+        if options.model
+        else None
+    )
     if model:
         refuse_loops({model.method: model.options})
     known = information_of(model, design_parameters(robot, options)) if model else None
@@ -155,13 +175,19 @@ def design(robot: RobotModel, options: DesignOptions,
     if not model:
         return found
     t = np.linspace(0.0, found.motion.period, round(found.motion.period * RATE) + 1)
-    return replace(found, feedforward=feedforward_error(
-        model, found.motion.joint_names, t, found.motion.at(t)))
+    return replace(
+        found,
+        feedforward=feedforward_error(model, found.motion.joint_names, t, found.motion.at(t)),
+    )
 
 
-def _searched(robot: RobotModel, options: DesignOptions,
-              progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None,
-              known: np.ndarray | None) -> Design:
+def _searched(
+    robot: RobotModel,
+    options: DesignOptions,
+    progress: Callable[[Progress], None] | None,
+    stop: Callable[[], bool] | None,
+    known: np.ndarray | None,
+) -> Design:
     """Return the best Design that the search finds; see ``design``."""
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
     problem, base = motion_problem(robot, options, known)
@@ -183,8 +209,15 @@ def _searched(robot: RobotModel, options: DesignOptions,
                 found, rejected = found + 1, rejected + bool(refusal)
                 best, result = (best, result) if refusal else (candidate, checked)
             if progress is not None:
-                progress(Progress(time.monotonic() - began, options.seconds,
-                                  best.value if best else None, found, rejected))
+                progress(
+                    Progress(
+                        time.monotonic() - began,
+                        options.seconds,
+                        best.value if best else None,
+                        found,
+                        rejected,
+                    )
+                )
             late = time.monotonic() - began > options.seconds + HANDING_OVER
             if late and best or stop is not None and stop():
                 break
@@ -195,20 +228,32 @@ def _searched(robot: RobotModel, options: DesignOptions,
     if best is None:
         raise _nothing_found(robot, problem, last, refusal)
     cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
-    cut = (f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
-           'seconds: for the motion that any computer finds',) if seconds > options.seconds else ()
-    parts = {'criterion and start': cpu - limits_cpu - checks_cpu,
-             'limits and collisions': limits_cpu, 'checks on the finest grid': checks_cpu}
-    return _finished(robot, options, (problem, base, best.x, result),
-                     (seconds, parts, found, rejected), cut)
+    cut = (
+        (
+            f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
+            'seconds: for the motion that any computer finds',
+        )
+        if seconds > options.seconds
+        else ()
+    )
+    parts = {
+        'criterion and start': cpu - limits_cpu - checks_cpu,
+        'limits and collisions': limits_cpu,
+        'checks on the finest grid': checks_cpu,
+    }
+    return _finished(
+        robot, options, (problem, base, best.x, result), (seconds, parts, found, rejected), cut
+    )
 
 
 def _nothing_found(robot, problem, last, refusal):
     """Return the MotionError that says which limits were in the way."""
     broken = assess(problem, last.x).use.broken(robot.joint_names) if last else []
-    return MotionError('no motion that keeps all limits was found',
-                       found=broken or refusal or 'nothing yet: it was stopped early',
-                       do='widen the limits named, or give more seconds: or restarts:')
+    return MotionError(
+        'no motion that keeps all limits was found',
+        found=broken or refusal or 'nothing yet: it was stopped early',
+        do='widen the limits named, or give more seconds: or restarts:',
+    )
 
 
 def _finished(robot, options, stated, spent, cut):
@@ -216,16 +261,30 @@ def _finished(robot, options, stated, spent, cut):
     (problem, base, x, result), (seconds, parts, found, rejected) = stated, spent
     motion = motion_at(robot, problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
-    return Design(robot, options, motion, options.criterion,
-                  reported_value(options.criterion, result.factors, problem.root,
-                                 result.widths.sum()),
-                  float(singular[0] / singular[-1]), singular, tuple(base.names()),
-                  torque_errors(problem, result), result.use,
-                  problem.limits, problem.tool, seconds, parts, found, rejected,
-                  (*problem.limits.notices, *problem.shapes.notices, *cut))
+    return Design(
+        robot,
+        options,
+        motion,
+        options.criterion,
+        reported_value(options.criterion, result.factors, problem.root, result.widths.sum()),
+        float(singular[0] / singular[-1]),
+        singular,
+        tuple(base.names()),
+        torque_errors(problem, result),
+        result.use,
+        problem.limits,
+        problem.tool,
+        seconds,
+        parts,
+        found,
+        rejected,
+        (*problem.limits.notices, *problem.shapes.notices, *cut),
+    )
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:
     """Return the motion of a RobotModel ``robot`` at coordinates x (n m,) of its ``problem``."""
     c, K = problem.coefficients(x), problem.harmonics
-    return FourierMotion(robot.joint_names, problem.period, c[:, 0], c[:, 1:K + 1], c[:, K + 1:])
+    return FourierMotion(
+        robot.joint_names, problem.period, c[:, 0], c[:, 1 : K + 1], c[:, K + 1 :]
+    )

@@ -42,8 +42,11 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
 def tool_outside(objective: Objective, tree: TreePass) -> np.ndarray:
     """Return how far the tool is outside its bounds (N,) [m], in a TreePass of ``objective``."""
     limits = objective.problem.limits
-    return (limits.tool_outside(objective.tool_position(tree)) if limits.bounds_tool
-            else np.full(tree.q.shape[1], -np.inf))
+    return (
+        limits.tool_outside(objective.tool_position(tree))
+        if limits.bounds_tool
+        else np.full(tree.q.shape[1], -np.inf)
+    )
 
 
 def limit_steps(problem: MotionProblem) -> np.ndarray:
@@ -55,8 +58,10 @@ def limit_steps(problem: MotionProblem) -> np.ndarray:
     """
     limits, order = problem.limits, np.arange(1, problem.harmonics + 1)
     w = 2.0 * np.pi / problem.period * np.r_[0, order, order]
-    use = [(w ** k / limit[:, None]) ** 2 for k, limit in enumerate(
-        (limits.half, limits.velocity, limits.acceleration))]
+    use = [
+        (w**k / limit[:, None]) ** 2
+        for k, limit in enumerate((limits.half, limits.velocity, limits.acceleration))
+    ]
     metrics = [(problem.space.T * row) @ problem.space for row in sum(use)]
     return block_diag(*(np.linalg.inv(np.linalg.cholesky(metric)).T for metric in metrics))
 
@@ -66,8 +71,9 @@ def least_gap(problem: MotionProblem, q: np.ndarray, most: float) -> float:
     return min(float(problem.shapes.near(problem.robot, q, most).gaps.min(initial=most)), most)
 
 
-def shrink(problem: MotionProblem, fine: Objective, dense: Sequence[np.ndarray],
-           x: np.ndarray) -> np.ndarray | None:
+def shrink(
+    problem: MotionProblem, fine: Objective, dense: Sequence[np.ndarray], x: np.ndarray
+) -> np.ndarray | None:
     """
     Return coordinates of the motion made small enough to keep every limit, or None.
 
@@ -129,9 +135,15 @@ def _allowed(problem, fine, x):
     q, v, a = fine.motion(x)
     tree, _, _, tau = fine.evaluate(q, v, a)
     use = problem.limits.use_of_joints(q, v, a, tau) | problem.limits.use_of_rates(
-        a, tau, problem.period / fine.samples)
-    if any((use[kind] > 1.0 - PLACE_RESERVE).any() for kind in ('effort', 'effort_rate')
-           if kind in use):
+        a, tau, problem.period / fine.samples
+    )
+    if any(
+        (use[kind] > 1.0 - PLACE_RESERVE).any()
+        for kind in ('effort', 'effort_rate')
+        if kind in use
+    ):
         return False
-    return bool((tool_outside(fine, tree) <= -PLACE_RESERVE).all()
-                and least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE)
+    return bool(
+        (tool_outside(fine, tree) <= -PLACE_RESERVE).all()
+        and least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE
+    )

@@ -31,30 +31,52 @@ class FeedforwardError:
         """Return the errors in words, joint by joint."""
         unknown = [name for name, peak in zip(self.names, self.peak) if not np.isfinite(peak)]
         if unknown:
-            return ('feedforward error not known: the model has no band for '
-                    f"{', '.join(unknown)}; identify this robot again")
-        beyond = (f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
-                  if self.outside else '')
-        return ('feedforward error of the model, rms and peak [N m, N]: ' + ', '.join(
-            f'{name} {rms:.2g} and {peak:.2g}' for name, rms, peak in zip(
-                self.names, self.rms, self.peak)) + beyond)
+            return (
+                'feedforward error not known: the model has no band for '
+                f'{", ".join(unknown)}; identify this robot again'
+            )
+        beyond = (
+            f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
+            if self.outside
+            else ''
+        )
+        return (
+            'feedforward error of the model, rms and peak [N m, N]: '
+            + ', '.join(
+                f'{name} {rms:.2g} and {peak:.2g}'
+                for name, rms, peak in zip(self.names, self.rms, self.peak)
+            )
+            + beyond
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return {rms, peak: {joint: value}, outside_percent} in plain Python values."""
-        return {**{key: {name: float(f'{x:.4g}') for name, x in zip(self.names, values)
-                         if np.isfinite(x)}
-                   for key, values in (('rms', self.rms), ('peak', self.peak))},
-                'outside_percent': round(100.0 * self.outside, 1)}
+        return {
+            **{
+                key: {
+                    name: float(f'{x:.4g}')
+                    for name, x in zip(self.names, values)
+                    if np.isfinite(x)
+                }
+                for key, values in (('rms', self.rms), ('peak', self.peak))
+            },
+            'outside_percent': round(100.0 * self.outside, 1),
+        }
 
 
-def feedforward_error(model: IdentifiedModel, joints: Sequence[str], t: np.ndarray,
-                      motion: Sequence[np.ndarray]) -> FeedforwardError:
+def feedforward_error(
+    model: IdentifiedModel, joints: Sequence[str], t: np.ndarray, motion: Sequence[np.ndarray]
+) -> FeedforwardError:
     """Return that of a ``model`` on a ``motion``: q, v, a (N, n) of ``joints`` at t (N,) [s]."""
-    seen = {joint: {name: x[:, j] for name, x in zip('qva', motion)}
-            for j, joint in enumerate(joints)}
+    seen = {
+        joint: {name: x[:, j] for name, x in zip('qva', motion)} for j, joint in enumerate(joints)
+    }
     half, outside = band_for(model, joints).at(seen)
     per_hour = 3600.0 * CHANCE * len(joints) / max(float(t[-1] - t[0]), 1e-3)
     ratios = alarm_ratios(model.statistics.get('prediction_band') or {}, joints, per_hour)
     return FeedforwardError(
-        tuple(joints), np.sqrt(np.mean(half ** 2, axis=0)) / TWO_SIGMA,
-        ratios * half.max(axis=0), float((outside > 0.0).any(axis=1).mean()))
+        tuple(joints),
+        np.sqrt(np.mean(half**2, axis=0)) / TWO_SIGMA,
+        ratios * half.max(axis=0),
+        float((outside > 0.0).any(axis=1).mean()),
+    )

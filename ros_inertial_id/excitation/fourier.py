@@ -59,33 +59,51 @@ class FourierMotion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, coefficients by joint name."""
-        return {'period': float(self.period), 'joints': {
-            name: {'offset': float(o), 'sine': [float(x) for x in s],
-                   'cosine': [float(x) for x in c]}
-            for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)}}
+        return {
+            'period': float(self.period),
+            'joints': {
+                name: {
+                    'offset': float(o),
+                    'sine': [float(x) for x in s],
+                    'cosine': [float(x) for x in c],
+                }
+                for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)
+            },
+        }
 
 
 def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
     """Return the FourierMotion of what ``to_dict`` made; MotionError when it is none."""
     try:
         period, joints = float(content['period']), content['joints']
-        offset, sine, cosine = (np.array([joints[n][key] for n in joints], dtype=float)
-                                for key in ('offset', 'sine', 'cosine'))
+        offset, sine, cosine = (
+            np.array([joints[n][key] for n in joints], dtype=float)
+            for key in ('offset', 'sine', 'cosine')
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MotionError(f'{source} is not a motion', expected='period, joints: {name: {offset, '
-                          'sine, cosine}}', found=f'{type(error).__name__}: {error}') from None
-    if not (1.0 / LARGEST < period < LARGEST and all(
-            x.size and (np.abs(x) < LARGEST).all() for x in (offset, sine, cosine))):
-        raise MotionError(f'{source} has unequal or non-finite numbers', expected=(
-            'a period above 0, as many of offset, sine, cosine everywhere'))
+        raise MotionError(
+            f'{source} is not a motion',
+            expected='period, joints: {name: {offset, sine, cosine}}',
+            found=f'{type(error).__name__}: {error}',
+        ) from None
+    if not (
+        1.0 / LARGEST < period < LARGEST
+        and all(x.size and (np.abs(x) < LARGEST).all() for x in (offset, sine, cosine))
+    ):
+        raise MotionError(
+            f'{source} has unequal or non-finite numbers',
+            expected=('a period above 0, as many of offset, sine, cosine everywhere'),
+        )
     if offset.ndim != 1 or sine.ndim != 2 or sine.shape != cosine.shape:
-        raise MotionError(f'{source} has unequal coefficients',
-                          expected='as many sines as cosines everywhere')
+        raise MotionError(
+            f'{source} has unequal coefficients', expected='as many sines as cosines everywhere'
+        )
     return FourierMotion(tuple(joints), period, offset, sine, cosine)
 
 
-def basis(harmonics: int, period: float,
-          times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def basis(
+    harmonics: int, period: float, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return values and first two derivatives of 1, sines and cosines, each (N, 1 + 2 K).
 
@@ -94,8 +112,11 @@ def basis(harmonics: int, period: float,
     w = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
     angle = np.asarray(times, dtype=float)[:, None] * w
     sin, cos, one = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
-    return (np.hstack([one, sin, cos]), np.hstack([0 * one, w * cos, -w * sin]),
-            np.hstack([0 * one, -w * w * sin, -w * w * cos]))
+    return (
+        np.hstack([one, sin, cos]),
+        np.hstack([0 * one, w * cos, -w * sin]),
+        np.hstack([0 * one, -w * w * sin, -w * w * cos]),
+    )
 
 
 def rest_space(harmonics: int, start_given: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -112,12 +133,18 @@ def rest_space(harmonics: int, start_given: bool = False) -> tuple[np.ndarray, n
     if start_given:
         rows.append(np.r_[1.0, zero, one])
     direction = np.r_[1.0, zero, zero] * float(start_given)
-    return direction, np.linalg.svd(np.array(rows))[2][len(rows):].T
+    return direction, np.linalg.svd(np.array(rows))[2][len(rows) :].T
 
 
-def random_motion(joint_names: Sequence[Any], bounds: Sequence[np.ndarray],
-                  rng: np.random.Generator, *, period: float = 10.0, harmonics: int = 5,
-                  share: float = 0.9) -> FourierMotion:
+def random_motion(
+    joint_names: Sequence[Any],
+    bounds: Sequence[np.ndarray],
+    rng: np.random.Generator,
+    *,
+    period: float = 10.0,
+    harmonics: int = 5,
+    share: float = 0.9,
+) -> FourierMotion:
     """
     Return a random motion at rest at its ends within position, velocity, acceleration limits.
 
@@ -134,13 +161,17 @@ def random_motion(joint_names: Sequence[Any], bounds: Sequence[np.ndarray],
     phases = basis(harmonics, period, np.linspace(0.0, period, 40 * harmonics + 1))
     q, v, a = (np.asarray(phase @ coefficients.T) for phase in phases)
     given = [*(np.asarray(bound, float) for bound in bounds), np.full(count, np.inf)]
-    low, high, speed, acc = (np.where(np.isfinite(x), x, default)
-                             for x, default in zip(given, (-np.pi, np.pi, 2.0, np.inf)))
-    scale = share * np.minimum(np.minimum(speed / abs(v).max(0), acc / abs(a).max(0)),
-                               (high - low) / np.ptp(q, axis=0))
+    low, high, speed, acc = (
+        np.where(np.isfinite(x), x, default)
+        for x, default in zip(given, (-np.pi, np.pi, 2.0, np.inf))
+    )
+    scale = share * np.minimum(
+        np.minimum(speed / abs(v).max(0), acc / abs(a).max(0)), (high - low) / np.ptp(q, axis=0)
+    )
     coefficients *= scale[:, None]
     lowest, highest = low - scale * q.min(0), high - scale * q.max(0)
     coefficients[:, 0] = rng.uniform(lowest, highest)
     K = harmonics
-    return FourierMotion(names, period, coefficients[:, 0], coefficients[:, 1:K + 1],
-                         coefficients[:, K + 1:])
+    return FourierMotion(
+        names, period, coefficients[:, 0], coefficients[:, 1 : K + 1], coefficients[:, K + 1 :]
+    )

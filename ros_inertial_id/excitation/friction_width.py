@@ -19,10 +19,10 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 SAMPLES = 2000  # of a period: a joint passes through the width in hundredths of a second
-WIDTH = 0.02    # [rad/s, m/s] of the widths that are to be shown: good drives have 0.01 to 0.05
+WIDTH = 0.02  # [rad/s, m/s] of the widths that are to be shown: good drives have 0.01 to 0.05
 FILTER = 0.016  # [s] standard deviation of a low-pass filter of 10 Hz
-END = 0.2       # [s] at both ends of a motion, from rest: presliding, and filters that guess
-PRIOR = 2.0     # c / sigma, of friction of 1 % and noise of 0.5 % of the torque limit; the
+END = 0.2  # [s] at both ends of a motion, from rest: presliding, and filters that guess
+PRIOR = 2.0  # c / sigma, of friction of 1 % and noise of 0.5 % of the torque limit; the
 #                 logarithm of a width is known to 1 beforehand
 
 
@@ -34,7 +34,7 @@ def counts(times: np.ndarray, period: float) -> np.ndarray:
 def moments(most: np.ndarray, power: float) -> np.ndarray:
     """Return E[g^2] (n,) for speeds u^power times ``most`` (n,) [rad/s, m/s], u uniform."""
     u = (np.arange(SAMPLES) + 0.5) / SAMPLES
-    return (_slope(np.outer(most, u ** power) / WIDTH)[0] ** 2).mean(1)
+    return (_slope(np.outer(most, u**power) / WIDTH)[0] ** 2).mean(1)
 
 
 def width_variances(problem: Any, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,8 +51,9 @@ def width_variances(problem: Any, v: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return by_widths(v, step, problem.width_moments, problem.share * counted)
 
 
-def by_widths(v: np.ndarray, step: float, expected: np.ndarray, samples: float
-              ) -> tuple[np.ndarray, np.ndarray]:
+def by_widths(
+    v: np.ndarray, step: float, expected: np.ndarray, samples: float
+) -> tuple[np.ndarray, np.ndarray]:
     """
     Return what not knowing the widths adds to the variance of each joint, its derivatives by v.
 
@@ -63,7 +64,7 @@ def by_widths(v: np.ndarray, step: float, expected: np.ndarray, samples: float
     g, by_x = _slope(v / WIDTH)
     share = samples / v.shape[1]
     passed = _filtered(g, step)
-    shown = PRIOR ** -2.0 + share * (passed ** 2).sum(1)
+    shown = PRIOR**-2.0 + share * (passed**2).sum(1)
     out = expected / shown
     bar = -(out / shown)[:, None] * (2.0 * share / WIDTH) * _filtered(passed, step)
     return out, bar * by_x

@@ -45,8 +45,10 @@ class Slowing:
         away = np.where(v > 0, self.high_end[:, None] - q, q - self.low_end[:, None])
         root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), NEAR))
         room = root - self.offset[:, None]
-        sign, slope = np.where(v > 0, 1.0, -1.0), np.where(
-            room > 0, 0.5 * self.share * gain / root, 0.0)
+        sign, slope = (
+            np.where(v > 0, 1.0, -1.0),
+            np.where(room > 0, 0.5 * self.share * gain / root, 0.0),
+        )
         over = np.where(known, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
         return over, sign * slope, np.where(known, sign, 0.0)
 
@@ -98,18 +100,21 @@ class Limits:
         """Return whether the end effector is bounded at all."""
         return self.sphere > 0.0 or bool(np.isfinite(self.box).any())
 
-    def use_of_joints(self, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                      tau: np.ndarray) -> dict[str, np.ndarray]:
+    def use_of_joints(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """
         Return the largest use of each limit, {kind: (n,)}, 1 at it.
 
         q, v, a, tau : (n, N) [rad or m and derivatives, N m or N]
         """
         velocity = np.minimum(self.velocity[:, None], self.slowing.at(q, v))
-        return {'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
-                'velocity': (np.abs(v) / velocity).max(1),
-                'acceleration': np.abs(a).max(1) / self.acceleration,
-                'effort': np.abs(tau).max(1) / self.effort}
+        return {
+            'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
+            'velocity': (np.abs(v) / velocity).max(1),
+            'acceleration': np.abs(a).max(1) / self.acceleration,
+            'effort': np.abs(tau).max(1) / self.effort,
+        }
 
     def use_of_rates(self, a: np.ndarray, tau: np.ndarray, step: float) -> dict[str, np.ndarray]:
         """
@@ -128,7 +133,7 @@ class Limits:
         """Return (N,) how far the end effector ``tool`` (3, N) is outside box and sphere [m]."""
         low, high = self.box[:, :, None]
         outside = np.maximum(tool - high, low - tool).max(0)
-        distance = np.sqrt((tool ** 2).sum(0))
+        distance = np.sqrt((tool**2).sum(0))
         return np.maximum(outside, self.sphere - distance) if self.sphere else outside
 
 
@@ -139,16 +144,30 @@ def find_limits(robot: RobotModel, options: Any) -> Limits:
     Raises MotionError that names the joints and the option when one is missing or impossible.
     """
     limits = kinematic_limits(robot, options)
-    _need(robot, np.isfinite(limits.lower) & np.isfinite(limits.upper), 'has no position limits',
-          'give lower: and upper: [rad or m], one value for all joints or one each')
-    _need(robot, limits.lower < limits.upper, 'has an empty position range',
-          'give lower: and upper:, or lock the joint with locked_joints:')
-    for name, values, unit in (('velocity', limits.velocity, 'rad/s or m/s'),
-                               ('effort', limits.effort, 'N m or N'),
-                               ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2'),
-                               ('jerk', limits.jerk, 'rad/s^3 or m/s^3')):
-        _need(robot, values > 0, f'has no {name} limit above zero',
-              f'give {name}: [{unit}], one value for all joints or one each')
+    _need(
+        robot,
+        np.isfinite(limits.lower) & np.isfinite(limits.upper),
+        'has no position limits',
+        'give lower: and upper: [rad or m], one value for all joints or one each',
+    )
+    _need(
+        robot,
+        limits.lower < limits.upper,
+        'has an empty position range',
+        'give lower: and upper:, or lock the joint with locked_joints:',
+    )
+    for name, values, unit in (
+        ('velocity', limits.velocity, 'rad/s or m/s'),
+        ('effort', limits.effort, 'N m or N'),
+        ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2'),
+        ('jerk', limits.jerk, 'rad/s^3 or m/s^3'),
+    ):
+        _need(
+            robot,
+            values > 0,
+            f'has no {name} limit above zero',
+            f'give {name}: [{unit}], one value for all joints or one each',
+        )
     _need_start(robot, options.start, limits.lower, limits.upper)
     return limits
 
@@ -157,31 +176,56 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
     """Return the Limits as find_limits does, without refusing what is missing."""
     count = len(robot)
     none = np.full(count, np.inf)
-    described = {'lower': robot.lower, 'upper': robot.upper, 'velocity': robot.velocity,
-                 'effort': robot.effort}
+    described = {
+        'lower': robot.lower,
+        'upper': robot.upper,
+        'velocity': robot.velocity,
+        'effort': robot.effort,
+    }
     # effort_rate is the maker's alone
-    limits = {name: _per_joint(getattr(options, name, ()), described.get(name, none), name)
-              for name in GIVEN}
+    limits = {
+        name: _per_joint(getattr(options, name, ()), described.get(name, none), name)
+        for name in GIVEN
+    }
     slowing = Slowing(np.zeros(count), none, -none, none)
     known, notices = maker_limits(robot, options.limits)
     if known:
         limits['lower'] = np.fmax(limits['lower'], known['lower'])
         for name in GIVEN[1:]:
             limits[name] = _tightened(limits[name], known[name])
-        slowing = Slowing(known['offset'], known['gain'], known['low_end'], known['high_end'],
-                          1.0 - options.velocity_margin)
+        slowing = Slowing(
+            known['offset'],
+            known['gain'],
+            known['low_end'],
+            known['high_end'],
+            1.0 - options.velocity_margin,
+        )
     guessed = not np.isfinite(limits['acceleration']).any()
     if guessed:
         limits['acceleration'] = limits['velocity'] / RISE
-        notices += ('no acceleration limits are known: those that reach full speed in '
-                    f'{RISE:g} s are taken; acceleration: gives others',)
+        notices += (
+            'no acceleration limits are known: those that reach full speed in '
+            f'{RISE:g} s are taken; acceleration: gives others',
+        )
     inset = 0.5 * options.position_margin * (limits['upper'] - limits['lower'])
-    margins = {'position': options.position_margin, 'velocity': options.velocity_margin,
-               'acceleration': options.acceleration_margin, 'effort': options.effort_margin}
+    margins = {
+        'position': options.position_margin,
+        'velocity': options.velocity_margin,
+        'acceleration': options.acceleration_margin,
+        'effort': options.effort_margin,
+    }
     kept = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
-    return Limits(lower=limits['lower'] + inset, upper=limits['upper'] - inset, **kept,
-                  box=_box(options.box), sphere=float(options.sphere), slowing=slowing,
-                  margins=margins, notices=notices, guessed=guessed)
+    return Limits(
+        lower=limits['lower'] + inset,
+        upper=limits['upper'] - inset,
+        **kept,
+        box=_box(options.box),
+        sphere=float(options.sphere),
+        slowing=slowing,
+        margins=margins,
+        notices=notices,
+        guessed=guessed,
+    )
 
 
 def _fastest(x):
@@ -193,8 +237,11 @@ def _per_joint(values, default, name):
     """Return the option's values, one each (n,), or without any the ``default`` (n,)."""
     values, count = np.atleast_1d(np.asarray(values, dtype=float)), len(default)
     if len(values) not in (0, 1, count):
-        raise MotionError(f'option {name}', expected=f'nothing, 1 or {count} values',
-                          found=f'{len(values)} values')
+        raise MotionError(
+            f'option {name}',
+            expected=f'nothing, 1 or {count} values',
+            found=f'{len(values)} values',
+        )
     return np.array(np.broadcast_to(values, count) if len(values) else default, dtype=float)
 
 
@@ -207,22 +254,28 @@ def _tightened(own, published):
 def _need(robot, good, what, do):
     bad = [name for name, ok in zip(robot.joint_names, good) if not ok]
     if bad:
-        raise MotionError(f"{'joint' if len(bad) == 1 else 'each of these joints'} {what}",
-                          found=bad, do=do)
+        raise MotionError(
+            f'{"joint" if len(bad) == 1 else "each of these joints"} {what}', found=bad, do=do
+        )
 
 
 def _need_start(robot, start, lower, upper):
     if not len(start):
         return
     if len(start) != len(robot):
-        raise MotionError('option start', expected=f'{len(robot)} positions',
-                          found=f'{len(start)}')
+        raise MotionError(
+            'option start', expected=f'{len(robot)} positions', found=f'{len(start)}'
+        )
     start = np.asarray(start, dtype=float)
-    bad = [f'{name} at {x:.4g} outside {low:.4g} to {high:.4g}' for name, x, low, high in
-           zip(robot.joint_names, start, lower, upper) if not low <= x <= high]
+    bad = [
+        f'{name} at {x:.4g} outside {low:.4g} to {high:.4g}'
+        for name, x, low, high in zip(robot.joint_names, start, lower, upper)
+        if not low <= x <= high
+    ]
     if bad:
-        raise MotionError('the start is outside the position limits', found=bad,
-                          do='give a start: within them')
+        raise MotionError(
+            'the start is outside the position limits', found=bad, do='give a start: within them'
+        )
 
 
 def _box(values):
@@ -230,6 +283,9 @@ def _box(values):
         return np.array([[-np.inf] * 3, [np.inf] * 3])
     box = np.asarray(values, dtype=float)
     if box.shape != (6,) or not (box[:3] < box[3:]).all():
-        raise MotionError('option box', expected='xmin ymin zmin xmax ymax zmax [m], each min '
-                          'below its max', found=list(values))
+        raise MotionError(
+            'option box',
+            expected='xmin ymin zmin xmax ymax zmax [m], each min below its max',
+            found=list(values),
+        )
     return box.reshape(2, 3)

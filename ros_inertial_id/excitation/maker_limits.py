@@ -19,12 +19,24 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 NONE = 'none'  # instead of a robot's name: what the maker publishes is not looked at
-ARRAYS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effort_rate', 'offset',
-          'gain', 'low_end', 'high_end')
+ARRAYS = (
+    'lower',
+    'upper',
+    'velocity',
+    'acceleration',
+    'jerk',
+    'effort',
+    'effort_rate',
+    'offset',
+    'gain',
+    'low_end',
+    'high_end',
+)
 
 
-def maker_limits(robot: RobotModel, name: str = ''
-                 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+def maker_limits(
+    robot: RobotModel, name: str = ''
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """
     Return the published limits {kind: (n,)} of the joints of a robot, and what to say of them.
 
@@ -43,26 +55,34 @@ def maker_limits(robot: RobotModel, name: str = ''
         if joints is None and len(robot) == len(ROBOTS[name]['joints']):
             joints = list(range(len(robot)))
         if joints is None:
-            raise MotionError(f'the joints are not those of {name}', found=robot.joint_names,
-                              expected=f'names that end in {ROBOTS[name]["joints"]}')
+            raise MotionError(
+                f'the joints are not those of {name}',
+                found=robot.joint_names,
+                expected=f'names that end in {ROBOTS[name]["joints"]}',
+            )
         return _of(name, joints)
     words = _words(robot)
-    alike = {key: joints for key in ROBOTS
-             if (joints := _joints(key, robot.joint_names)) is not None}
+    alike = {
+        key: joints for key in ROBOTS if (joints := _joints(key, robot.joint_names)) is not None
+    }
     for key, joints in alike.items():
         if re.search(ROBOTS[key]['mark'], words):
             return _of(key, joints)
     families = sorted({ROBOTS[key]['family'] for key in alike if 'family' in ROBOTS[key]})
-    return {}, tuple(f'the joints are those of a {family}, but neither robot nor meshes say of '
-                     'which: limits: says whose published limits hold, one of '
-                     + ', '.join(alike) for family in families)
+    return {}, tuple(
+        f'the joints are those of a {family}, but neither robot nor meshes say of '
+        'which: limits: says whose published limits hold, one of ' + ', '.join(alike)
+        for family in families
+    )
 
 
 def _joints(key, joint_names):
     """Return the indices of the joints in the robot ``key``, or None where one is not its."""
     endings = ROBOTS[key]['joints']
-    indices = [next((k for k, ending in enumerate(endings) if re.search(f'{ending}$', name)), None)
-               for name in joint_names]
+    indices = [
+        next((k for k, ending in enumerate(endings) if re.search(f'{ending}$', name)), None)
+        for name in joint_names
+    ]
     return None if None in indices or len(set(indices)) < len(indices) else indices
 
 
@@ -77,6 +97,10 @@ def _of(key, joints):
     values = ROBOTS[key]
     count = len(values['joints'])
     default = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}
-    arrays = {kind: np.broadcast_to(np.asarray(values.get(kind, default.get(kind, np.inf)),
-                                               dtype=float), count)[joints] for kind in ARRAYS}
-    return arrays, (f"limits of {values['name']}: {values['source']}",)
+    arrays = {
+        kind: np.broadcast_to(
+            np.asarray(values.get(kind, default.get(kind, np.inf)), dtype=float), count
+        )[joints]
+        for kind in ARRAYS
+    }
+    return arrays, (f'limits of {values["name"]}: {values["source"]}',)

@@ -22,10 +22,10 @@ def check_kinematics(path: str | Path, robot: RobotModel) -> None:
     if designed and designed != robot.kinematics_sha256():
         raise MotionError(
             f'{path} was designed for other kinematics',
-            expected=f"robot {content.get('robot')!r}, kinematics {designed[:12]}",
-            found=f'robot_description {robot.name!r}, kinematics '
-                  f'{robot.kinematics_sha256()[:12]}',
-            do='design for the robot_description that is published')
+            expected=f'robot {content.get("robot")!r}, kinematics {designed[:12]}',
+            found=f'robot_description {robot.name!r}, kinematics {robot.kinematics_sha256()[:12]}',
+            do='design for the robot_description that is published',
+        )
 
 
 def _content(path):

@@ -82,26 +82,34 @@ class Objective:
         self.limits_cpu = 0.0
         self.phases, joint_phases = (
             [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
-            for grid in (times, times if joint_times is None else joint_times))
+            for grid in (times, times if joint_times is None else joint_times)
+        )
         self.joint_phases = np.hstack(joint_phases)
         slow = np.arange(SAMPLES) * (problem.period / SAMPLES)
-        self.slow_phase = basis(problem.harmonics, problem.period,
-                                slow[counts(slow, problem.period)])[1].T.copy()
+        self.slow_phase = basis(
+            problem.harmonics, problem.period, slow[counts(slow, problem.period)]
+        )[1].T.copy()
         inertial = problem.columns[problem.columns < 10 * len(problem.start)]
         self.body, self.parameter = inertial // 10, inertial % 10
         self.moves = problem.chain.moves[self.body][:, :, None]
-        laws = [((law, nonlinear), (place, joint)) for joint, of in enumerate(problem.friction)
-                for place, law, nonlinear in of]
-        self.friction = [(law, np.array([where for other, where in laws if other == law]).T)
-                         for law in dict.fromkeys(law for law, _ in laws)]
+        laws = [
+            ((law, nonlinear), (place, joint))
+            for joint, of in enumerate(problem.friction)
+            for place, law, nonlinear in of
+        ]
+        self.friction = [
+            (law, np.array([where for other, where in laws if other == law]).T)
+            for law in dict.fromkeys(law for law, _ in laws)
+        ]
 
     def motion(self, x: np.ndarray) -> list[np.ndarray]:
         """Return q, v, a (n, B) on the grid at coordinates x (n m,)."""
         c = self.problem.coefficients(x)
         return [c @ phase for phase in self.phases]
 
-    def evaluate(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
-                 ) -> tuple[TreePass, np.ndarray, np.ndarray, np.ndarray]:
+    def evaluate(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> tuple[TreePass, np.ndarray, np.ndarray, np.ndarray]:
         """
         Return the TreePass, its base columns, rows W (b, n, B), torques (n, B) of a motion.
 
@@ -110,8 +118,8 @@ class Objective:
         tree = TreePass(self.problem.chain, q, v, a, self.problem.robot.gravity_base)
         Y = tree.Y[:, self.parameter, self.body]
         W = np.zeros((len(self.problem.columns), *q.shape))
-        np.einsum('xcb,xjb->cjb', Y, tree.s, out=W[:len(self.body)])
-        W[:len(self.body)] *= self.moves
+        np.einsum('xcb,xjb->cjb', Y, tree.s, out=W[: len(self.body)])
+        W[: len(self.body)] *= self.moves
         for law, (places, joints) in self.friction:
             W[places, joints] = _friction(law, q[joints], v[joints], a[joints])
         return tree, Y, W, np.tensordot(self.problem.nominal, W, 1)
@@ -137,7 +145,8 @@ class Objective:
         self.limits_cpu += time.process_time() - began
         widths, width_bar = self.width_variances(self.problem.coefficients(x))
         value, slope, by_variance = search_value(
-            self.problem.criterion, self.factors(W), sharpness, self.problem.root, widths.sum())
+            self.problem.criterion, self.factors(W), sharpness, self.problem.root, widths.sum()
+        )
         gradient += by_variance * width_bar
         for x_bar, phase in zip(self._back(tree, Y, W, slope, tau_bar, body_bars), self.phases):
             gradient += x_bar @ phase.T
@@ -159,8 +168,11 @@ class Objective:
             for k, bar in enumerate(bars):
                 up, down = list(motion), list(motion)
                 up[k], down[k] = motion[k] + FRICTION_STEP, motion[k] - FRICTION_STEP
-                bar[joints] += W_bar[places, joints] * (
-                    _friction(law, *up) - _friction(law, *down)) / (2.0 * FRICTION_STEP)
+                bar[joints] += (
+                    W_bar[places, joints]
+                    * (_friction(law, *up) - _friction(law, *down))
+                    / (2.0 * FRICTION_STEP)
+                )
         return bars
 
     def tool_position(self, tree: TreePass) -> np.ndarray:
@@ -174,12 +186,15 @@ class Objective:
         motion = (c @ self.joint_phases).reshape(len(c), 3, -1)
         scale, zero = strength / motion.shape[2], np.zeros(len(c))
         total, bar = _beyond(
-            motion, np.stack([limits.middle, zero, zero], 1), self.margin * np.stack(
-                [limits.half, limits.velocity, limits.acceleration], 1), scale)
+            motion,
+            np.stack([limits.middle, zero, zero], 1),
+            self.margin * np.stack([limits.half, limits.velocity, limits.acceleration], 1),
+            scale,
+        )
         if np.isfinite(limits.slowing.gain).any():
             over, by_q, by_v = limits.slowing.beyond(motion[:, 0], motion[:, 1] / self.margin)
             excess = np.maximum(over, 0.0) / limits.velocity[:, None]
-            total += scale * float((excess ** 2).sum())
+            total += scale * float((excess**2).sum())
             slope = 2.0 * scale * excess / limits.velocity[:, None]
             bar[:, 0] += slope * by_q
             bar[:, 1] += slope * by_v / self.margin
@@ -204,8 +219,8 @@ class Objective:
         out = np.maximum(e - high + spare, 0.0) - np.maximum(low + spare - e, 0.0)
         distance = np.sqrt(dot(e, e))
         inside = np.maximum(limits.sphere + spare - distance, 0.0) * (limits.sphere > 0.0)
-        value = scale * ((out ** 2).sum() + (inside ** 2).sum()) / TOOL_UNIT ** 2
-        bar = 2.0 * scale / TOOL_UNIT ** 2 * (out - inside * e / np.maximum(distance, 1e-9))
+        value = scale * ((out**2).sum() + (inside**2).sum()) / TOOL_UNIT**2
+        bar = 2.0 * scale / TOOL_UNIT**2 * (out - inside * e / np.maximum(distance, 1e-9))
         body = self.problem.tool[0]
         p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
         p_bar[:, body] = bar
@@ -225,18 +240,21 @@ class Objective:
             push = sign * force[:, moving]
             np.add.at(p_bar.transpose(1, 2, 0), (body, sample), push.T)
             np.add.at(R_turn.transpose(1, 2, 0), (body, sample), cross(arm, push).T)
-        return scale * float((short ** 2).sum()), p_bar, R_turn
+        return scale * float((short**2).sum()), p_bar, R_turn
 
 
 def _friction(law, q, v, a):
     """Return the column (k, B) of a ``law``, (name, constant), of k joints that move so."""
     kind, constant = LAWS[law[0]], law[1]
-    return (np.array([kind.column(*x, constant) for x in zip(q, v, a)]) if kind.memory
-            else kind.column(q, v, a, constant))
+    return (
+        np.array([kind.column(*x, constant) for x in zip(q, v, a)])
+        if kind.memory
+        else kind.column(q, v, a, constant)
+    )
 
 
 def _beyond(x, center, limit, scale):
     """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x (..., N)."""
     away = (x - center[..., None]) / limit[..., None]
     excess = np.sign(away) * np.maximum(np.abs(away) - 1.0, 0.0)
-    return scale * float((excess ** 2).sum()), 2.0 * scale * excess / limit[..., None]
+    return scale * float((excess**2).sum()), 2.0 * scale * excess / limit[..., None]

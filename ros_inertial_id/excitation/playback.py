@@ -63,13 +63,13 @@ class Course:
         times = np.clip(np.asarray(times, dtype=float), 0.0, self.duration)
         x = np.clip(times / self.approach, 0.0, 1.0)[:, None]
         way = self.motion.start - self.start
-        q = self.start + way * x ** 3 * (10 - 15 * x + 6 * x ** 2)
-        v = way / self.approach * 30 * x ** 2 * (1 - x) ** 2
-        a = way / self.approach ** 2 * 60 * x * (1 - x) * (1 - 2 * x)
+        q = self.start + way * x**3 * (10 - 15 * x + 6 * x**2)
+        v = way / self.approach * 30 * x**2 * (1 - x) ** 2
+        a = way / self.approach**2 * 60 * x * (1 - x) * (1 - 2 * x)
         playing = times > self.approach
         if playing.any():
             mq, mv, ma = self.motion.at((times[playing] - self.approach) * self.speed)
-            q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed ** 2 * ma
+            q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed**2 * ma
         return q, v, a
 
     def along(self, clock: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,8 +90,9 @@ class Course:
         """
         rest = max(clock.rests_at(), now + STEP)
         first = STEP * (np.ceil(now / STEP - LEAST) - past) if past else now + LEAST * STEP
-        times = np.concatenate([[] if past else [now], clock.points(first, rest - LEAST * STEP),
-                                [rest]])
+        times = np.concatenate(
+            [[] if past else [now], clock.points(first, rest - LEAST * STEP), [rest]]
+        )
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)
@@ -110,8 +111,15 @@ class Course:
         return self.approach + np.arange(self.periods + 1) * self.motion.period / self.speed
 
 
-def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
-                speed: float = 1.0, approach_speed: float = 0.2) -> Course:
+def plan_course(
+    motion: FourierMotion,
+    start: np.ndarray,
+    robot: RobotModel,
+    *,
+    periods: int = 1,
+    speed: float = 1.0,
+    approach_speed: float = 0.2,
+) -> Course:
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
 
@@ -119,8 +127,9 @@ def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, 
     Raises MotionError when joints differ or start or course leave the limits.
     """
     if tuple(motion.joint_names) != tuple(robot.joint_names):
-        raise MotionError('the motion is of another robot', expected=robot.joint_names,
-                          found=motion.joint_names)
+        raise MotionError(
+            'the motion is of another robot', expected=robot.joint_names, found=motion.joint_names
+        )
     start = np.asarray(start, dtype=float)
     _check_start(start, robot)
     limit = np.where(np.isfinite(robot.velocity) & (robot.velocity > 0), robot.velocity, 1.0)
@@ -138,19 +147,28 @@ def check_course(course: Course, robot: RobotModel) -> None:
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
         if lowest[j] < low - 1e-9 or highest[j] > high + 1e-9:
-            raise MotionError(f'the course leaves the position limits of {name}',
-                              expected=f'{low:g} to {high:g}',
-                              found=f'{lowest[j]:.4g} to {highest[j]:.4g}')
+            raise MotionError(
+                f'the course leaves the position limits of {name}',
+                expected=f'{low:g} to {high:g}',
+                found=f'{lowest[j]:.4g} to {highest[j]:.4g}',
+            )
         if fastest[j] > speed * (1 + 1e-9):
-            raise MotionError(f'the course exceeds the speed limit of {name}',
-                              expected=f'at most {speed:g}', found=f'{fastest[j]:.4g}')
+            raise MotionError(
+                f'the course exceeds the speed limit of {name}',
+                expected=f'at most {speed:g}',
+                found=f'{fastest[j]:.4g}',
+            )
 
 
 def _check_start(start, robot):
     for name, q, low, high in zip(robot.joint_names, start, robot.lower, robot.upper):
         if q < low - 1e-3 or q > high + 1e-3:
-            raise MotionError(f'{name} is outside its position limits', found=f'{q:.4g}',
-                              expected=f'{low:g} to {high:g}', do='move it back by hand first')
+            raise MotionError(
+                f'{name} is outside its position limits',
+                found=f'{q:.4g}',
+                expected=f'{low:g} to {high:g}',
+                do='move it back by hand first',
+            )
 
 
 def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -176,8 +194,14 @@ class Guard:
     stale: float
     effort: float
 
-    def objection(self, robot: RobotModel, expected: np.ndarray, q: np.ndarray, v: np.ndarray,
-                  tau: np.ndarray) -> str:
+    def objection(
+        self,
+        robot: RobotModel,
+        expected: np.ndarray,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray,
+    ) -> str:
         """
         Return why the robot must stop, '' when all is well.
 
@@ -187,20 +211,36 @@ class Guard:
         with np.errstate(invalid='ignore'):  # a robot without efforts says NaN
             reasons = (
                 (~np.isfinite(q), '{name}: position is not finite'),
-                (~(away <= self.tracking),
-                 '{name} is {away:.3f} from where it should be (allowed {tracking:g})'),
-                ((q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK),
-                 '{name} at {q:.4g} is beyond its position limits'),
-                (np.abs(v) > FASTEST * robot.velocity,
-                 '{name} at {v:.4g} per second is beyond its speed limit'),
-                (np.abs(tau) > self.effort * robot.effort,
-                 '{name}: effort {tau:.4g} is above {share:g} of its limit {limit:g}'))
+                (
+                    ~(away <= self.tracking),
+                    '{name} is {away:.3f} from where it should be (allowed {tracking:g})',
+                ),
+                (
+                    (q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK),
+                    '{name} at {q:.4g} is beyond its position limits',
+                ),
+                (
+                    np.abs(v) > FASTEST * robot.velocity,
+                    '{name} at {v:.4g} per second is beyond its speed limit',
+                ),
+                (
+                    np.abs(tau) > self.effort * robot.effort,
+                    '{name}: effort {tau:.4g} is above {share:g} of its limit {limit:g}',
+                ),
+            )
         wrong = np.array([places for places, _ in reasons])
         if not wrong.any():
             return ''
         k = int(wrong.any((0, 2)).argmax())
         j = int(wrong[:, k].any(0).argmax())
         words = reasons[int(wrong[:, k, j].argmax())][1]
-        return words.format(name=robot.joint_names[j], away=away[k, j], q=q[k, j], v=v[k, j],
-                            tau=tau[k, j], tracking=self.tracking, share=self.effort,
-                            limit=robot.effort[j])
+        return words.format(
+            name=robot.joint_names[j],
+            away=away[k, j],
+            q=q[k, j],
+            v=v[k, j],
+            tau=tau[k, j],
+            tracking=self.tracking,
+            share=self.effort,
+            limit=robot.effort[j],
+        )

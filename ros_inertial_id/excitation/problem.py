@@ -43,62 +43,102 @@ POSTURES = 2000  # tried before a box is called infeasible
 class DesignOptions(RobotOptions):
     """All options of the design of a motion."""
 
-    model: str = option('', 'model.yaml of a first identification: the motion is made for what is '
-                        'still open, and the error of its feedforward on it is said')
+    model: str = option(
+        '',
+        'model.yaml of a first identification: the motion is made for what is '
+        'still open, and the error of its feedforward on it is said',
+    )
     criterion: str = option(
-        'v_optimality', 'what is made small: v_optimality the error of predicted torques over the '
+        'v_optimality',
+        'what is made small: v_optimality the error of predicted torques over the '
         "workspace, d_optimality the volume of the parameters' covariance, condition_number that "
-        'of the weighted base regressor', choices=tuple(CRITERIA))
+        'of the weighted base regressor',
+        choices=tuple(CRITERIA),
+    )
     period: float = option(10.0, 'duration of one period', unit='s', at_least=0.5, at_most=600.0)
     harmonics: int = option(5, 'harmonics of the Fourier series', at_least=2, at_most=30)
-    seconds: float = option(600.0, 'time the search may take at most, up to five times as long '
-                            'while no motion is found; it ends when all restarts have ended',
-                            unit='s', at_least=0.1, at_most=86400.0)
+    seconds: float = option(
+        600.0,
+        'time the search may take at most, up to five times as long '
+        'while no motion is found; it ends when all restarts have ended',
+        unit='s',
+        at_least=0.1,
+        at_most=86400.0,
+    )
     restarts: int = option(8, 'random motions the search starts from', at_least=1, at_most=10000)
     seed: int = option(0, 'of the random motions', at_least=0)
     friction: tuple[str, ...] = option(
         (law_of('damping'), law_of('friction')),
-        'friction laws whose columns take part; empty: none')
+        'friction laws whose columns take part; empty: none',
+    )
     sigma: tuple[float, ...] = option(
-        (), 'standard deviation of the torque measurement, one for all joints or one each; '
-        'empty: 0.5 % of the torque limits', unit='N m')
+        (),
+        'standard deviation of the torque measurement, one for all joints or one each; '
+        'empty: 0.5 % of the torque limits',
+        unit='N m',
+    )
     start: tuple[float, ...] = option(
-        (), 'positions the motion starts at and returns to; empty: anywhere', unit='rad or m')
+        (), 'positions the motion starts at and returns to; empty: anywhere', unit='rad or m'
+    )
     lower: tuple[float, ...] = option((), 'lowest positions, before the URDF', unit='rad or m')
     upper: tuple[float, ...] = option((), 'highest positions, before the URDF', unit='rad or m')
     velocity: tuple[float, ...] = option((), 'velocity limits, before the URDF', unit='rad/s')
     acceleration: tuple[float, ...] = option(
-        (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
-        'is reached in half a second', unit='rad/s^2')
+        (),
+        'acceleration limits; empty: as the maker publishes them, else such that full speed '
+        'is reached in half a second',
+        unit='rad/s^2',
+    )
     limits: str = option(
-        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur7e, ur10e, ur12e, '
+        '',
+        'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur7e, ur10e, ur12e, '
         'ur15, ur16e, ur18, ur20, ur30, iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names '
-        'of robot and joints say')
+        'of robot and joints say',
+    )
     jerk: tuple[float, ...] = option(
-        (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
-    position_margin: float = option(0.05, 'share of the position range that is not used',
-                                    at_least=0.0, at_most=0.9)
-    velocity_margin: float = option(0.1, 'share of the velocity limits that is not used',
-                                    at_least=0.0, at_most=0.9)
-    acceleration_margin: float = option(0.1, 'share of the acceleration limits that is not used',
-                                        at_least=0.0, at_most=0.9)
-    effort_margin: float = option(0.2, 'share of the torque limits that the nominal model does '
-                                  'not use: the real arm may be heavier', at_least=0.0,
-                                  at_most=0.9)
+        (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3'
+    )
+    position_margin: float = option(
+        0.05, 'share of the position range that is not used', at_least=0.0, at_most=0.9
+    )
+    velocity_margin: float = option(
+        0.1, 'share of the velocity limits that is not used', at_least=0.0, at_most=0.9
+    )
+    acceleration_margin: float = option(
+        0.1, 'share of the acceleration limits that is not used', at_least=0.0, at_most=0.9
+    )
+    effort_margin: float = option(
+        0.2,
+        'share of the torque limits that the nominal model does '
+        'not use: the real arm may be heavier',
+        at_least=0.0,
+        at_most=0.9,
+    )
     effort: tuple[float, ...] = option(
-        (), 'torque limits for the nominal model, before the URDF', unit='N m')
+        (), 'torque limits for the nominal model, before the URDF', unit='N m'
+    )
     box: tuple[float, ...] = option(
-        (), 'xmin ymin zmin xmax ymax zmax of the last link in the base frame', unit='m')
-    sphere: float = option(0.0, 'least distance of the last link from the base', unit='m',
-                           at_least=0.0)
+        (), 'xmin ymin zmin xmax ymax zmax of the last link in the base frame', unit='m'
+    )
+    sphere: float = option(
+        0.0, 'least distance of the last link from the base', unit='m', at_least=0.0
+    )
     meshes: tuple[str, ...] = option(
-        (), 'folders in which the meshes of the URDF are sought, besides installed packages')
+        (), 'folders in which the meshes of the URDF are sought, besides installed packages'
+    )
     floor: bool = option(True, 'a floor at z = 0 under a base that stands upright')
-    distance: float = option(0.02, 'that links keep from each other and from what stands around',
-                             unit='m', at_least=0.0, at_most=1.0)
+    distance: float = option(
+        0.02,
+        'that links keep from each other and from what stands around',
+        unit='m',
+        at_least=0.0,
+        at_most=1.0,
+    )
     obstacles: tuple[str, ...] = option(
-        (), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, sphere X Y Z R, '
-        'cylinder X Y Z R LENGTH (upright)')
+        (),
+        'what stands around in the base frame [m]: box X Y Z LX LY LZ, sphere X Y Z R, '
+        'cylinder X Y Z R LENGTH (upright)',
+    )
 
 
 def refuse_loops(blocks: Mapping[str, Any]) -> None:
@@ -112,9 +152,11 @@ def refuse_loops(blocks: Mapping[str, Any]) -> None:
         if closures:
             raise MotionError(
                 'motions of mechanisms with loops are neither designed nor played',
-                expected='an arm, whose joints move each by itself', found=closures,
+                expected='an arm, whose joints move each by itself',
+                found=closures,
                 do='move the driven joints with your own program, by a sum of three to five sines '
-                   'each: see "What to record" in doc/closed_loop.md')
+                'each: see "What to record" in doc/closed_loop.md',
+            )
 
 
 def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:
@@ -124,8 +166,9 @@ def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parame
     return ARM.parameters(robot, laws)
 
 
-def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
-                   ) -> tuple[MotionProblem, BaseParameters]:
+def motion_problem(
+    robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
+) -> tuple[MotionProblem, BaseParameters]:
     """
     Return the MotionProblem and BaseParameters of a design.
 
@@ -138,17 +181,29 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, len(options.start) > 0)
     problem = MotionProblem(
-        robot=robot, chain=Chain.of(robot), weights=_weights(robot, options, limits),
+        robot=robot,
+        chain=Chain.of(robot),
+        weights=_weights(robot, options, limits),
         columns=base.independent,
-        friction=_friction(robot, base), nominal=base.nominal(),
+        friction=_friction(robot, base),
+        nominal=base.nominal(),
         known=None if known is None else known[np.ix_(base.independent, base.independent)],
         share=RATE * options.period,
-        limits=limits, tool=_tool(robot), shapes=shapes, criterion=options.criterion,
-        period=options.period, harmonics=options.harmonics, direction=direction, space=space,
+        limits=limits,
+        tool=_tool(robot),
+        shapes=shapes,
+        criterion=options.criterion,
+        period=options.period,
+        harmonics=options.harmonics,
+        direction=direction,
+        space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
-        moments=np.zeros(0), root=np.zeros(0),
-        width_moments=np.full(len(robot), float(
-            any(LAWS[law].has_width for law in options.friction))))
+        moments=np.zeros(0),
+        root=np.zeros(0),
+        width_moments=np.full(
+            len(robot), float(any(LAWS[law].has_width for law in options.friction))
+        ),
+    )
     return with_workspace(problem, options.seed), base
 
 
@@ -166,9 +221,11 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     place = {p.name: k for k, p in enumerate(parameters)}
     shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
     if not shared:
-        raise MotionError('the model is of another robot',
-                          expected=f'parameters as {parameters[0].name}, {parameters[-1].name}',
-                          found=[entry['name'] for entry in model.base[:3]])
+        raise MotionError(
+            'the model is of another robot',
+            expected=f'parameters as {parameters[0].name}, {parameters[-1].name}',
+            found=[entry['name'] for entry in model.base[:3]],
+        )
     K = np.zeros((len(shared), len(parameters)))
     for row, k in zip(K, shared):
         for name, coefficient in model.base[k]['grouping'].items():
@@ -180,11 +237,16 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
 
 
 def _weights(robot, options, limits):
-    sigma = np.asarray(options.sigma if len(options.sigma) else SIGMA * np.where(
-        np.isfinite(limits.effort), limits.effort, 1.0 / SIGMA), dtype=float)
+    sigma = np.asarray(
+        options.sigma
+        if len(options.sigma)
+        else SIGMA * np.where(np.isfinite(limits.effort), limits.effort, 1.0 / SIGMA),
+        dtype=float,
+    )
     if sigma.shape not in ((1,), (len(robot),)) or not (sigma > 0).all():
-        raise MotionError('option sigma', expected=f'1 or {len(robot)} values above 0',
-                          found=list(options.sigma))
+        raise MotionError(
+            'option sigma', expected=f'1 or {len(robot)} values above 0', found=list(options.sigma)
+        )
     return np.broadcast_to(1.0 / sigma, len(robot)).copy()
 
 
@@ -195,7 +257,8 @@ def _friction(robot, base):
         parameter = base.parameters[k]
         if k >= 10 * len(robot):
             out[robot.joint_names.index(parameter.owner)].append(
-                (place, parameter.law, parameter.nonlinear))
+                (place, parameter.law, parameter.nonlinear)
+            )
     return tuple(map(tuple, out))
 
 
@@ -212,12 +275,15 @@ def check_postures(problem: MotionProblem, options: DesignOptions) -> None:
     Raises MotionError when no posture, or not the start, keeps them.
     """
     if len(options.start) and not postures_allowed(problem, problem.start[None]).all():
-        raise MotionError('the start is outside the box or sphere, or in collision',
-                          found=list(options.start),
-                          do='give another start:, a smaller distance:, or finer <collision> '
-                          'shapes in the URDF')
+        raise MotionError(
+            'the start is outside the box or sphere, or in collision',
+            found=list(options.start),
+            do='give another start:, a smaller distance:, or finer <collision> shapes in the URDF',
+        )
     rng = np.random.default_rng(options.seed)
     if not postures_allowed(problem, random_postures(problem, rng, POSTURES)).any():
-        raise MotionError(f'none of {POSTURES} postures within the position limits is allowed',
-                          do='widen box: or lower sphere: (base frame, metres), give a smaller '
-                          'distance:, or finer <collision> shapes in the URDF')
+        raise MotionError(
+            f'none of {POSTURES} postures within the position limits is allowed',
+            do='widen box: or lower sphere: (base frame, metres), give a smaller '
+            'distance:, or finer <collision> shapes in the URDF',
+        )

@@ -66,10 +66,18 @@ class Chain:
         x, y, z = robot.axes.T
         zero = np.zeros(count)
         skew = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
-        parts = [np.einsum('nij,njk->ikn', robot.rotations, part)
-                 for part in (outer, np.eye(3) - outer, skew)]
-        return cls(robot.parents, np.array(parts), robot.translations.T.copy(),
-                   robot.axes.T.copy(), np.asarray(robot.prismatic, dtype=bool), moves)
+        parts = [
+            np.einsum('nij,njk->ikn', robot.rotations, part)
+            for part in (outer, np.eye(3) - outer, skew)
+        ]
+        return cls(
+            robot.parents,
+            np.array(parts),
+            robot.translations.T.copy(),
+            robot.axes.T.copy(),
+            np.asarray(robot.prismatic, dtype=bool),
+            moves,
+        )
 
 
 class TreePass:
@@ -144,8 +152,9 @@ class TreePass:
         if self.slide is not None:
             self.s[3:] += self.z * self.slide
 
-    def back(self, Y_bar: np.ndarray, s_bar: np.ndarray, p_bar: Any = 0.0, R_turn: Any = 0.0
-             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def back(
+        self, Y_bar: np.ndarray, s_bar: np.ndarray, p_bar: Any = 0.0, R_turn: Any = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return the derivatives by q, v, a, each (n, B).
 
@@ -197,8 +206,7 @@ class TreePass:
             before_bar += 2.0 * cross(self.z * (self.slide * self.v), step_bar)
         turning_bar = below @ alpha_bar + after @ cross(self.d, step_bar)
         before_bar += cross(self.spin, turning_bar)
-        spin_bar = (below @ omega_bar + after @ before_bar
-                    + cross(turning_bar, self.omega_before))
+        spin_bar = below @ omega_bar + after @ before_bar + cross(turning_bar, self.omega_before)
         z_bar = z_bar + self.turn * (turning_bar * self.a + spin_bar * self.v)
         v_bar, a_bar = self.turn * dot(self.z, spin_bar), self.turn * dot(self.z, turning_bar)
         q_bar = 0.0

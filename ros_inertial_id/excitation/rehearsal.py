@@ -59,19 +59,30 @@ class Rehearsal:
     def words(self, mounting: str) -> str:
         """Return what would happen, in words; ``mounting`` : for which torques were computed."""
         course, stopping = self.course, self.stopping
-        return '; '.join((
-            f'{course.approach:.1f} s to the start, then {course.periods} times '
-            f'{course.motion.period / course.speed:.1f} s',
-            ', '.join(f'{name} {100 * share:.0f} % of its limits'
-                      for name, share in self.use.items()),
-            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
-            f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
-            f'torques for mounting {mounting}', *self.notices,
-            *([self.feedforward.words()] if self.feedforward else [])))
+        return '; '.join(
+            (
+                f'{course.approach:.1f} s to the start, then {course.periods} times '
+                f'{course.motion.period / course.speed:.1f} s',
+                ', '.join(
+                    f'{name} {100 * share:.0f} % of its limits' for name, share in self.use.items()
+                ),
+                f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
+                f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
+                f'torques for mounting {mounting}',
+                *self.notices,
+                *([self.feedforward.words()] if self.feedforward else []),
+            )
+        )
 
 
-def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits: Limits,
-             effort: float = 1.0, model: str = '') -> Rehearsal:
+def rehearse(
+    course: Course,
+    robot: RobotModel,
+    shapes: CollisionShapes,
+    limits: Limits,
+    effort: float = 1.0,
+    model: str = '',
+) -> Rehearsal:
     """
     Return the Rehearsal of a course, and of braking in every moment of it.
 
@@ -83,33 +94,46 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
     """
     check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
-    t = np.concatenate([np.linspace(0.0, course.approach, APPROACH),
-                        np.linspace(course.approach, whole, MOTION)])
+    t = np.concatenate(
+        [np.linspace(0.0, course.approach, APPROACH), np.linspace(course.approach, whole, MOTION)]
+    )
     q, v, a = course.at(t)
     touching = shapes.colliding(robot, q)
     if touching:
-        raise MotionError(f'on this course {touching[0]} comes too near to {touching[1]}',
-                          do='move the robot nearer to the start by hand, or design another '
-                             'motion')
+        raise MotionError(
+            f'on this course {touching[0]} comes too near to {touching[1]}',
+            do='move the robot nearer to the start by hand, or design another motion',
+        )
     tau = nominal_torques(robot, q, v, a)
     shares = _shares(robot, limits, t, (q, v, a, tau))
     for kind, share in shares.items():
         j = int(share.argmax())
         if share[j] > 1.0 + 1e-6:
-            raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
-                              expected='at most 100 %', found=f'{100.0 * share[j]:.0f} %',
-                              do='play slower, or design for these limits')
+            raise MotionError(
+                f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
+                expected='at most 100 %',
+                found=f'{100.0 * share[j]:.0f} %',
+                do='play slower, or design for these limits',
+            )
     use = {kind: float(share.max()) for kind, share in shares.items()}
     known = robot.effort > 0
     if known.any():
         use['effort'] = _use_of_effort(robot, t, tau, effort)
     unknown = [name for name, good in zip(robot.joint_names, known) if not good]
-    notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
+    notices = [f'no effort limit in the URDF for {", ".join(unknown)}'] if unknown else []
     brakes = course.brakes(robot, limits, effort)
-    return Rehearsal(use, course, brakes, stopping_of(course, brakes),
-                     (*notices, *limits.notices, *shapes.notices), feedforward_error(
-                         IdentifiedModel.from_yaml(read_text(model), model), robot.joint_names,
-                         t, (q, v, a)) if model else None)
+    return Rehearsal(
+        use,
+        course,
+        brakes,
+        stopping_of(course, brakes),
+        (*notices, *limits.notices, *shapes.notices),
+        feedforward_error(
+            IdentifiedModel.from_yaml(read_text(model), model), robot.joint_names, t, (q, v, a)
+        )
+        if model
+        else None,
+    )
 
 
 def stopping_of(course: Course, brakes: Brakes) -> Stopping:
@@ -129,15 +153,18 @@ def _shares(robot, limits, t, motion):
     speed = np.where(robot.velocity > 0, robot.velocity, np.inf)[:, None]
     slow = np.minimum(speed, limits.slowing.at(q, v) / limits.slowing.share)
     away = np.abs(q.T - 0.5 * (robot.upper + robot.lower)).max(0)
-    shares = {'position': np.where(half > 0, away, 0.0) / np.where(half > 0, half, 1.0),
-              'velocity': (np.abs(v) / slow).max(1)}
+    shares = {
+        'position': np.where(half > 0, away, 0.0) / np.where(half > 0, half, 1.0),
+        'velocity': (np.abs(v) / slow).max(1),
+    }
     if not limits.guessed:
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
         shares['acceleration'] = np.abs(a).max(1) / most
     for part in (slice(0, APPROACH), slice(APPROACH, None)):
         rates = limits.use_of_rates(a[:, part], tau[:, part], t[part][1] - t[part][0])
-        shares.update({kind: np.fmax(share, shares.get(kind, 0.0))
-                       for kind, share in rates.items()})
+        shares.update(
+            {kind: np.fmax(share, shares.get(kind, 0.0)) for kind, share in rates.items()}
+        )
     return shares
 
 
@@ -150,5 +177,6 @@ def _use_of_effort(robot, t, tau, allowed):
         raise MotionError(
             f'{robot.joint_names[j]} would need {abs(tau[worst, j]):.4g} N m at {t[worst]:.2f} s',
             expected=f'at most {allowed:g} of its effort limit {robot.effort[j]:g}',
-            do='play slower, or design with effort: below that')
+            do='play slower, or design with effort: below that',
+        )
     return float(share[worst, j])

@@ -19,8 +19,17 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .criteria import reported_value
-from .feasible import (finest_grid, grid, least_gap, limit_steps, PLACE_RESERVE,
-                       postures_allowed, random_postures, shrink, tool_outside)
+from .feasible import (
+    finest_grid,
+    grid,
+    least_gap,
+    limit_steps,
+    PLACE_RESERVE,
+    postures_allowed,
+    random_postures,
+    shrink,
+    tool_outside,
+)
 from .fourier import basis, random_motion
 from .objective import MotionProblem, Objective
 from ..errors import MotionError
@@ -61,8 +70,9 @@ class _OutOfTime(Exception):
     pass
 
 
-def search(problem: MotionProblem, samples: int, restarts: int, seed: int, seconds: float,
-           processes: int) -> Generator[Candidate | None, None, None]:
+def search(
+    problem: MotionProblem, samples: int, restarts: int, seed: int, seconds: float, processes: int
+) -> Generator[Candidate | None, None, None]:
     """
     Yield Candidates as they are found, and None several times per second; ends by itself.
 
@@ -90,8 +100,15 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     for count, finer, last in HALVING:
         for start in sorted(best.values())[:count]:
             with one_thread():
-                yield from noted(_chain(problem, (finer * samples, samples), start, (first, last),
-                                        (deadline, deadline)))
+                yield from noted(
+                    _chain(
+                        problem,
+                        (finer * samples, samples),
+                        start,
+                        (first, last),
+                        (deadline, deadline),
+                    )
+                )
         first = last
 
 
@@ -109,8 +126,11 @@ def _all_restarts(shared, restarts, processes):
             else:
                 yield from found
     if len(lost) == restarts:
-        raise MotionError('all processes that search failed', found=lost[0],
-                          do='give restarts: 1, which needs none')
+        raise MotionError(
+            'all processes that search failed',
+            found=lost[0],
+            do='give restarts: 1, which needs none',
+        )
     if lost:
         _logger.warning('%d of %d restarts of the search failed: %s', len(lost), restarts, lost[0])
 
@@ -120,21 +140,26 @@ def _one_restart(shared: Any, number: int) -> list[Candidate]:
     return sorted(_restarts(shared, [number]))
 
 
-def _restarts(shared: tuple[MotionProblem, int, int, tuple[float, float]], numbers: Iterable[int]
-              ) -> Iterator[Candidate]:
+def _restarts(
+    shared: tuple[MotionProblem, int, int, tuple[float, float]], numbers: Iterable[int]
+) -> Iterator[Candidate]:
     """Yield the Candidates of the restarts ``numbers``, one after the other."""
     problem, samples, seed, deadlines = shared
     met = False
     with one_thread():
         for number in numbers:
-            for candidate in restart(problem, samples, number, seed, deadlines[met:]) \
-                    if time.monotonic() < deadlines[met] else ():
+            for candidate in (
+                restart(problem, samples, number, seed, deadlines[met:])
+                if time.monotonic() < deadlines[met]
+                else ()
+            ):
                 met = met or bool(np.isfinite(candidate.value))
                 yield candidate
 
 
-def restart(problem: MotionProblem, samples: int, number: int, seed: int,
-            deadlines: Sequence[float]) -> Iterator[Candidate]:
+def restart(
+    problem: MotionProblem, samples: int, number: int, seed: int, deadlines: Sequence[float]
+) -> Iterator[Candidate]:
     """
     Yield the Candidates of restart ``number``.
 
@@ -152,18 +177,19 @@ def _chain(problem, samples, start, runs, deadlines):
 
     samples : of the search, of what it is judged by; runs : of RUNS, the first and the end
     """
-    coarse = Objective(problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]),
-                       MARGIN)
+    coarse = Objective(
+        problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]), MARGIN
+    )
     fine = Objective(problem, grid(problem, FINER * samples[1]))
-    dense = [phase.T for phase in
-             basis(problem.harmonics, problem.period, finest_grid(problem))]
+    dense = [phase.T for phase in basis(problem.harmonics, problem.period, finest_grid(problem))]
     number, x = start.restart, start.x
     found = [start]
     if start.value == np.inf:
         found = _candidates(coarse, fine, dense, number, x)
         yield from found
     for run, (sharpness, strength, iterations) in enumerate(
-            RUNS[runs[0]:] + REPEATS * RUNS[-1:], runs[0]):
+        RUNS[runs[0] :] + REPEATS * RUNS[-1:], runs[0]
+    ):
         deadline = deadlines[-1 if found else 0]
         if time.monotonic() > deadline or (found and run >= runs[1]):
             break
@@ -195,9 +221,13 @@ def _tighten(coarse, fine, x):
     tree, _, _, tau = fine.evaluate(q, v, a)
     use = fine.problem.limits.use_of_joints(q, v, a, tau)['effort']
     coarse.effort = coarse.effort * np.minimum(
-        (1.0 - 2.0 * PLACE_RESERVE) / np.maximum(use, 1e-9), 1.0)
-    coarse.spare += max(tool_outside(fine, tree).max() + PLACE_RESERVE, 0.0,
-                        PLACE_RESERVE - least_gap(fine.problem, q.T, PLACE_RESERVE))
+        (1.0 - 2.0 * PLACE_RESERVE) / np.maximum(use, 1e-9), 1.0
+    )
+    coarse.spare += max(
+        tool_outside(fine, tree).max() + PLACE_RESERVE,
+        0.0,
+        PLACE_RESERVE - least_gap(fine.problem, q.T, PLACE_RESERVE),
+    )
 
 
 def _descend(objective, x, sharpness, strength, iterations, deadline):
@@ -214,8 +244,18 @@ def _descend(objective, x, sharpness, strength, iterations, deadline):
         return number, gradient @ steps
 
     try:
-        minimize(value, np.zeros(len(x)), jac=True, method='L-BFGS-B', options={
-            'maxiter': iterations, 'maxfun': 2 * iterations, 'maxcor': iterations, 'ftol': 1e-8})
+        minimize(
+            value,
+            np.zeros(len(x)),
+            jac=True,
+            method='L-BFGS-B',
+            options={
+                'maxiter': iterations,
+                'maxfun': 2 * iterations,
+                'maxcor': iterations,
+                'ftol': 1e-8,
+            },
+        )
     except _OutOfTime:
         pass
     return best[1]
@@ -224,14 +264,21 @@ def _descend(objective, x, sharpness, strength, iterations, deadline):
 def _random_start(problem, rng):
     """Return coordinates of a random motion; smaller and about a good posture among bounds."""
     limits = problem.limits
-    motion = random_motion(range(len(limits.lower)), (limits.lower, limits.upper, limits.velocity,
-                                                      limits.acceleration), rng,
-                           period=problem.period, harmonics=problem.harmonics, share=0.7)
+    motion = random_motion(
+        range(len(limits.lower)),
+        (limits.lower, limits.upper, limits.velocity, limits.acceleration),
+        rng,
+        period=problem.period,
+        harmonics=problem.harmonics,
+        share=0.7,
+    )
     coefficients = np.column_stack([motion.offset, motion.sine, motion.cosine])
     if limits.bounds_tool or problem.shapes.pairs:
         coefficients[:, 1:] *= 0.4
         q = random_postures(problem, rng, 2000)
-        coefficients[:, 0] = next((posture for posture in q if postures_allowed(
-            problem, posture[None]).all()), coefficients[:, 0])
+        coefficients[:, 0] = next(
+            (posture for posture in q if postures_allowed(problem, posture[None]).all()),
+            coefficients[:, 0],
+        )
     fixed = np.outer(problem.start, problem.direction)
     return ((coefficients - fixed) @ problem.space).ravel()

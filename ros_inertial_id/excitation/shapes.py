@@ -25,8 +25,9 @@ UPRIGHT = np.cos(np.radians(10.0))  # gravity within ten degrees of the base's -
 ROUGH = 0.08  # [m] radius about the line between the joints of a link whose mesh was not found
 
 
-def link_geometry(robot: RobotModel, folders: Sequence[str] = ()
-                  ) -> tuple[pin.GeometryModel, set[int], list[str]] | None:
+def link_geometry(
+    robot: RobotModel, folders: Sequence[str] = ()
+) -> tuple[pin.GeometryModel, set[int], list[str]] | None:
     """
     Return the shapes of a robot's links, None where its URDF says nothing of any.
 
@@ -47,10 +48,14 @@ def link_geometry(robot: RobotModel, folders: Sequence[str] = ()
     missing = _resolve(root, folders)
     try:
         model = pin.buildGeomFromUrdfString(
-            robot.pin_model, ET.tostring(root, encoding='unicode'), pin.GeometryType.COLLISION)
+            robot.pin_model, ET.tostring(root, encoding='unicode'), pin.GeometryType.COLLISION
+        )
     except (RuntimeError, ValueError) as error:
-        raise MotionError('the collision meshes cannot be read', found=str(error).split('\n')[0],
-                          do='correct the files') from None
+        raise MotionError(
+            'the collision meshes cannot be read',
+            found=str(error).split('\n')[0],
+            do='correct the files',
+        ) from None
     for item in model.geometryObjects:
         if isinstance(item.geometry, coal.BVHModelBase):
             item.geometry.buildConvexHull(True, 'Qt')
@@ -59,9 +64,11 @@ def link_geometry(robot: RobotModel, folders: Sequence[str] = ()
     if missing:
         for item in _rods(robot, missing):
             model.addGeometryObject(item)
-        notices.append(f'meshes of {", ".join(missing)} were not found: rods {2 * ROUGH:g} m '
-                       'thick between the joints stand for them; install the package of the '
-                       'description, or give meshes: the folder that holds them')
+        notices.append(
+            f'meshes of {", ".join(missing)} were not found: rods {2 * ROUGH:g} m '
+            'thick between the joints stand for them; install the package of the '
+            'description, or give meshes: the folder that holds them'
+        )
     return model, set(range(own, len(model.geometryObjects))), notices
 
 
@@ -91,12 +98,12 @@ def find_mesh(name: str, folders: Sequence[str]) -> Path | None:
     """
     tries = []
     if name.startswith('package://'):
-        package, _, rest = name[len('package://'):].partition('/')
+        package, _, rest = name[len('package://') :].partition('/')
         tries = [share / rest for share in _shares(package)]
         for folder in map(Path, folders):
             tries += [folder / package / rest, folder / rest]
     elif name.startswith('file://'):
-        tries = [Path(name[len('file://'):])]
+        tries = [Path(name[len('file://') :])]
     else:
         tries = [Path(folder) / name for folder in folders] + [Path(name)]
     return next((path.resolve() for path in tries if path.is_file()), None)
@@ -115,13 +122,17 @@ def _rods(robot, links):
         number = model.getFrameId(name, pin.BODY)  # a joint may have the name of its link
         frame = model.frames[number]
         body, start = frame.parentJoint, frame.placement.translation
-        ends = [model.jointPlacements[j].translation for j in range(1, model.njoints)
-                if model.parents[j] == body and np.linalg.norm(
-                    model.jointPlacements[j].translation - start) > 1e-6]
+        ends = [
+            model.jointPlacements[j].translation
+            for j in range(1, model.njoints)
+            if model.parents[j] == body
+            and np.linalg.norm(model.jointPlacements[j].translation - start) > 1e-6
+        ]
         for k, end in enumerate(ends or [start]):
             length = float(np.linalg.norm(end - start))
             turn = pin.Quaternion.FromTwoVectors(
-                np.array([0.0, 0.0, 1.0]), (end - start) if length else np.array([0.0, 0.0, 1.0]))
+                np.array([0.0, 0.0, 1.0]), (end - start) if length else np.array([0.0, 0.0, 1.0])
+            )
             placement = pin.SE3(turn.toRotationMatrix(), 0.5 * (start + end))
             shape = coal.Capsule(ROUGH, length) if length else coal.Sphere(ROUGH)
             out.append(pin.GeometryObject(f'{name}_{k}', body, number, placement, shape))
@@ -142,8 +153,11 @@ def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
     except (KeyError, ValueError):
         good = False
     if not good or not (numbers[3:] > 0).all():
-        raise MotionError('option obstacles', found=repr(text), exists=(
-            'box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'))
+        raise MotionError(
+            'option obstacles',
+            found=repr(text),
+            exists=('box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'),
+        )
     center, size = numbers[:3], numbers[3:]
     shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*size)
     return pin.GeometryObject(f'{name}_0', 0, 0, pin.SE3(np.eye(3), center), shape)

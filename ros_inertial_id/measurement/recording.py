@@ -82,14 +82,24 @@ class Channel:
         return f'Channel({self.topic}, {self.type}, {len(self)} samples: {fields})'
 
     def __reduce__(self):
-        return Channel, (self.topic, self.type, self.stamp_ns, self.received_ns,
-                         dict(self.fields), self.names, self.frame_id)
+        return Channel, (
+            self.topic,
+            self.type,
+            self.stamp_ns,
+            self.received_ns,
+            dict(self.fields),
+            self.names,
+            self.frame_id,
+        )
 
     def rows(self, selection: Any) -> 'Channel':
         """Return the Channel of some samples."""
-        return replace(self, stamp_ns=self.stamp_ns[selection],
-                       received_ns=self.received_ns[selection],
-                       fields={k: v[selection] for k, v in self.fields.items()})
+        return replace(
+            self,
+            stamp_ns=self.stamp_ns[selection],
+            received_ns=self.received_ns[selection],
+            fields={k: v[selection] for k, v in self.fields.items()},
+        )
 
 
 class LazyChannels(Mapping[str, Channel]):
@@ -137,12 +147,18 @@ class Recording:
 
     def __repr__(self) -> str:
         own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
-        return f"Recording({self.provenance.get('path', '')!r}, {own or 'no topics'})"
+        return f'Recording({self.provenance.get("path", "")!r}, {own or "no topics"})'
 
     def __reduce__(self):
-        return Recording, (dict(self.channels), self.robot_description, self.mounting,
-                           dict(self.provenance), self.periods, dict(self.descriptions),
-                           self.effort_kind)
+        return Recording, (
+            dict(self.channels),
+            self.robot_description,
+            self.mounting,
+            dict(self.provenance),
+            self.periods,
+            dict(self.descriptions),
+            self.effort_kind,
+        )
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""
@@ -165,18 +181,19 @@ class Recording:
         """
         types = self.types()
         flat = [self.channels[topic] for topic, kind in types.items() if kind != TF]
-        streams = ([c for c in flat if len(c)]
-                   or [c for c in self.channels.values() if len(c)])
+        streams = [c for c in flat if len(c)] or [c for c in self.channels.values() if len(c)]
         if not streams:
-            raise RecordingError(f"{self.provenance.get('path', 'recording')} holds no samples",
-                                 exists=(*self.channels, *self.unread()), do=None if not
-                                 self.unread() else 'these types cannot be read: publish '
-                                 'sensor_msgs/JointState, or import a log')
+            raise RecordingError(
+                f'{self.provenance.get("path", "recording")} holds no samples',
+                exists=(*self.channels, *self.unread()),
+                do=None
+                if not self.unread()
+                else 'these types cannot be read: publish sensor_msgs/JointState, or import a log',
+            )
         most = max(map(len, streams))
         return int(min(c.stamp_ns.min() for c in streams if 50 * len(c) >= most))
 
-    def window(self, start_s: float | None = None,
-               end_s: float | None = None) -> 'Recording':
+    def window(self, start_s: float | None = None, end_s: float | None = None) -> 'Recording':
         """
         Return the Recording from ``start_s`` to ``end_s`` [s] after ``origin_ns``, both included.
 
@@ -195,14 +212,18 @@ class Recording:
             ends = [c.stamp_ns.max() for c in self.channels.values() if len(c)]
             raise RecordingError(
                 f'the window {start_s} to {end_s} s holds no samples',
-                exists=f'0 to {(max(ends) - origin) * 1e-9:.3f} s')
+                exists=f'0 to {(max(ends) - origin) * 1e-9:.3f} s',
+            )
         provenance = dict(self.provenance, start_s=start_s, end_s=end_s)
         return replace(self, channels=channels, provenance=provenance)
 
     def of_type(self, type_name: str) -> dict[str, Channel]:
         """Return the channels of a ROS type, by topic."""
-        return {topic: self.channels[topic] for topic, kind in self.types().items()
-                if kind == type_name}
+        return {
+            topic: self.channels[topic]
+            for topic, kind in self.types().items()
+            if kind == type_name
+        }
 
 
 def joined(parts: Sequence[Channel]) -> Channel:
@@ -211,9 +232,10 @@ def joined(parts: Sequence[Channel]) -> Channel:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    stamp, received = (np.concatenate([getattr(part, name) for part in parts],
-                                      out=empty((ends[-1],), np.int64))
-                       for name in ('stamp_ns', 'received_ns'))
+    stamp, received = (
+        np.concatenate([getattr(part, name) for part in parts], out=empty((ends[-1],), np.int64))
+        for name in ('stamp_ns', 'received_ns')
+    )
     fields = {}
     for key in dict.fromkeys(key for part in parts for key in part.fields):
         present = [part.fields[key] for part in parts if key in part.fields]
@@ -227,19 +249,24 @@ def joined(parts: Sequence[Channel]) -> Channel:
             if key in part.fields:
                 page_out()
                 target, own = values[start:end], part.fields[key]
-                if own.ndim > 1 and part.names and (part.names != names or own.shape != (
-                        target.shape)):
+                if (
+                    own.ndim > 1
+                    and part.names
+                    and (part.names != names or own.shape != (target.shape))
+                ):
                     target[:, [names.index(name) for name in part.names]] = own
                 elif own.ndim > 1:
-                    target[:, :own.shape[1]] = own
+                    target[:, : own.shape[1]] = own
                 else:
                     target[...] = own
     frame = next((part.frame_id for part in parts if part.frame_id), '')
-    return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names,
-                   frame_id=frame)
+    return replace(
+        parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names, frame_id=frame
+    )
 
 
 def nothing_left() -> RecordingError:
     """Return the error of a recording of which the filter leaves nothing."""
-    return RecordingError('the recording is too short', found='no samples left after filtering',
-                          do='record longer')
+    return RecordingError(
+        'the recording is too short', found='no samples left after filtering', do='record longer'
+    )

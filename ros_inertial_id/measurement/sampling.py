@@ -17,10 +17,10 @@ from numpy import fft
 from ..lapack import lapack
 
 LONGEST_GAP = 0.05  # [s]: a motion at 5 Hz is still followed in between
-PERIODS = 10        # ... and of a slow series, so many of its own periods
-REACH = 24          # samples: 0.27^24 of a sample is left in the spline so far away
-SAME = 1e-6         # periods between a stamp and where a value is wanted
-NEAR = 0.25         # periods: samples stamped closer count as one, or their noise has no bounds
+PERIODS = 10  # ... and of a slow series, so many of its own periods
+REACH = 24  # samples: 0.27^24 of a sample is left in the spline so far away
+SAME = 1e-6  # periods between a stamp and where a value is wanted
+NEAR = 0.25  # periods: samples stamped closer count as one, or their noise has no bounds
 TOGETHER = 16  # rows of sums of products: more cost products with zero, fewer calls
 BLOCK = 8  # kernels that one transform holds at least: longer ones cost memory, shorter ones time
 
@@ -53,8 +53,8 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     if len(at) < 2:
         return np.repeat(x, len(t), axis=0)
     here = slice(int(np.searchsorted(at, t[0] - SAME * step)), None)
-    if len(at[here]) >= len(t) and np.abs(at[here][:len(t)] - t).max() < SAME * step:
-        return x[here][:len(t)].copy()  # stamped where they are wanted
+    if len(at[here]) >= len(t) and np.abs(at[here][: len(t)] - t).max() < SAME * step:
+        return x[here][: len(t)].copy()  # stamped where they are wanted
     t = np.clip(t, at[0] - step, at[-1] + step)  # further outside a cubic would run away
     return _spline(at, x, t)
 
@@ -70,8 +70,12 @@ def _spline(at, x, t):
     first = ((h[0] + 2.0 * a) * h[1] * slope[0] + h[0] ** 2 * slope[1]) / a
     last = (h[-1] ** 2 * slope[-2] + (2.0 * b + h[-1]) * h[-2] * slope[-1]) / b
     right = np.vstack([first, 3.0 * (h[1:] * slope[:-1] + h[:-1] * slope[1:]), last])
-    s = lapack.dgtsv(np.append(h[1:], b), np.vstack([h[1], 2.0 * (h[:-1] + h[1:]), h[-2]]),
-                     np.append(a, h[:-1]), right)[3]
+    s = lapack.dgtsv(
+        np.append(h[1:], b),
+        np.vstack([h[1], 2.0 * (h[:-1] + h[1:]), h[-2]]),
+        np.append(a, h[:-1]),
+        right,
+    )[3]
     third = (s[:-1] + s[1:] - 2.0 * slope) / h
     second = (slope - s[:-1]) / h - third
     k = (np.searchsorted(at, t, side='right') - 1).clip(0, len(h) - 1)
@@ -125,9 +129,9 @@ def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     response, step = fft.rfft(kernel, size)[:, None], size - K + 1
     out = np.empty((len(x) - K + 1, x.shape[1]))
     for start in range(0, len(out), step):
-        part = fft.irfft(fft.rfft(x[start:start + size], size, axis=0) * response, size, axis=0)
+        part = fft.irfft(fft.rfft(x[start : start + size], size, axis=0) * response, size, axis=0)
         stop = min(start + step, len(out))
-        out[start:stop] = part[K - 1:K - 1 + stop - start]
+        out[start:stop] = part[K - 1 : K - 1 + stop - start]
     return out
 
 
@@ -142,16 +146,17 @@ def convolve_at(x: np.ndarray, kernel: np.ndarray, rows: slice) -> np.ndarray:
     # TOGETHER rows at once are a matrix product, each column of it the kernel some steps later.
     shifted = np.zeros((len(kernel) + (TOGETHER - 1) * step, TOGETHER))
     for k in range(TOGETHER):
-        shifted[k * step:k * step + len(kernel), k] = kernel[::-1]
+        shifted[k * step : k * step + len(kernel), k] = kernel[::-1]
     end = max(0, count - 1) // TOGETHER * TOGETHER * step + len(shifted)
     x = np.concatenate([x[first:], np.zeros((max(0, first + end - len(x)), x.shape[1]))])
     pieces = np.lib.stride_tricks.sliding_window_view(x, len(shifted), axis=0)
-    out = pieces[::TOGETHER * step] @ shifted
+    out = pieces[:: TOGETHER * step] @ shifted
     return out.transpose(0, 2, 1).reshape(-1, x.shape[1])[:count]
 
 
-def moving_mean(x: np.ndarray, size: int, mode: Literal['symmetric', 'constant'] = 'symmetric'
-                ) -> np.ndarray:
+def moving_mean(
+    x: np.ndarray, size: int, mode: Literal['symmetric', 'constant'] = 'symmetric'
+) -> np.ndarray:
     """
     Return the mean of ``size`` neighbours of each sample (N, ...), by running sums.
 
@@ -170,7 +175,7 @@ def power_spectra(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray
     As Welch 1967, but not averaged: Hann windows that overlap by half, without their straight
     lines.
     """
-    pieces = np.lib.stride_tricks.sliding_window_view(x, window, axis=0)[::window - window // 2]
+    pieces = np.lib.stride_tricks.sliding_window_view(x, window, axis=0)[:: window - window // 2]
     line = np.stack([np.ones(window), np.linspace(-1.0, 1.0, window)], axis=1)
     line = np.linalg.qr(line)[0]
     taper = np.hanning(window + 1)[:-1]
@@ -196,4 +201,4 @@ def butterworth_kernel(period: float, cutoff: float, order: int, half: int) -> n
     with np.errstate(over='ignore'):
         response = 1.0 / (1.0 + warped ** (2 * order))
     kernel = fft.irfft(response, size)
-    return np.concatenate([kernel[half:0:-1], kernel[:half + 1]])
+    return np.concatenate([kernel[half:0:-1], kernel[: half + 1]])

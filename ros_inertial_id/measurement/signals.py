@@ -53,9 +53,11 @@ class Clock:
         if not kept:
             longest = max(count for _, count in self.segments) * self.period
             raise RecordingError(
-                f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
+                f'{topic} is too short',
+                found=f'longest stretch without a gap {longest:.3f} s',
                 expected=f'at least {least * self.period:.3f} s to filter it',
-                do='record longer, or raise cutoff:')
+                do='record longer, or raise cutoff:',
+            )
         return replace(self, segments=kept)
 
 
@@ -77,17 +79,19 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     """
     steps = np.diff(stamp_ns)
     if len(steps) < 2:
-        raise RecordingError(f'{topic} is too short', expected='at least 3 samples',
-                             found=len(stamp_ns))
+        raise RecordingError(
+            f'{topic} is too short', expected='at least 3 samples', found=len(stamp_ns)
+        )
     back = np.flatnonzero(steps < 0)
     if back.size:
         k = int(back[0])
         raise RecordingError(
             f'stamps of {topic} run backwards {back.size} times',
             found=f'first by {-steps[k] * 1e-9:.6f} s at {(stamp_ns[k] - origin_ns) * 1e-9:.3f} s'
-                  f' (sample {k})',
+            f' (sample {k})',
             do='two publishers or two clocks share the topic, or the clock was reset'
-               + longest_part((stamp_ns - origin_ns) * 1e-9))
+            + longest_part((stamp_ns - origin_ns) * 1e-9),
+        )
     if not np.any(steps > 0):
         raise RecordingError(f'all stamps of {topic} are equal', expected='increasing stamps')
     period = float(np.median(steps[steps > 0], overwrite_input=True)) * 1e-9
@@ -100,8 +104,9 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
         count = int((stamp_ns[last] - stamp_ns[first]) * 1e-9 / period + 0.5) + 1
         segments.append((float(start), count))
     missing = sum(c for _, c in segments) - len(stamp_ns)
-    return Clock(period, int(origin_ns), tuple(segments), len(stamp_ns), max(0, missing),
-                 len(cuts))
+    return Clock(
+        period, int(origin_ns), tuple(segments), len(stamp_ns), max(0, missing), len(cuts)
+    )
 
 
 def covered(clock: Clock, stamps: np.ndarray) -> Clock:
@@ -133,8 +138,11 @@ def half_kernel(period: float, cutoff: float) -> int:
     pole = np.tan(np.pi * cutoff * period) * np.exp(0.5j * np.pi * (1.0 + 1.0 / FILTER_ORDER))
     half = int(np.ceil(np.log(FORGOTTEN) / np.log(abs((1.0 + pole) / (1.0 - pole)))))
     if half > WIDEST:
-        raise ConfigError('cutoff', expected=f'at least {cutoff * half / WIDEST:.2g} Hz for '
-                          f'samples every {period:.2g} s', found=f'{cutoff:.2g} Hz')
+        raise ConfigError(
+            'cutoff',
+            expected=f'at least {cutoff * half / WIDEST:.2g} Hz for samples every {period:.2g} s',
+            found=f'{cutoff:.2g} Hz',
+        )
     return half
 
 
@@ -143,8 +151,7 @@ def least_samples(half: int) -> int:
     return 2 * (2 * half // 3) + 4  # in its middle 1e-4 of the kernel reaches beyond its ends
 
 
-def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None
-                      ) -> np.ndarray:
+def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None) -> np.ndarray:
     """
     Return the symmetric kernel (2 h + 1,) of a zero-phase Butterworth low-pass, sum 1.
 
@@ -172,8 +179,11 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     if half == 0 or not x.shape[1]:
         return x[rows] * kernel[0]
     if len(x) < half + 2:
-        raise RecordingError('a segment is too short to filter', found=f'{len(x)} samples',
-                             expected=f'at least {half + 2}')
+        raise RecordingError(
+            'a segment is too short to filter',
+            found=f'{len(x)} samples',
+            expected=f'at least {half + 2}',
+        )
     wide = _continued(x, half)
     if len(kernel) < FEW * (rows.step or 1):
         return convolve_at(wide, kernel, rows)
@@ -188,14 +198,15 @@ def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
     """
     half, square, count = len(kernel) // 2, 0.0, 0
     for x in pieces:
-        beyond = (x - smooth(x, kernel))[half:len(x) - half]
-        square, count = square + (beyond ** 2).sum(0), count + len(beyond)
-    share = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # of white noise beyond it
+        beyond = (x - smooth(x, kernel))[half : len(x) - half]
+        square, count = square + (beyond**2).sum(0), count + len(beyond)
+    share = 1.0 - 2.0 * kernel[half] + (kernel**2).sum()  # of white noise beyond it
     return np.sqrt(square / max(count, 1) / share)
 
 
-def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float, most: int = 2
-                         ) -> tuple[np.ndarray, ...]:
+def smoothed_derivatives(
+    x: np.ndarray, kernel: np.ndarray, period: float, most: int = 2
+) -> tuple[np.ndarray, ...]:
     """
     Return x and its derivatives up to order ``most`` (N, k), smoothed by one symmetric kernel.
 
@@ -206,8 +217,9 @@ def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float, most:
     return smooth(x, kernel), *(smooth(away, longer) for longer in kernels)
 
 
-def derivative_kernels(kernel: np.ndarray, period: float, half_width: int = STENCIL
-                       ) -> tuple[np.ndarray, np.ndarray]:
+def derivative_kernels(
+    kernel: np.ndarray, period: float, half_width: int = STENCIL
+) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the kernels of the smoothed first and second derivative, longer by the stencil.
 
@@ -223,13 +235,14 @@ def differentiate(x: np.ndarray, period: float) -> np.ndarray:
     """Return the derivative of x (N, k) over ``period`` [s], of order 12 but near the ends."""
     half = min(STENCIL, len(x) - 1)
     stencil = _first_difference(half) / period
-    return np.stack([np.convolve(column, stencil, 'valid') for column in _continued(x, half).T],
-                    axis=1)
+    return np.stack(
+        [np.convolve(column, stencil, 'valid') for column in _continued(x, half).T], axis=1
+    )
 
 
 def _continued(x, half):
     """Return x (N, k) continued by ``half`` samples at both ends, by odd reflection."""
-    return np.concatenate([2 * x[0] - x[half:0:-1], x, 2 * x[-1] - x[-2:-half - 2:-1]])
+    return np.concatenate([2 * x[0] - x[half:0:-1], x, 2 * x[-1] - x[-2 : -half - 2 : -1]])
 
 
 def _first_difference(half_width):
@@ -240,8 +253,9 @@ def _first_difference(half_width):
     return np.concatenate([side[::-1], [0.0], -side])
 
 
-def choose_cutoff(pieces: Sequence[np.ndarray], period: float,
-                  differences: Sequence[np.ndarray] = ()) -> tuple[float, float]:
+def choose_cutoff(
+    pieces: Sequence[np.ndarray], period: float, differences: Sequence[np.ndarray] = ()
+) -> tuple[float, float]:
     """
     Return (cutoff [Hz], valley [Hz]) for velocities.
 
@@ -261,8 +275,11 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float,
     if differences:
         velocity = np.where(ALIKE * _band_powers(differences, period)[1] < velocity, 0.0, velocity)
     moving = _bands_with_motion(bands, velocity, levels, usable)
-    valleys = [_valley(level[:usable], count) for level, count in zip(levels.T, moving)
-               if level.max() > 0.0]  # a joint that stands still says nothing
+    valleys = [
+        _valley(level[:usable], count)
+        for level, count in zip(levels.T, moving)
+        if level.max() > 0.0
+    ]  # a joint that stands still says nothing
     if not valleys:
         return top, top / 2
     valley = float(max(np.median(centres[valleys]), centres[min(max(moving), usable - 1)]))
@@ -275,7 +292,7 @@ def _band_powers(pieces, period):
     spectra = [power_spectra(piece, period, window) for piece in pieces if len(piece) >= window]
     frequency, power = spectra[0][0], np.concatenate([p for _, p in spectra])  # (K, F, n)
     # Near half the rate differences of positions show neither motion nor noise.
-    bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * HIGHEST / period))])
+    bands = _third_octaves(frequency[: max(2, np.searchsorted(frequency, 1.6 * HIGHEST / period))])
     speed = (power[:, 1:] / frequency[1:, None]).sum(axis=1)  # next to nothing of noise
     velocity = _lasting([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
     power *= (2.0 * np.pi * frequency[:, None]) ** 2
@@ -304,8 +321,11 @@ def _third_octaves(frequency):
     low, end = frequency[1], frequency[-1]
     edges = low * 2.0 ** (np.arange(int(3 * np.log2(end / low)) + 2) / 3.0)
     rows = np.searchsorted(frequency, edges)
-    return [(left, right, slice(a, b)) for left, right, a, b
-            in zip(edges[:-1], edges[1:], rows[:-1], rows[1:]) if b > a]
+    return [
+        (left, right, slice(a, b))
+        for left, right, a, b in zip(edges[:-1], edges[1:], rows[:-1], rows[1:])
+        if b > a
+    ]
 
 
 def _bands_with_motion(bands, velocity, levels, usable):
@@ -329,13 +349,15 @@ def _bands_with_motion(bands, velocity, levels, usable):
         if fallen.any() and density[first, j] > SHOWN * density.max():
             count[j] = first + np.argmax(fallen)
     own = np.cumsum(velocity, axis=0)  # noise beyond a band says nothing of it
-    for k, centre in enumerate(centres[:min(usable, len(centres) - 1)]):
-        below = levels[np.searchsorted(centres, centre / 2.1):max(1, k)]
-        above = levels[k + 1:max(k + 2, np.searchsorted(centres, 2.1 * centre))]
+    for k, centre in enumerate(centres[: min(usable, len(centres) - 1)]):
+        below = levels[np.searchsorted(centres, centre / 2.1) : max(1, k)]
+        above = levels[k + 1 : max(k + 2, np.searchsorted(centres, 2.1 * centre))]
         flat = (levels[k] < FALLEN * below.min(axis=0)) & (below.max(axis=0) < FALLEN * levels[k])
-        moves = ((levels[k] > FALLEN * above.min(axis=0))
-                 & (velocity[k] > SHOWN * own[k].max())
-                 & (~flat | (velocity[k] > NOTICED * own[k])))
+        moves = (
+            (levels[k] > FALLEN * above.min(axis=0))
+            & (velocity[k] > SHOWN * own[k].max())
+            & (~flat | (velocity[k] > NOTICED * own[k]))
+        )
         count[moves] = k + 1
     return count
 

@@ -11,13 +11,13 @@ import time
 
 import numpy as np
 
-FAR = 0.5      # [s] between stamps of neighbours, at least, ...
-STEPS = 3.0    # ... and in steps of a topic that is slower than that
+FAR = 0.5  # [s] between stamps of neighbours, at least, ...
+STEPS = 3.0  # ... and in steps of a topic that is slower than that
 CONFIRMED = 3  # stamps in a row that are a clock set anew
 UNSTAMPED = 50  # messages in a row without a stamp that are a driver which does not stamp
 SECONDS = 2.0  # [s] of wall time by which a rate is known
-SLOW = 0.95    # share of a second that stamps advance in one, below which a stream falls behind
-OLD = 0.1      # [s] by which the newest stamp has to be late for that
+SLOW = 0.95  # share of a second that stamps advance in one, below which a stream falls behind
+OLD = 0.1  # [s] by which the newest stamp has to be late for that
 OTHER = 300.0  # [s] between the clocks beyond which it is a recording that is played
 
 
@@ -103,13 +103,21 @@ class StreamClock:
             return ''
         walls, stamps, ahead, waited, counts = map(np.array, zip(*self._looks))
         wall, passed = walls[-1] - walls[0], stamps[-1] - stamps[0]
-        if (wall < SECONDS or not 0.0 < passed < SLOW * wall or not -OTHER < ahead[-1] < -OLD
-                or ahead[-1] > ahead[0]):
+        if (
+            wall < SECONDS
+            or not 0.0 < passed < SLOW * wall
+            or not -OTHER < ahead[-1] < -OLD
+            or ahead[-1] > ahead[0]
+        ):
             return ''
         achieved = counts[1:].sum() / wall
         asked = counts[1:].sum() / passed
-        who = ('this node reads too slowly: give its computer less to do'
-               if waited[-1] > 0.5 * -ahead[-1] else
-               'its driver is too slow for its rate: lower it, or give its computer less to do')
-        return (f'{asked:.0f} Hz by the stamps, {achieved:.0f} Hz arrive, {-ahead[-1]:.2f} s old '
-                f'and later and later; {who}')
+        who = (
+            'this node reads too slowly: give its computer less to do'
+            if waited[-1] > 0.5 * -ahead[-1]
+            else 'its driver is too slow for its rate: lower it, or give its computer less to do'
+        )
+        return (
+            f'{asked:.0f} Hz by the stamps, {achieved:.0f} Hz arrive, {-ahead[-1]:.2f} s old '
+            f'and later and later; {who}'
+        )

@@ -24,8 +24,14 @@ from ..errors import ConfigError, MotionError
 
 ACTION = 'follow_joint_trajectory'  # how the names of actions end, by ros2_controllers' convention
 ABORTED = 6  # action_msgs/GoalStatus
-CODES = {0: 'goal reached', -1: 'invalid goal', -2: 'invalid joints', -3: 'old header stamp',
-         -4: 'path tolerance violated', -5: 'goal tolerance violated'}
+CODES = {
+    0: 'goal reached',
+    -1: 'invalid goal',
+    -2: 'invalid joints',
+    -3: 'old header stamp',
+    -4: 'path tolerance violated',
+    -5: 'goal tolerance violated',
+}
 VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say nothing
 ARRIVES, PATIENCE, LOOK = 1.0, 1.5, 0.02  # [s] after the end of a trajectory until the arm has to
 #                                           be there, for the result, and between looks at it
@@ -46,19 +52,24 @@ class TopicLink:
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
         self._publisher = advertise(
-            node, JointTrajectory, name, 1, 0.0 if simulated_time(node) else LATEST)
+            node, JointTrajectory, name, 1, 0.0 if simulated_time(node) else LATEST
+        )
         self._followers: set[str] = set()  # when the first trajectory of a motion was sent
 
     def refuse(self) -> None:
         """Raise MotionError when nobody listens, or whoever did when the motion began has gone."""
         listeners = self._listeners()
         if not listeners:
-            raise MotionError(f'nobody listens to {self._name}', do='start the '
-                              'joint_trajectory_controller, or correct controller:')
+            raise MotionError(
+                f'nobody listens to {self._name}',
+                do='start the joint_trajectory_controller, or correct controller:',
+            )
         if not self._followers <= listeners:  # who is left may be a recorder
             gone = sorted(self._followers - listeners)
-            raise MotionError(f'{", ".join(gone)} does not listen to {self._name} any more',
-                              do='see whether the controller runs')
+            raise MotionError(
+                f'{", ".join(gone)} does not listen to {self._name} any more',
+                do='see whether the controller runs',
+            )
 
     def message(self, trajectory: JointTrajectory, tracking: float) -> bytes:
         """Return a ``trajectory`` ready to be sent; ``tracking`` is of actions alone."""
@@ -85,8 +96,10 @@ class TopicLink:
     def _listeners(self):
         """Return the names of the nodes that listen."""
         topic = self._node.resolve_topic_name(self._name)
-        return {f'{end.node_namespace.rstrip("/")}/{end.node_name}'
-                for end in self._node.get_subscriptions_info_by_topic(topic)}
+        return {
+            f'{end.node_namespace.rstrip("/")}/{end.node_name}'
+            for end in self._node.get_subscriptions_info_by_topic(topic)
+        }
 
 
 class ActionLink:
@@ -105,29 +118,37 @@ class ActionLink:
         self._kind = message_class('control_msgs/action/FollowJointTrajectory')
         self._tolerance = message_class('control_msgs/msg/JointTolerance')
         if self._kind is None:
-            raise ConfigError(f'controller {name!r} is an action, which needs control_msgs',
-                              do='install ros-$ROS_DISTRO-control-msgs, or give the topic '
-                                 'joint_trajectory of the controller')
+            raise ConfigError(
+                f'controller {name!r} is an action, which needs control_msgs',
+                do='install ros-$ROS_DISTRO-control-msgs, or give the topic '
+                'joint_trajectory of the controller',
+            )
         self._node, self._name, self._gave_up = node, name, gave_up
         self.arrived = self._newest = 0
         self._result, self._goals = '', dict[int, Any]()  # from the newest that was accepted on
-        self._client = ActionClient(node, self._kind, name,
-                                    goal_service_qos_profile=QoSProfile(depth=1))
+        self._client = ActionClient(
+            node, self._kind, name, goal_service_qos_profile=QoSProfile(depth=1)
+        )
 
     def refuse(self) -> None:
         """Raise MotionError when there is no such action."""
         if not self._client.server_is_ready():
-            raise MotionError(f'nobody serves the action {self._name}',
-                              do='start the controller, or correct controller:')
+            raise MotionError(
+                f'nobody serves the action {self._name}',
+                do='start the controller, or correct controller:',
+            )
 
     def message(self, trajectory: JointTrajectory, tracking: float) -> Any:
         """Return the goal: a ``trajectory`` from which joints may be ``tracking`` [rad or m]."""
         names = trajectory.joint_names
         return self._kind.Goal(
-            trajectory=trajectory, goal_time_tolerance=Duration(sec=round(ARRIVES)),
+            trajectory=trajectory,
+            goal_time_tolerance=Duration(sec=round(ARRIVES)),
             path_tolerance=[self._tolerance(name=name, position=tracking) for name in names],
-            goal_tolerance=[self._tolerance(name=name, position=tracking, velocity=ANY)
-                            for name in names])
+            goal_tolerance=[
+                self._tolerance(name=name, position=tracking, velocity=ANY) for name in names
+            ],
+        )
 
     def send(self, message: Any) -> int:
         """Let the controller follow a goal from now on; return its number."""
@@ -135,7 +156,8 @@ class ActionLink:
         number = self._newest
         self._goals[number] = message
         self._client.send_goal_async(message).add_done_callback(
-            lambda answer: self._answered(number, answer))
+            lambda answer: self._answered(number, answer)
+        )
         return number
 
     def withdraw(self) -> None:
@@ -154,7 +176,7 @@ class ActionLink:
         end = seconds(self._node) + after + PATIENCE
         while not self._result and seconds(self._node) < end:
             time.sleep(LOOK)
-        return f"controller: {self._result or 'no result'}"
+        return f'controller: {self._result or "no result"}'
 
     def _answered(self, number: int, answer: Future) -> None:
         """Note that goal ``number`` was accepted, or say that it was not."""
@@ -180,7 +202,8 @@ class ActionLink:
             self._gave_up(f'the controller gave up: {words}')
 
 
-def controller_link(node: Node, name: str, gave_up: Callable[[str], None]
-                    ) -> TopicLink | ActionLink:
+def controller_link(
+    node: Node, name: str, gave_up: Callable[[str], None]
+) -> TopicLink | ActionLink:
     """Return the link to a controller by its topic, or by its action: a name that ends so."""
     return ActionLink(node, name, gave_up) if name.endswith(ACTION) else TopicLink(node, name)

@@ -23,7 +23,7 @@ CONTINUES, INTERFACES = 'interpolate_from_desired_state', 'command_interfaces'
 EFFORT_RATE = 1000.0  # [N m/s or N/s] that is no jerk: Franka allows as much
 STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 LIST = 'controller_manager_msgs/srv/ListControllers'
-RECENT = 1.0   # [s] by which the controller's word may be older than the joint states
+RECENT = 1.0  # [s] by which the controller's word may be older than the joint states
 
 
 class Controllers:
@@ -38,9 +38,11 @@ class Controllers:
         namespace, self._name = topic.rsplit('/', 2)[:2]
         kind = message_class(LIST)
         self._manager = kind and beside.create_client(
-            kind, f'{namespace}/controller_manager/list_controllers')
+            kind, f'{namespace}/controller_manager/list_controllers'
+        )
         self._controller = beside.create_client(
-            GetParameters, f'{namespace}/{self._name}/get_parameters')
+            GetParameters, f'{namespace}/{self._name}/get_parameters'
+        )
 
     def refuse(self) -> None:
         """
@@ -53,7 +55,8 @@ class Controllers:
         """
         answer = self._manager and _answer(self._manager, self._manager.srv_type.Request())
         error = answer and inactive(
-            self._name, {c.name: (c.state, c.type) for c in answer.controller})
+            self._name, {c.name: (c.state, c.type) for c in answer.controller}
+        )
         if error:
             raise error
 
@@ -72,8 +75,9 @@ class Controllers:
         if len(values) != 2 or values[0].type != ParameterType.PARAMETER_BOOL:
             return False
         slow = np.all((robot.effort > 0) & (robot.effort <= EFFORT_RATE * 0.5 * LEAD))
-        return bool(values[0].bool_value
-                    or list(values[1].string_array_value) == ['effort'] and slow)
+        return bool(
+            values[0].bool_value or list(values[1].string_array_value) == ['effort'] and slow
+        )
 
 
 def _answer(client, question):
@@ -90,13 +94,20 @@ def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | 
     state = states.get(name, (ACTIVE, ''))[0]
     if state == ACTIVE:
         return None
-    others = [other for other, (word, kind) in states.items()
-              if word == ACTIVE and 'JointTrajectoryController' in kind]
-    do = (f'set controller: to {others[0]}/joint_trajectory, or ' if others else '')
+    others = [
+        other
+        for other, (word, kind) in states.items()
+        if word == ACTIVE and 'JointTrajectoryController' in kind
+    ]
+    do = f'set controller: to {others[0]}/joint_trajectory, or ' if others else ''
     away = f'--deactivate {others[0]} ' if others else ''
-    return MotionError(f'controller {name} does not move the arm', expected=ACTIVE, found=state,
-                       exists=[f'{other} (active)' for other in others] or None,
-                       do=f'{do}ros2 control switch_controllers {away}--activate {name}')
+    return MotionError(
+        f'controller {name} does not move the arm',
+        expected=ACTIVE,
+        found=state,
+        exists=[f'{other} (active)' for other in others] or None,
+        do=f'{do}ros2 control switch_controllers {away}--activate {name}',
+    )
 
 
 class HeldPosition:
@@ -116,10 +127,11 @@ class HeldPosition:
 
     _scales = False  # until it has said that it runs at all
 
-    def __init__(self, node: GuardedNode, controller: str,
-                 scaled: Callable[[float, str], None]) -> None:
+    def __init__(
+        self, node: GuardedNode, controller: str, scaled: Callable[[float, str], None]
+    ) -> None:
         self._node, self._scaled = node, scaled
-        self._topic = f"{controller.rpartition('/')[0]}/controller_state"
+        self._topic = f'{controller.rpartition("/")[0]}/controller_state'
         self._kind = message_class(STATE)
         self._state: Any = None
         self._state_at = -np.inf
@@ -139,8 +151,9 @@ class HeldPosition:
         if self._scales:
             self._scaled(100.0 * share, self._topic)
 
-    def position(self, robot: RobotModel, measured: np.ndarray, tracking: float
-                 ) -> np.ndarray | None:
+    def position(
+        self, robot: RobotModel, measured: np.ndarray, tracking: float
+    ) -> np.ndarray | None:
         """
         Return the command (n,) at which the arm is held, None where that is not known.
 
@@ -158,10 +171,12 @@ class HeldPosition:
         away = deviation(robot, measured, held)
         if (away > tracking).any():
             j = int(away.argmax())
-            raise MotionError(f'{robot.joint_names[j]} does not follow its controller',
-                              expected=f'{held[j]:.4g}, as {self._topic} says',
-                              found=f'{measured[j]:.4g}',
-                              do='deactivate and activate the controller')
+            raise MotionError(
+                f'{robot.joint_names[j]} does not follow its controller',
+                expected=f'{held[j]:.4g}, as {self._topic} says',
+                found=f'{measured[j]:.4g}',
+                do='deactivate and activate the controller',
+            )
         return held
 
     def unknown(self) -> MotionError:
@@ -172,4 +187,5 @@ class HeldPosition:
             expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}, '
             f"or {INTERFACES}: ['effort'] and limits of at most {EFFORT_RATE * 0.5 * LEAD:g} N m",
             do=f'set {CONTINUES}: true there; or from_command: true of this node, where a '
-            'controller goes on from its command and cannot say so')
+            'controller goes on from its command and cannot say so',
+        )

@@ -27,19 +27,32 @@ from ..errors import ConfigError
 from ..measurement.bags.messages import encode, JOINT_STATE
 from ..measurement.recording import Channel
 
-LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
-          'error': DiagnosticStatus.ERROR, 'stale': DiagnosticStatus.STALE}
+LEVELS = {
+    'ok': DiagnosticStatus.OK,
+    'warn': DiagnosticStatus.WARN,
+    'error': DiagnosticStatus.ERROR,
+    'stale': DiagnosticStatus.STALE,
+}
 STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
 DELIVERY = Duration(seconds=2.0)  # a killed listener is one for 20 s
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
-OVERRIDES = QoSOverridingOptions((QoSPolicyKind.RELIABILITY, QoSPolicyKind.DURABILITY,
-                                  QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH))
+OVERRIDES = QoSOverridingOptions(
+    (
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+    )
+)
 
 
 def latched() -> QoSProfile:
     """Return the QoS of a topic that late joiners get too."""
-    return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL,
-                      reliability=ReliabilityPolicy.RELIABLE)
+    return QoSProfile(
+        depth=1,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+        reliability=ReliabilityPolicy.RELIABLE,
+    )
 
 
 def deliver(publisher: Publisher) -> None:
@@ -81,16 +94,23 @@ def every(node: Node, period: float, callback: Callable[[], object]) -> None:
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def row(name: str, values: Mapping[str, object], level: str = 'ok', words: str = '',
-        owner: str = '') -> DiagnosticStatus:
+def row(
+    name: str, values: Mapping[str, object], level: str = 'ok', words: str = '', owner: str = ''
+) -> DiagnosticStatus:
     """
     Return one row of a table by names, also of diagnostics: ``owner`` is its hardware_id.
 
     values : numbers become the shortest text that reads back as the same number, None nan
     """
-    return DiagnosticStatus(level=LEVELS[level], name=name, message=words, hardware_id=owner,
-                            values=[KeyValue(key=key, value='nan' if x is None else str(x))
-                                    for key, x in values.items()])
+    return DiagnosticStatus(
+        level=LEVELS[level],
+        name=name,
+        message=words,
+        hardware_id=owner,
+        values=[
+            KeyValue(key=key, value='nan' if x is None else str(x)) for key, x in values.items()
+        ],
+    )
 
 
 def table(node: Node, rows: Sequence[DiagnosticStatus]) -> DiagnosticArray:
@@ -105,8 +125,9 @@ def first_said(*states: tuple[str, str]) -> tuple[str, str]:
     return next((state for state in states if state[1]), ('ok', ''))
 
 
-def publish_joint_states(publisher: Publisher, stamp_ns: np.ndarray, names: Sequence[str],
-                         **fields: np.ndarray) -> None:
+def publish_joint_states(
+    publisher: Publisher, stamp_ns: np.ndarray, names: Sequence[str], **fields: np.ndarray
+) -> None:
     """
     Publish JointStates as bytes, which is far cheaper than as messages.
 
@@ -116,8 +137,14 @@ def publish_joint_states(publisher: Publisher, stamp_ns: np.ndarray, names: Sequ
         publisher.publish(message)
 
 
-def subscribe(node: Node, kind: type, topic: str, take: Callable[..., object],
-              quality: QoSProfile, raw: bool = False) -> Subscription:
+def subscribe(
+    node: Node,
+    kind: type,
+    topic: str,
+    take: Callable[..., object],
+    quality: QoSProfile,
+    raw: bool = False,
+) -> Subscription:
     """
     Subscribe to a ``topic`` with a quality that parameters may override.
 
@@ -125,12 +152,12 @@ def subscribe(node: Node, kind: type, topic: str, take: Callable[..., object],
     ConfigError for a parameter that names no quality.
     """
     with _refusing(node.resolve_topic_name(topic)):
-        return node.create_subscription(kind, topic, take, quality, raw=raw,
-                                        qos_overriding_options=OVERRIDES)
+        return node.create_subscription(
+            kind, topic, take, quality, raw=raw, qos_overriding_options=OVERRIDES
+        )
 
 
-def advertise(node: Node, kind: type, topic: str, depth: int, lifespan: float = 0.0
-              ) -> Publisher:
+def advertise(node: Node, kind: type, topic: str, depth: int, lifespan: float = 0.0) -> Publisher:
     """
     Advertise a ``topic`` with a quality that parameters may override, ``depth`` messages else.
 
@@ -139,8 +166,11 @@ def advertise(node: Node, kind: type, topic: str, depth: int, lifespan: float = 
     """
     with _refusing(node.resolve_topic_name(topic)):
         return node.create_publisher(
-            kind, topic, QoSProfile(depth=depth, lifespan=Duration(seconds=lifespan)),
-            qos_overriding_options=OVERRIDES)
+            kind,
+            topic,
+            QoSProfile(depth=depth, lifespan=Duration(seconds=lifespan)),
+            qos_overriding_options=OVERRIDES,
+        )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ..excitation.braking import Brakes, LONGEST
 from ..excitation.path_clock import PathClock, STEP
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
-BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
+BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
 TRIES = 3  # to make a piece in time
 SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
@@ -32,8 +32,14 @@ class CourseSender:
         self._began, self._first, self._newest = 0, 0.0, 0
         self._sent: dict[int, float] = {}  # number of a piece -> when it was made [s]
 
-    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool,
-              tracking: float) -> None:
+    def begin(
+        self,
+        course: Course,
+        brakes: Brakes,
+        joint_names: Sequence[str],
+        held: bool,
+        tracking: float,
+    ) -> None:
         """
         Send the first piece, LEAD before the start of ``course``.
 
@@ -88,7 +94,8 @@ class CourseSender:
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
         return self.now >= max(self._first, self._sent[self._newest]) and self._promise(
-            lambda clock, now: clock.go_on(now, HORIZON, MARGIN))
+            lambda clock, now: clock.go_on(now, HORIZON, MARGIN)
+        )
 
     def brake(self) -> None:
         """Send the way to rest along the course, from now on; nothing to an arm that rests."""
@@ -125,27 +132,33 @@ class CourseSender:
 
     def _message(self, clock, now, past):
         piece = self._course.piece(clock, now, past)
-        return self._link.message(trajectory_message(self._names, self._began, piece),
-                                  self._tracking)
+        return self._link.message(
+            trajectory_message(self._names, self._began, piece), self._tracking
+        )
 
     def _send(self, now, message):
         self._newest = self._link.send(message)
         self._sent[self._newest] = now
 
 
-def trajectory_message(joint_names: Sequence[str], began: int,
-                       piece: Sequence[np.ndarray]) -> JointTrajectory:
+def trajectory_message(
+    joint_names: Sequence[str], began: int, piece: Sequence[np.ndarray]
+) -> JointTrajectory:
     """
     Return a piece of a course that ``began`` [ns] as a message.
 
     piece : times (N,) since then [s], q, v, a (N, n)
     """
     message, stamp = JointTrajectory(joint_names=list(joint_names)), began - BEFORE
-    message.header.stamp = Time(sec=stamp // 10 ** 9, nanosec=stamp % 10 ** 9)
+    message.header.stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
     for t, q, v, a in zip(*piece):
         nanoseconds = BEFORE + round(t * 1e9)
-        message.points.append(JointTrajectoryPoint(
-            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(),
-            time_from_start=Duration(sec=nanoseconds // 10 ** 9,
-                                     nanosec=nanoseconds % 10 ** 9)))
+        message.points.append(
+            JointTrajectoryPoint(
+                positions=q.tolist(),
+                velocities=v.tolist(),
+                accelerations=a.tolist(),
+                time_from_start=Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9),
+            )
+        )
     return message

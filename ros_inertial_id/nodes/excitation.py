@@ -44,8 +44,19 @@ class Excitation(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        own = declare_options(self, PlaybackOptions, settable=(
-            'motion_file', 'from_command', 'periods', 'speed', 'tracking', 'stale', 'effort'))
+        own = declare_options(
+            self,
+            PlaybackOptions,
+            settable=(
+                'motion_file',
+                'from_command',
+                'periods',
+                'speed',
+                'tracking',
+                'stale',
+                'effort',
+            ),
+        )
         declare_design(self, own.config)
         self._urdf = ''
         self._built: Any = None  # (description and options, what was made of them)
@@ -53,13 +64,15 @@ class Excitation(GuardedNode):
         self._guard: Any = None
         self._moving, self._over = False, threading.Event()
         self._status = 'idle'
-        scaling, recorder = ('' if name == 'none' else name
-                             for name in (own.speed_scaling_topic, own.recorder))
+        scaling, recorder = (
+            '' if name == 'none' else name for name in (own.speed_scaling_topic, own.recorder)
+        )
         names = driver_of(self, own.config)
         controller = own.controller or names.controller
         driver = DriverWatch(self, scaling, self._let_end)
-        self._joints = JointWatch(self, driver, self._brake, self._let_end, self._compare,
-                                  names.joint_states)
+        self._joints = JointWatch(
+            self, driver, self._brake, self._let_end, self._compare, names.joint_states
+        )
         self._held = HeldPosition(self, controller, driver.scaled)
         self._controller = controller_link(self, controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
@@ -69,7 +82,8 @@ class Excitation(GuardedNode):
         self._work = LongWork(self)
         self._controllers = Controllers(self._work.beside, self.resolve_topic_name(controller))
         self._recorder = RecorderDialogue(
-            self._work.beside, recorder and self.resolve_service_name(recorder))
+            self._work.beside, recorder and self.resolve_service_name(recorder)
+        )
         for work in (self._design, self._check, self._play):
             self._work.offer(work.__name__.strip('_'), work)
         self.offer('~/stop', self._stop)
@@ -78,8 +92,10 @@ class Excitation(GuardedNode):
         every(self, WATCH, self._watch)
         self.report(self._health)
         self._say('idle')
-        self.get_logger().info(f'would move {self.resolve_topic_name(controller)} at speed '
-                               f'{own.speed:g}; off until asked: call ~/check, then ~/play')
+        self.get_logger().info(
+            f'would move {self.resolve_topic_name(controller)} at speed '
+            f'{own.speed:g}; off until asked: call ~/check, then ~/play'
+        )
 
     # In the node's thread
 
@@ -88,8 +104,11 @@ class Excitation(GuardedNode):
         values, failed = self._joints.streams.values(), ('stopped', 'design failed')
         if self._work.busy:
             return 'ok', self._work.words, {**values, **self._work.values}
-        state = first_said(('error', self._status if self._status.startswith(failed) else ''),
-                           ('warn', self._joints.streams.slow()), ('ok', self._status))
+        state = first_said(
+            ('error', self._status if self._status.startswith(failed) else ''),
+            ('warn', self._joints.streams.slow()),
+            ('ok', self._status),
+        )
         return *state, values
 
     def _take_description(self, message):
@@ -129,8 +148,9 @@ class Excitation(GuardedNode):
         """Brake when measured joints give reason to."""
         if self._moving:
             self._seen = int(stamps[-1])
-            reason = self._guard.objection(self._robot, self._sender.expected(stamps),
-                                           *values.values())
+            reason = self._guard.objection(
+                self._robot, self._sender.expected(stamps), *values.values()
+            )
             if reason:
                 self._brake(reason)
 
@@ -142,8 +162,9 @@ class Excitation(GuardedNode):
         if held:
             now = self._held.position(robot, now, options.tracking)
         if now is None or deviation(robot, now, course.start).max() > MOVED:
-            raise MotionError('the arm moved while the motion was planned',
-                              do='call ~/play when it is at rest')
+            raise MotionError(
+                'the arm moved while the motion was planned', do='call ~/play when it is at rest'
+            )
         self._work.step('playing')  # refused where it was cancelled meanwhile
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._seen = 0
@@ -155,9 +176,16 @@ class Excitation(GuardedNode):
 
     def _publish_periods(self):
         course = self._course
-        self._periods.publish(String(data=yaml.safe_dump({
-            'period_s': course.motion.period / course.speed,
-            'bounds_ns': self._sender.stamps(course.period_starts()).tolist()})))
+        self._periods.publish(
+            String(
+                data=yaml.safe_dump(
+                    {
+                        'period_s': course.motion.period / course.speed,
+                        'bounds_ns': self._sender.stamps(course.period_starts()).tolist(),
+                    }
+                )
+            )
+        )
 
     def _send(self):
         """Send the next piece; at the end of the course finish."""
@@ -171,8 +199,14 @@ class Excitation(GuardedNode):
         if sender.passed(PIECE):
             ends = sender.stamps(np.array([self._course.duration]))[0]
             if self._seen > ends or self._joints.now_ns() > ends + LATE * 1e9:
-                self._end(FINISHED + (f', {delay:.2f} s later than planned, as this computer was '
-                                      'busy' if delay > 1e-3 else ''))
+                self._end(
+                    FINISHED
+                    + (
+                        f', {delay:.2f} s later than planned, as this computer was busy'
+                        if delay > 1e-3
+                        else ''
+                    )
+                )
             return
         self._work.step('playing', max(0.0, sender.now), self._course.duration)
         try:  # a controller that was restarted holds the arm: no piece may make it leap
@@ -191,7 +225,8 @@ class Excitation(GuardedNode):
         elif sender.send():
             self.get_logger().warning(
                 f'a piece left {behind - PIECE:.2f} s late: the motion goes on from where the arm '
-                f'is, {sender.delay:.2f} s later than planned')
+                f'is, {sender.delay:.2f} s later than planned'
+            )
             self._publish_periods()
 
     def fault(self, words: str) -> None:
@@ -262,10 +297,16 @@ class Excitation(GuardedNode):
         start = self._work.in_node(partial(self._held.position, robot, position, options.tracking))
         if start is None and not (options.from_command or self._controllers.leads(robot)):
             raise self._held.unknown()
-        course = plan_course(motion, position if start is None else start, robot,
-                             periods=options.periods, speed=options.speed)
-        return rehearse(course, robot, shapes, limits, options.effort,
-                        design_options(self).model), start is not None
+        course = plan_course(
+            motion,
+            position if start is None else start,
+            robot,
+            periods=options.periods,
+            speed=options.speed,
+        )
+        return rehearse(
+            course, robot, shapes, limits, options.effort, design_options(self).model
+        ), start is not None
 
     def _check(self):
         rehearsal, _ = self._plan()

@@ -23,23 +23,35 @@ from ..options import option
 from ..procedures.external_wrench import WrenchObserver
 from ..procedures.momentum_observer import External, MomentumObserver, observer_of
 
-CONTACT = {(False, False): ('ok', 'free'), (True, False): ('warn', 'contact'),
-           (False, True): ('stale', 'unknown')}  # by contact and unknown of a joint
+CONTACT = {
+    (False, False): ('ok', 'free'),
+    (True, False): ('warn', 'contact'),
+    (False, True): ('stale', 'unknown'),
+}  # by contact and unknown of a joint
 
 
 @dataclass(frozen=True)
 class ExternalTorqueOptions:
     """Whether and how torques from outside are observed."""
 
-    external_torque: bool = option(False, 'publish ~/external_torque, its standard deviation, and '
-                                   '~/contact')
-    external_wrench_link: str = option('', 'link of the URDF at whose origin, in whose axes '
-                                       '~/external_wrench is; empty: the last that moves')
-    external_bandwidth: float = option(50.0, 'of ~/external_torque: faster is noisier',
-                                       unit='rad/s', at_least=1.0, at_most=500.0)
-    external_false_alarms: float = option(1.0, 'how often errors of the model and noise alone may '
-                                          'look like contact', unit='1/h', at_least=1e-3,
-                                          at_most=1000.0)
+    external_torque: bool = option(
+        False, 'publish ~/external_torque, its standard deviation, and ~/contact'
+    )
+    external_wrench_link: str = option(
+        '',
+        'link of the URDF at whose origin, in whose axes '
+        '~/external_wrench is; empty: the last that moves',
+    )
+    external_bandwidth: float = option(
+        50.0, 'of ~/external_torque: faster is noisier', unit='rad/s', at_least=1.0, at_most=500.0
+    )
+    external_false_alarms: float = option(
+        1.0,
+        'how often errors of the model and noise alone may look like contact',
+        unit='1/h',
+        at_least=1e-3,
+        at_most=1000.0,
+    )
 
 
 def _seconds(stamp_ns: np.ndarray) -> np.ndarray:
@@ -55,10 +67,12 @@ class ExternalTorque:
         self._commands: LiveCommands | None = None
         # Of what is observed, and of its standard deviation.
         self._torque, self._wrench = (
-            [advertise(node, kind, f'~/{name}{what}', DEPTH)
-             for what in ('', '_standard_deviation')]
-            for kind, name in ((JointState, 'external_torque'),
-                               (WrenchStamped, 'external_wrench')))
+            [
+                advertise(node, kind, f'~/{name}{what}', DEPTH)
+                for what in ('', '_standard_deviation')
+            ]
+            for kind, name in ((JointState, 'external_torque'), (WrenchStamped, 'external_wrench'))
+        )
         self._contact = node.create_publisher(DiagnosticArray, '~/contact', latched())
         self._said: list[tuple[str, str]] = []  # of contact
 
@@ -75,10 +89,13 @@ class ExternalTorque:
         self._commands = live_commands(robot, options, summary)
         self._shift = summary.time_offset
         if options.effort_topic and self._commands is None:
-            raise ConfigError('external torques need efforts in the joint states',
-                              found=f'effort_topic: {options.effort_topic}')
-        self._observer = observer_of(model, robot, self._options.external_bandwidth,
-                                     self._options.external_false_alarms)
+            raise ConfigError(
+                'external torques need efforts in the joint states',
+                found=f'effort_topic: {options.effort_topic}',
+            )
+        self._observer = observer_of(
+            model, robot, self._options.external_bandwidth, self._options.external_false_alarms
+        )
         self._wrenches = WrenchObserver(robot, self._options.external_wrench_link)
         self._robot, self._drives, self._topic = robot, options, options.joint_states_topic
         self._effort_source = EffortSource.of(options, len(robot), robot.effort)
@@ -90,8 +107,9 @@ class ExternalTorque:
         if self._observer is None or channel.topic != self._topic:
             return
         names = self._robot.joint_names
-        rows, values = carried(joint_side(channel, names, self._drives), names,
-                               ('position', 'velocity', 'effort'))
+        rows, values = carried(
+            joint_side(channel, names, self._drives), names, ('position', 'velocity', 'effort')
+        )
         q, v, tau = values.values()
         if self._commands is None:
             tau = self._effort_source.torque(tau)
@@ -106,12 +124,15 @@ class ExternalTorque:
         for publisher, torques in zip(self._torque, (found.torque, found.standard_deviation)):
             publish_joint_states(publisher, stamps, names, effort=torques)
         self._publish_wrenches(stamps, q[good], found)
-        states = [CONTACT[hit, unsure] for hit, unsure in zip(
-            found.contact[-1].tolist(), found.unknown[-1].tolist())]
+        states = [
+            CONTACT[hit, unsure]
+            for hit, unsure in zip(found.contact[-1].tolist(), found.unknown[-1].tolist())
+        ]
         if states != self._said:
             self._said = states
-            self._contact.publish(table(self._node, [
-                row(name, {}, *state) for name, state in zip(names, states)]))
+            self._contact.publish(
+                table(self._node, [row(name, {}, *state) for name, state in zip(names, states)])
+            )
 
     def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, found: External) -> None:
         """Publish the wrench of every sample and its standard deviation to who listens."""
@@ -123,7 +144,7 @@ class ExternalTorque:
         message.header.frame_id = self._wrenches.link
         force, torque = message.wrench.force, message.wrench.torque
         for k, stamp in enumerate(stamps.tolist()):
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
             for publisher, values in zip(self._wrench, (wrenches[k], deviations[k])):
                 force.x, force.y, force.z, torque.x, torque.y, torque.z = values.tolist()
                 publisher.publish(message)

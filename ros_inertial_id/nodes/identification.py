@@ -22,8 +22,7 @@ from .conversions import latched, subscribe, table
 from .long_work import CANCELLED, LongWork
 from .model_topics import band_rows, base_rows, identified_urdf, inertia_message
 from .online import Online, topics_of
-from .parameters import (check_mounting, ConfiguredOptions, declare_options, driver_of,
-                         read_options)
+from .parameters import check_mounting, ConfiguredOptions, declare_options, driver_of, read_options
 from .running import GuardedNode, main_of
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
@@ -47,16 +46,24 @@ class NodeOptions(ConfiguredOptions):
     """Where the data are and where the results go."""
 
     method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
-    recording: str = option('', 'bag to learn from, or a folder or pattern of several; empty: the '
-                            'one the recorder finished last')
+    recording: str = option(
+        '',
+        'bag to learn from, or a folder or pattern of several; empty: the '
+        'one the recorder finished last',
+    )
     validation: str = option('', 'bag, folder or pattern to validate with; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
-    topics: tuple[str, ...] = topic_option((), 'topics to learn from online; empty: those the '
-                                           'options name, else the joint states')
-    forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
-                           unit='s', at_least=0.0)
+    topics: tuple[str, ...] = topic_option(
+        (), 'topics to learn from online; empty: those the options name, else the joint states'
+    )
+    forget: float = option(
+        0.0,
+        'time constant with which the online estimate forgets; 0: never',
+        unit='s',
+        at_least=0.0,
+    )
 
 
 class Identification(GuardedNode):
@@ -66,8 +73,9 @@ class Identification(GuardedNode):
         super().__init__('identification', **node_options)
         self._work = LongWork(self, self._have_failed)
         self._online: Online | None = None
-        own = self._own = declare_options(self, NodeOptions, settable=(
-            'recording', 'validation', 'urdf_file', 'out'))
+        own = self._own = declare_options(
+            self, NodeOptions, settable=('recording', 'validation', 'urdf_file', 'out')
+        )
         self._description = read_description(own.urdf_file) if own.urdf_file else ''
         _, defaults = load_options(own.config, own.method, description=self._description)
         self._kind = options_class(own.method)
@@ -87,11 +95,15 @@ class Identification(GuardedNode):
         joint_states = driver_of(self, own.config).joint_states
         if own.online:
             self._online = Online(
-                self, own.topics or topics_of(options, joint_states), self._description,
-                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget))
+                self,
+                own.topics or topics_of(options, joint_states),
+                self._description,
+                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget),
+            )
         self.report(self._health)
-        self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
-                               'call ~/identify')
+        self.get_logger().info(
+            f'method {own.method}, configuration {own.config or "none"}; call ~/identify'
+        )
 
     def _health(self):
         """Return (level, words, {key: value}) for diagnostics."""
@@ -126,8 +138,9 @@ class Identification(GuardedNode):
     def _bag(self, own):
         path = own.recording or self._last
         if not path:
-            raise RecordingError('no recording to identify from',
-                                 do='record one, or set the parameter recording')
+            raise RecordingError(
+                'no recording to identify from', do='record one, or set the parameter recording'
+            )
         return path
 
     def _weigh(self):
@@ -142,8 +155,11 @@ class Identification(GuardedNode):
         message = inertia_message(load)
         message.header.stamp = self.get_clock().now().to_msg()
         self._payload.publish(message)
-        self._state = ('ok', 'payload published', {
-            'mass [kg]': f'{load.mass:.4g}', 'standard error [kg]': f'{load.mass_error:.2g}'})
+        self._state = (
+            'ok',
+            'payload published',
+            {'mass [kg]': f'{load.mass:.4g}', 'standard error [kg]': f'{load.mass_error:.2g}'},
+        )
         return load.to_text()
 
     def _identify(self):
@@ -154,11 +170,21 @@ class Identification(GuardedNode):
         if own.out:
             make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
-        bags, others = ([read_bag(bag, progress=partial(self._work.step, 'read'))
-                         for bag in find_bags([where] if where else [])]
-                        for where in (path, own.validation))
-        result = identify(bags, validate=others, urdf=urdf, progress=self._work.step,
-                          method=own.method, **asdict(options))
+        bags, others = (
+            [
+                read_bag(bag, progress=partial(self._work.step, 'read'))
+                for bag in find_bags([where] if where else [])
+            ]
+            for where in (path, own.validation)
+        )
+        result = identify(
+            bags,
+            validate=others,
+            urdf=urdf,
+            progress=self._work.step,
+            method=own.method,
+            **asdict(options),
+        )
         self._publish(result.model.identified)
         if own.out:
             result.model.save(Path(own.out, 'model.yaml'))
@@ -168,8 +194,14 @@ class Identification(GuardedNode):
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(table(self, base_rows(
-            model.base, model.parameters, model.values, model.mounting['gravity_base'][0])))
+        self._table.publish(
+            table(
+                self,
+                base_rows(
+                    model.base, model.parameters, model.values, model.mounting['gravity_base'][0]
+                ),
+            )
+        )
         self._band.publish(table(self, band_rows(model)))
         urdf = identified_urdf(model)
         if urdf:
@@ -177,12 +209,17 @@ class Identification(GuardedNode):
         statistics = model.statistics
         fit, verdict = fits(model)['training']['filtered'], statistics['verdict']
         useless = verdict['word'] == DO_NOT_USE
-        words = '; '.join([f"model published, verdict: {verdict['word']}", *verdict['reasons']])
-        self._state = ('warn' if useless else 'ok', words, {
-            'base parameters': statistics['rank'],
-            'determined': sum(b['determined'] for b in model.base),
-            'condition number': f"{statistics['condition_number']:.4g}",
-            'training residual [%]': f"{fit['relative_percent']:.3f}"})
+        words = '; '.join([f'model published, verdict: {verdict["word"]}', *verdict['reasons']])
+        self._state = (
+            'warn' if useless else 'ok',
+            words,
+            {
+                'base parameters': statistics['rank'],
+                'determined': sum(b['determined'] for b in model.base),
+                'condition number': f'{statistics["condition_number"]:.4g}',
+                'training residual [%]': f'{fit["relative_percent"]:.3f}',
+            },
+        )
         for line in summary(model).split('\n'):
             self.get_logger().info(line)
 

@@ -22,8 +22,8 @@ from ..errors import ConfigError
 NAMESPACE = '/inertial_id_demo'
 DOMAINS = range(1, 102)  # above, the ports of DDS are those that Linux gives to other programs
 PORTS, FIRST = 250, 7400  # UDP ports of a domain, from the first one of domain 0 on (RTPS 9.6.1)
-TRIED = 5        # domains without such ports, at random
-LISTENS = 2.0    # [s] in each: nodes of one computer find one another in less
+TRIED = 5  # domains without such ports, at random
+LISTENS = 2.0  # [s] in each: nodes of one computer find one another in less
 REMOTE = ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_LOCALHOST_ONLY')
 
 
@@ -45,10 +45,12 @@ def isolate() -> str:
             os.environ['ROS_DOMAIN_ID'] = str(domain)
             return f'ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'
         taken.append(f'{", ".join(others[:3])} in domain {domain}')
-    raise ConfigError('no ROS domain is free for the demonstration',
-                      expected=f'one of {DOMAINS[0]} to {DOMAINS[-1]} without any node',
-                      found='; '.join(taken) or 'that UDP ports of each are in use',
-                      do='end nodes on this computer that are not needed, and try again')
+    raise ConfigError(
+        'no ROS domain is free for the demonstration',
+        expected=f'one of {DOMAINS[0]} to {DOMAINS[-1]} without any node',
+        found='; '.join(taken) or 'that UDP ports of each are in use',
+        do='end nodes on this computer that are not needed, and try again',
+    )
 
 
 def _ports_are_free(domain: int) -> bool:
@@ -70,8 +72,14 @@ def _others(domain: int) -> Iterator[str]:
     """Yield the other nodes of a ``domain``."""
     context = Context()
     rclpy.init(context=context, domain_id=domain)
-    node = Node(f'_listener_{os.getpid()}', context=context, namespace=NAMESPACE,
-                enable_rosout=False, start_parameter_services=False, use_global_arguments=False)
+    node = Node(
+        f'_listener_{os.getpid()}',
+        context=context,
+        namespace=NAMESPACE,
+        enable_rosout=False,
+        start_parameter_services=False,
+        use_global_arguments=False,
+    )
     own = node.get_fully_qualified_name()
     try:
         end = time.monotonic() + LISTENS

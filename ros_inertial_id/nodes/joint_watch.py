@@ -17,7 +17,7 @@ from ..errors import MotionError, RecordingError
 from ..measurement.live import carried
 from ..measurement.recording import Channel
 
-BEGINNING = 10 ** 9  # [ns] of a simulated clock, in which joint states may be stamped 0
+BEGINNING = 10**9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
 COUNTS = 0.02  # [s] between two looks that count as silence at most
 STANDS = 10.0  # [s] of wall time in which simulated time may stand still
@@ -45,10 +45,15 @@ class JointWatch:
     as it may be slow for ever: it reads all that waits before it judges.
     """
 
-    def __init__(self, node: Node, driver: 'DriverWatch', doubt: Callable[[str], None],
-                 went_back: Callable[[str], None],
-                 seen: Callable[[np.ndarray, dict[str, np.ndarray]], None],
-                 topic: str = JOINT_STATES):
+    def __init__(
+        self,
+        node: Node,
+        driver: 'DriverWatch',
+        doubt: Callable[[str], None],
+        went_back: Callable[[str], None],
+        seen: Callable[[np.ndarray, dict[str, np.ndarray]], None],
+        topic: str = JOINT_STATES,
+    ):
         self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
         self._topic = topic
         self.streams = Streams(node, self._complain, went_back)
@@ -101,20 +106,27 @@ class JointWatch:
         stale : [s] for which none may have come
         """
         if self.simulated and not self._node.get_clock().now().nanoseconds:
-            raise MotionError('use_sim_time: the clock stands at 0',
-                              expected='a publisher of /clock', found='none so far',
-                              do='start the simulation, or leave out use_sim_time')
+            raise MotionError(
+                'use_sim_time: the clock stands at 0',
+                expected='a publisher of /clock',
+                found='none so far',
+                do='start the simulation, or leave out use_sim_time',
+            )
         end = time.monotonic() + PATIENCE
         while (self.position is None or self.silence > stale) and time.monotonic() < end:
             time.sleep(LOOK)
         if self.position is None:
-            raise MotionError(self._complaint or 'no joint states',
-                              expected=self._node.resolve_topic_name(self._topic),
-                              do='start the robot driver')
+            raise MotionError(
+                self._complaint or 'no joint states',
+                expected=self._node.resolve_topic_name(self._topic),
+                do='start the robot driver',
+            )
         if self.silence > stale:
-            raise MotionError(self._complaint or 'the joint states are late',
-                              expected=f'one every {stale:g} s at the latest (stale:)',
-                              found=f'the last {self.silence:.2f} s ago')
+            raise MotionError(
+                self._complaint or 'the joint states are late',
+                expected=f'one every {stale:g} s at the latest (stale:)',
+                found=f'the last {self.silence:.2f} s ago',
+            )
         if self.streams.falls_behind():
             raise MotionError(self.streams.falls_behind())
         self._driver.refuse(self.simulated)
@@ -133,8 +145,9 @@ class JointWatch:
         first = self.position is None and now < BEGINNING
         if np.count_nonzero(channel.stamp_ns) < len(channel.stamp_ns) - first:
             raise RecordingError('joint_states carry no stamps', do='let the driver stamp them')
-        rows, values = carried(channel, self._robot.joint_names,
-                               ('position', 'velocity', 'effort'))
+        rows, values = carried(
+            channel, self._robot.joint_names, ('position', 'velocity', 'effort')
+        )
         if not len(rows):
             return
         self.position = values['position'][-1]
@@ -159,8 +172,13 @@ class DriverWatch:
         self._scaling: dict[str, float] = {}  # topic -> [%] that it said last
         self._slowed = slowed
         if topic:
-            subscribe(node, Float64, topic, lambda message: self.scaled(message.data, topic),
-                      QoSProfile(depth=10))
+            subscribe(
+                node,
+                Float64,
+                topic,
+                lambda message: self.scaled(message.data, topic),
+                QoSProfile(depth=10),
+            )
 
     def stamped(self, ahead: float) -> None:
         """Note that joint states were stamped ``ahead`` [s] of this node's clock."""
@@ -170,8 +188,10 @@ class DriverWatch:
         """Note that trajectories run at ``percent`` [%] of their speed, as a ``topic`` says."""
         self._scaling[topic] = percent
         if abs(percent - 100.0) > SCALED:
-            self._slowed(f'the driver runs trajectories at {percent:.0f} % of their speed; the '
-                         'piece under way brakes by itself')
+            self._slowed(
+                f'the driver runs trajectories at {percent:.0f} % of their speed; the '
+                'piece under way brakes by itself'
+            )
 
     def refuse(self, simulated: bool = False) -> None:
         """
@@ -181,17 +201,25 @@ class DriverWatch:
         """
         for topic, percent in self._scaling.items():
             if abs(percent - 100.0) > SCALED:
-                raise MotionError('the driver does not run trajectories at their own speed',
-                                  expected='100 %', found=f'{percent:.0f} % in {topic}',
-                                  do='set its speed to 100 %, and give speed: here instead')
-        away, allowed = ((min(self._ahead, key=abs), MOVES_AT_ONCE) if simulated else
-                         (max(self._ahead), CLOCKS))
+                raise MotionError(
+                    'the driver does not run trajectories at their own speed',
+                    expected='100 %',
+                    found=f'{percent:.0f} % in {topic}',
+                    do='set its speed to 100 %, and give speed: here instead',
+                )
+        away, allowed = (
+            (min(self._ahead, key=abs), MOVES_AT_ONCE) if simulated else (max(self._ahead), CLOCKS)
+        )
         if abs(away) > allowed:
-            late, do = ('late, or ', 'give the computer of a driver that is late less to do; '
-                        ) if away < 0.0 else ('', '')
+            late, do = (
+                ('late, or ', 'give the computer of a driver that is late less to do; ')
+                if away < 0.0
+                else ('', '')
+            )
             raise MotionError(
                 f'{JOINT_STATES} is stamped {late}by another clock',
                 expected=f'stamps within {allowed:.2g} s of this clock',
-                found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
+                found=f'{abs(away):.3f} s {"ahead" if away > 0 else "behind"}',
                 do=f'{do}synchronise the clocks of two computers; use_sim_time: if the robot is '
-                'simulated')
+                'simulated',
+            )

@@ -34,26 +34,33 @@ class Argument:
 YES_NO = ('true', 'false')
 CONFIGURED = 'as the configuration says'
 ARGUMENTS = {
-    'robot': Argument('configuration: a name in config/ of this package, or the path of a YAML '
-                      'file'),
+    'robot': Argument(
+        'configuration: a name in config/ of this package, or the path of a YAML file'
+    ),
     'namespace': Argument('of the nodes', CONFIGURED),
     'use_sim_time': Argument('take the time from /clock', 'false', YES_NO, bool),
     'joint_states': Argument('topic of the joint states', CONFIGURED),
     'controller': Argument('JointTrajectory topic of the controller', CONFIGURED),
-    'locked_joints': Argument('moving joints of the URDF that are held still, as a YAML list',
-                              CONFIGURED, kind=list),
-    'parameters': Argument('YAML file of further ROS parameters, qos_overrides among them; '
-                           'arguments that are given go before it'),
+    'locked_joints': Argument(
+        'moving joints of the URDF that are held still, as a YAML list', CONFIGURED, kind=list
+    ),
+    'parameters': Argument(
+        'YAML file of further ROS parameters, qos_overrides among them; '
+        'arguments that are given go before it'
+    ),
     'motion': Argument('motion.yaml of inertial-id design or ~/design'),
     'speed': Argument('share of the designed speed; raise it step by step', '1.0', kind=float),
     'periods': Argument('repetitions of the motion', '1', kind=int),
-    'mounting': Argument('how the base is mounted: upright, rpy R P Y, gravity X Y Z, '
-                         'rho_phi RHO PHI, imu', CONFIGURED),
+    'mounting': Argument(
+        'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu',
+        CONFIGURED,
+    ),
     'topics': Argument('topics to record, as a YAML list', f'[{JOINT_STATES}]', kind=list),
     'out': Argument('folder of bags, model and report', 'recordings'),
     'method': Argument('method of identification', DEFAULT_METHOD, tuple(METHODS)),
-    'bag': Argument('bag to learn from, or a folder or pattern of several',
-                    'what the recorder finished last'),
+    'bag': Argument(
+        'bag to learn from, or a folder or pattern of several', 'what the recorder finished last'
+    ),
     'validation': Argument('bag to validate with'),
     'urdf_file': Argument('robot description', 'the one in the bag'),
     'online': Argument('estimate while the robot moves', 'false', YES_NO, bool),
@@ -65,25 +72,43 @@ ARGUMENTS = {
 }
 # node -> {parameter: argument}; all nodes take those of COMMON, too.
 PARAMETERS: dict[str, dict[str, str]] = {
-    'excitation': {'config': 'robot', 'controller': 'controller', 'design.mounting': 'mounting',
-                   'design.locked_joints': 'locked_joints', 'motion_file': 'motion',
-                   'speed': 'speed', 'periods': 'periods'},
-    'recorder': {'config': 'robot', 'topics': 'topics', 'out': 'out',
-                 'mounting': 'mounting'},
+    'excitation': {
+        'config': 'robot',
+        'controller': 'controller',
+        'design.mounting': 'mounting',
+        'design.locked_joints': 'locked_joints',
+        'motion_file': 'motion',
+        'speed': 'speed',
+        'periods': 'periods',
+    },
+    'recorder': {'config': 'robot', 'topics': 'topics', 'out': 'out', 'mounting': 'mounting'},
     'identification': {
-        'config': 'robot', 'method': 'method', 'recording': 'bag', 'validation': 'validation',
-        'urdf_file': 'urdf_file', 'mounting': 'mounting', 'locked_joints': 'locked_joints',
-        'out': 'out', 'online': 'online'},
-    'torque_prediction': {'config': 'robot', 'model_file': 'model', 'mounting': 'mounting',
-                          'lag': 'lag'},
+        'config': 'robot',
+        'method': 'method',
+        'recording': 'bag',
+        'validation': 'validation',
+        'urdf_file': 'urdf_file',
+        'mounting': 'mounting',
+        'locked_joints': 'locked_joints',
+        'out': 'out',
+        'online': 'online',
+    },
+    'torque_prediction': {
+        'config': 'robot',
+        'model_file': 'model',
+        'mounting': 'mounting',
+        'lag': 'lag',
+    },
     'watch': {'port': 'port'},
     'simulated_robot': {'urdf_file': 'arm'},
     'simulated_rig': {'rig': 'rig'},
 }
 COMMON = ('namespace', 'use_sim_time', 'joint_states', 'parameters')
 # What a bag says of the mounting holds for who reads it; the arm's own URDF for the simulation.
-CHAIN = {'identification': ('mounting', 'recording', 'validation', 'urdf_file', 'method'),
-         'torque_prediction': ('mounting',)}
+CHAIN = {
+    'identification': ('mounting', 'recording', 'validation', 'urdf_file', 'method'),
+    'torque_prediction': ('mounting',),
+}
 
 
 @dataclass(frozen=True)
@@ -101,12 +126,22 @@ PLANS = {
     'record': Plan(('recorder',), {}, {}),
     'identify': Plan(('identification',), {}, {'out': ''}),
     'predict': Plan(('torque_prediction',), {}, {}),
-    'robot': Plan(('excitation', 'recorder', 'identification', 'torque_prediction'), CHAIN,
-                  {'speed': '0.1', 'topics': RECORDED, 'out': 'recordings'}),
-    'demo': Plan(('simulated_robot', 'excitation', 'recorder', 'identification',
-                  'torque_prediction'), CHAIN,
-                 {'topics': RECORDED, 'out': 'demo', 'use_sim_time': 'true',
-                  'namespace': NAMESPACE, 'arm': 'franka'}),
+    'robot': Plan(
+        ('excitation', 'recorder', 'identification', 'torque_prediction'),
+        CHAIN,
+        {'speed': '0.1', 'topics': RECORDED, 'out': 'recordings'},
+    ),
+    'demo': Plan(
+        ('simulated_robot', 'excitation', 'recorder', 'identification', 'torque_prediction'),
+        CHAIN,
+        {
+            'topics': RECORDED,
+            'out': 'demo',
+            'use_sim_time': 'true',
+            'namespace': NAMESPACE,
+            'arm': 'franka',
+        },
+    ),
     'rig': Plan(('simulated_rig',), {}, {}),
     'watch': Plan(('watch',), {}, {}),
 }
@@ -117,14 +152,21 @@ def arguments(plan: Plan) -> dict[str, Argument]:
     used = [*COMMON] if plan.nodes == ('simulated_rig',) else ['robot', *COMMON]
     for node in plan.nodes:
         used += offered(plan, node).values()
-    return {name: replace(ARGUMENTS[name], default=plan.defaults.get(
-        name, ARGUMENTS[name].default) or 'none') for name in dict.fromkeys(used)}
+    return {
+        name: replace(
+            ARGUMENTS[name], default=plan.defaults.get(name, ARGUMENTS[name].default) or 'none'
+        )
+        for name in dict.fromkeys(used)
+    }
 
 
 def offered(plan: Plan, node: str) -> dict[str, str]:
     """Return {parameter: argument} that a ``plan`` offers of a ``node``."""
-    return {name: argument for name, argument in PARAMETERS[node].items()
-            if name not in plan.without.get(node, ())}
+    return {
+        name: argument
+        for name, argument in PARAMETERS[node].items()
+        if name not in plan.without.get(node, ())
+    }
 
 
 def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -138,21 +180,38 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
     robot, file = given.get('robot', ''), given.get('parameters', '')
     if file and not Path(file).is_file():
         raise ConfigError('launch argument parameters', found=file, expected='a YAML file')
-    namespace = (given.get('namespace') or plan.defaults.get('namespace')
-                 or load_driver(config_file(robot)).namespace)
+    namespace = (
+        given.get('namespace')
+        or plan.defaults.get('namespace')
+        or load_driver(config_file(robot)).namespace
+    )
     remapped = {JOINT_STATES: given['joint_states']} if 'joint_states' in given else {}
     out = []
     for node in plan.nodes:
         names = {**offered(plan, node), 'use_sim_time': 'use_sim_time'}
         # rcl takes what is said of all nodes before what is said of one, whatever their order.
-        defaults = [f'{name}:={json.dumps(_value(argument, plan.defaults[argument]))}'
-                    for name, argument in names.items() if plan.defaults.get(argument)]
-        own = {name: _value(argument, given[argument])
-               for name, argument in names.items() if argument in given}
-        out.append({'package': PACKAGE, 'executable': node, 'name': node, 'output': 'screen',
-                    'namespace': namespace, 'remappings': [*remapped.items()],
-                    'ros_arguments': [word for rule in defaults for word in ('-p', rule)],
-                    'parameters': [each for each in (file, own) if each]})
+        defaults = [
+            f'{name}:={json.dumps(_value(argument, plan.defaults[argument]))}'
+            for name, argument in names.items()
+            if plan.defaults.get(argument)
+        ]
+        own = {
+            name: _value(argument, given[argument])
+            for name, argument in names.items()
+            if argument in given
+        }
+        out.append(
+            {
+                'package': PACKAGE,
+                'executable': node,
+                'name': node,
+                'output': 'screen',
+                'namespace': namespace,
+                'remappings': [*remapped.items()],
+                'ros_arguments': [word for rule in defaults for word in ('-p', rule)],
+                'parameters': [each for each in (file, own) if each],
+            }
+        )
     return out
 
 
@@ -163,28 +222,47 @@ def simulated(plan: Plan) -> bool:
 
 def launch_description(name: str) -> Any:
     """Return the LaunchDescription of the launch file ``name``."""
-    from launch import LaunchDescription  # type: ignore[attr-defined]
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
     from launch_ros.actions import Node
     from launch_ros.parameter_descriptions import ParameterValue
+
+    from launch import LaunchDescription  # type: ignore[attr-defined]
+
     plan = PLANS[name]
     declared = arguments(plan)
 
     def nodes(context: Any) -> list[Any]:
         if simulated(plan):  # before the nodes, which take over the environment of this process
             print(f'to look at it with ros2, put {isolate()} before the command', flush=True)
-        settings = node_settings(plan, {key: context.launch_configurations[key]
-                                        for key in declared})
+        settings = node_settings(
+            plan, {key: context.launch_configurations[key] for key in declared}
+        )
         for node in settings:  # a text that looks like a number stays a text
-            node['parameters'] = [each if isinstance(each, str) else {
-                key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-                for key, value in each.items()} for each in node['parameters']]
+            node['parameters'] = [
+                each
+                if isinstance(each, str)
+                else {
+                    key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+                    for key, value in each.items()
+                }
+                for each in node['parameters']
+            ]
         return [Node(**node) for node in settings]
 
-    return LaunchDescription([
-        *(DeclareLaunchArgument(key, default_value='', choices=['', *a.choices] * bool(a.choices)
-                                or None, description=f'{a.description}; default: {a.default}')
-          for key, a in declared.items()), OpaqueFunction(function=nodes)])
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(
+                    key,
+                    default_value='',
+                    choices=['', *a.choices] * bool(a.choices) or None,
+                    description=f'{a.description}; default: {a.default}',
+                )
+                for key, a in declared.items()
+            ),
+            OpaqueFunction(function=nodes),
+        ]
+    )
 
 
 def _value(argument: str, text: str) -> Any:
@@ -196,6 +274,9 @@ def _value(argument: str, text: str) -> Any:
         return str(shared_file('urdf', f'{text}.urdf'))
     value = text if kind is str else yaml_content(text, f'launch argument {argument}')
     if value in (None, []):
-        raise ConfigError(f'launch argument {argument}', found=repr(text),
-                          expected='a list: [a, b]' if kind is list else 'a value')
+        raise ConfigError(
+            f'launch argument {argument}',
+            found=repr(text),
+            expected='a list: [a, b]' if kind is list else 'a value',
+        )
     return float(value) if kind is float and type(value) is int else value

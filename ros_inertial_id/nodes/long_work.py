@@ -38,9 +38,14 @@ class LongWork:
         self._name, self._step, self._fraction = '', '', 0.0
         self._cancelled = ''  # why
         self.enough = False  # whether the work is to end with what it has
-        self.beside = Node(f'_{node.get_name()}_work', context=node.context,
-                           namespace=node.get_namespace(), use_global_arguments=False,
-                           enable_rosout=False, start_parameter_services=False)
+        self.beside = Node(
+            f'_{node.get_name()}_work',
+            context=node.context,
+            namespace=node.get_namespace(),
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
         self._group = ReentrantCallbackGroup()
         self._executor = MultiThreadedExecutor(2, context=node.context)
         self._executor.add_node(self.beside)
@@ -65,12 +70,17 @@ class LongWork:
 
     def offer(self, name: str, work: Callable[[], str]) -> None:
         """Offer service ~/``name``, which answers with the words of ``work`` or why it failed."""
+
         def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             response.success, response.message = self._serve(name, work)
             return response
 
-        self.beside.create_service(Trigger, self._node.resolve_service_name(f'~/{name}'), serve,
-                                   callback_group=self._group)
+        self.beside.create_service(
+            Trigger,
+            self._node.resolve_service_name(f'~/{name}'),
+            serve,
+            callback_group=self._group,
+        )
 
     def step(self, name: str, done: float = 0.0, whole: float = 1.0) -> None:
         """Say that ``done`` of the ``whole`` of a step is done; raise where it was cancelled."""

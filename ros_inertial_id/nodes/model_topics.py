@@ -22,8 +22,12 @@ from ..identification.settings import robot_of_model
 from ..procedures.payload import Payload
 
 
-def base_rows(base: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter],
-              values: np.ndarray, gravity: ArrayLike) -> list[DiagnosticStatus]:
+def base_rows(
+    base: Sequence[Mapping[str, Any]],
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+    gravity: ArrayLike,
+) -> list[DiagnosticStatus]:
     """
     Return the table of base parameters as doc/contract.md has it.
 
@@ -34,8 +38,11 @@ def base_rows(base: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter]
     rows = []
     for entry in base:
         parts = [(c, *standard[name]) for name, c in entry['grouping'].items()]
-        numbers = {'value': entry['value'], 'standard_error': entry['standard_error'],
-                   'used': sum(c * x for c, _, x in parts)}
+        numbers = {
+            'value': entry['value'],
+            'standard_error': entry['standard_error'],
+            'used': sum(c * x for c, _, x in parts),
+        }
         _, parameter, _ = parts[0]  # the first of a grouping stands for it
         symbol = parameter.name.rstrip('0123456789')
         if parameter.law:
@@ -44,8 +51,15 @@ def base_rows(base: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter]
                 numbers['c'] = parameter.nonlinear
         elif symbol in SYMBOLS:
             numbers['element'] = symbol
-        rows.append(row(entry['name'], numbers, 'ok' if entry['determined'] else 'warn',
-                        entry['unit'], parameter.owner))
+        rows.append(
+            row(
+                entry['name'],
+                numbers,
+                'ok' if entry['determined'] else 'warn',
+                entry['unit'],
+                parameter.owner,
+            )
+        )
     return rows + [row('gravity_base', dict(zip('xyz', np.asarray(gravity))), words='m/s^2')]
 
 
@@ -58,7 +72,8 @@ def band_rows(model: IdentifiedModel) -> list[DiagnosticStatus]:
         numbers['turns'] = float(joint in band.get('angles', ()))
         for quantity in 'qva':
             numbers[f'{quantity}_low'], numbers[f'{quantity}_high'] = model.validity_range.get(
-                joint, {}).get(quantity, (-np.inf, np.inf))
+                joint, {}
+            ).get(quantity, (-np.inf, np.inf))
         rows.append(row(joint, numbers))
     return rows
 
@@ -70,7 +85,7 @@ def inertia_message(load: Payload) -> InertiaStamped:
     com = message.inertia.com
     com.x, com.y, com.z = load.center_of_mass.tolist()
     for i, j in zip(*np.triu_indices(3)):
-        setattr(message.inertia, f"i{'xyz'[i]}{'xyz'[j]}", float(load.inertia[i, j]))
+        setattr(message.inertia, f'i{"xyz"[i]}{"xyz"[j]}', float(load.inertia[i, j]))
     return message
 
 

@@ -36,8 +36,13 @@ class Online:
     learn : makes an OnlineIdentification of a URDF, '' to see whether it can be learned
     """
 
-    def __init__(self, node: GuardedNode, topics: Sequence[str], urdf: str,
-                 learn: Callable[[str], OnlineIdentification]) -> None:
+    def __init__(
+        self,
+        node: GuardedNode,
+        topics: Sequence[str],
+        urdf: str,
+        learn: Callable[[str], OnlineIdentification],
+    ) -> None:
         self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
         self._streams = Streams(node, node.complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(DiagnosticArray, '~/online_parameters', 10)
@@ -47,7 +52,7 @@ class Online:
         self._outcome: tuple[OnlineIdentification, OnlineEstimate | Exception | None] | None = None
         every(node, LOOK, self._look)
         every(node, PERIOD, self._go_on)
-        node.get_logger().info(f"learning online from {', '.join(self._topics)}")
+        node.get_logger().info(f'learning online from {", ".join(self._topics)}')
 
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
@@ -70,13 +75,17 @@ class Online:
 
     def _go_on(self):
         """If no estimate is under way, begin one with what was received; seldom if unheard."""
-        if self._learning is None or self._thread is not None or (
-                time.monotonic() < self._due and not self._table.get_subscription_count()):
+        if (
+            self._learning is None
+            or self._thread is not None
+            or (time.monotonic() < self._due and not self._table.get_subscription_count())
+        ):
             return
         channels, self._waiting = self._waiting, []
         # Nobody waits for it at the end of the node.
-        self._thread = threading.Thread(target=self._estimate_of, daemon=True,
-                                        args=(self._learning, channels))
+        self._thread = threading.Thread(
+            target=self._estimate_of, daemon=True, args=(self._learning, channels)
+        )
         self._thread.start()
 
     def _take(self, channel: Channel) -> None:
@@ -113,21 +122,31 @@ class Online:
         if isinstance(estimate, InertialIdError):
             self._node.complain(str(estimate))
         elif isinstance(estimate, Exception):  # a fault of ours: say so and learn anew
-            self._node.complain('internal error, please report; learning begins anew: '
-                                f'{type(estimate).__name__}: {estimate}')
+            self._node.complain(
+                'internal error, please report; learning begins anew: '
+                f'{type(estimate).__name__}: {estimate}'
+            )
             self._begin()
         else:
             self._estimate = estimate
             self._due = time.monotonic() + examined_after(estimate.seconds)
             if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
-                self._table.publish(table(self._node, base_rows(
-                    estimate.base, estimate.parameters, estimate.values, estimate.gravity)))
+                self._table.publish(
+                    table(
+                        self._node,
+                        base_rows(
+                            estimate.base, estimate.parameters, estimate.values, estimate.gravity
+                        ),
+                    )
+                )
 
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         state = first_said(
             ('error', '; '.join(found.says for found in self._watch.findings())),
-            ('warn', self._streams.silent()), ('warn', self._streams.slow()))
+            ('warn', self._streams.silent()),
+            ('warn', self._streams.slow()),
+        )
         values: dict[str, Any] = self._streams.values()
         if self._learning is None or self._estimate is None:
             waiting = self._learning.waiting if self._learning else 'robot_description'
@@ -135,10 +154,12 @@ class Online:
         base, unseen = self._estimate.base, self._estimate.unseen_percent
         return *state, {
             'online seconds': f'{self._estimate.seconds:.1f}',
-            'online determined': f"{sum(b['determined'] for b in base)} of {len(base)}",
+            'online determined': f'{sum(b["determined"] for b in base)} of {len(base)}',
             'online condition number': f'{self._estimate.condition_number:.4g}',
             'online residual of unseen data [%]': '-' if unseen is None else f'{unseen:.3g}',
-            'online gaps': self._learning.gaps, **values}
+            'online gaps': self._learning.gaps,
+            **values,
+        }
 
 
 def topics_of(options: Any, joint_states: str) -> tuple[str, ...]:
@@ -153,8 +174,13 @@ def topics_of(options: Any, joint_states: str) -> tuple[str, ...]:
         if spec.name.endswith('_topic') and value:
             out += value.split()
         elif isinstance(value, tuple):
-            out += [word for text in value if isinstance(text, str)
-                    for word in text.split() if word.startswith('/')]
+            out += [
+                word
+                for text in value
+                if isinstance(text, str)
+                for word in text.split()
+                if word.startswith('/')
+            ]
     if not out or getattr(options, 'effort_topic', None) and not options.joint_states_topic:
         out.append(joint_states)
     return tuple(dict.fromkeys(out))

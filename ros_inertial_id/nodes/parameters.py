@@ -10,8 +10,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, Field, fields, replace
 from typing import Any
 
-from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
-                                SetParametersResult)
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -22,9 +26,12 @@ from ..methods import METHODS
 from ..options import DESIGN, DRIVER, element_type, option, options_from, read_blocks
 
 JOINT_STATES = 'joint_states'  # topic
-ARRAYS = {str: Parameter.Type.STRING_ARRAY, float: Parameter.Type.DOUBLE_ARRAY,
-          int: Parameter.Type.INTEGER_ARRAY}
-FARTHEST = 2 ** 62  # the end of a range that is open there
+ARRAYS = {
+    str: Parameter.Type.STRING_ARRAY,
+    float: Parameter.Type.DOUBLE_ARRAY,
+    int: Parameter.Type.INTEGER_ARRAY,
+}
+FARTHEST = 2**62  # the end of a range that is open there
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,14 @@ class ConfiguredOptions:
     config: str = option('', 'YAML of the robot, whose blocks hold where no parameter is given')
 
 
-def declare_options(node: Node, kind: type, defaults: Any = None,
-                    settable: Collection[str] | None = None, prefix: str = '',
-                    check: Callable[[Any], object] = lambda options: None) -> Any:
+def declare_options(
+    node: Node,
+    kind: type,
+    defaults: Any = None,
+    settable: Collection[str] | None = None,
+    prefix: str = '',
+    check: Callable[[Any], object] = lambda options: None,
+) -> Any:
     """
     Declare the fields of an options dataclass as parameters; return the instance they give.
 
@@ -62,17 +74,23 @@ def declare_options(node: Node, kind: type, defaults: Any = None,
                 check(changed)
         except InertialIdError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        fixed = [name for name in values if name not in free
-                 and getattr(changed, name) != getattr(options, name)]
-        return SetParametersResult(successful=not fixed, reason=(
-            f"{', '.join(fixed)}: read when the node starts" if fixed else ''))
+        fixed = [
+            name
+            for name in values
+            if name not in free and getattr(changed, name) != getattr(options, name)
+        ]
+        return SetParametersResult(
+            successful=not fixed,
+            reason=(f'{", ".join(fixed)}: read when the node starts' if fixed else ''),
+        )
 
     node.add_on_set_parameters_callback(may_set)
     return options
 
 
-def read_options(node: Node, kind: type, prefix: str = '', changes: dict[str, Any] | None = None
-                 ) -> Any:
+def read_options(
+    node: Node, kind: type, prefix: str = '', changes: dict[str, Any] | None = None
+) -> Any:
     """
     Return the options dataclass ``kind`` of the present values of parameters declared before.
 
@@ -97,8 +115,9 @@ def configured(path: str, name: str = 'mounting') -> str:
 
 def load_driver(path: str) -> DriverOptions:
     """Return the block driver of a configuration file, '' for defaults."""
-    return options_from(DriverOptions, read_blocks(path, METHODS).get(DRIVER) or {},
-                        f'{path}, block {DRIVER}')
+    return options_from(
+        DriverOptions, read_blocks(path, METHODS).get(DRIVER) or {}, f'{path}, block {DRIVER}'
+    )
 
 
 def driver_of(node: Node, path: str) -> DriverOptions:
@@ -110,8 +129,10 @@ def driver_of(node: Node, path: str) -> DriverOptions:
     driver, space = load_driver(path), node.get_namespace().strip('/')
     wanted = driver.namespace.strip('/')
     if wanted not in ('', space):
-        node.get_logger().warning(f'{path} is of a driver in the namespace /{wanted}; this node '
-                                  f'is in /{space}: start it with -r __ns:=/{wanted}')
+        node.get_logger().warning(
+            f'{path} is of a driver in the namespace /{wanted}; this node '
+            f'is in /{space}: start it with -r __ns:=/{wanted}'
+        )
     if node.resolve_topic_name(JOINT_STATES) != f'/{space}/{JOINT_STATES}'.replace('//', '/'):
         return replace(driver, joint_states=JOINT_STATES)
     return driver
@@ -123,15 +144,17 @@ def _plain(parameter: Parameter) -> Any:
     return value.tolist() if isinstance(value, array) else value
 
 
-def _declare(node: Node, prefix: str, kind_spec: 'tuple[type, Field[Any]]', default: Any,
-             fixed: bool) -> None:
+def _declare(
+    node: Node, prefix: str, kind_spec: 'tuple[type, Field[Any]]', default: Any, fixed: bool
+) -> None:
     kind, spec = kind_spec
     meta, name = spec.metadata, prefix + spec.name
     element, many = element_type(kind, spec.name)
-    unit = f" [{meta['unit']}]" if meta.get('unit') else ''
-    choices = f" (one of {', '.join(map(str, meta['choices']))})" if meta.get('choices') else ''
-    descriptor = ParameterDescriptor(description=meta['description'] + unit + choices,
-                                     read_only=fixed)
+    unit = f' [{meta["unit"]}]' if meta.get('unit') else ''
+    choices = f' (one of {", ".join(map(str, meta["choices"]))})' if meta.get('choices') else ''
+    descriptor = ParameterDescriptor(
+        description=meta['description'] + unit + choices, read_only=fixed
+    )
     if not many:
         _describe_range(descriptor, element, meta.get('at_least'), meta.get('at_most'))
         node.declare_parameter(name, default, descriptor)
@@ -146,12 +169,24 @@ def _declare(node: Node, prefix: str, kind_spec: 'tuple[type, Field[Any]]', defa
         node.set_parameters([Parameter(name, ARRAYS[element], [])])
 
 
-def _describe_range(descriptor: ParameterDescriptor, element: type, low: float | None,
-                    high: float | None) -> None:
+def _describe_range(
+    descriptor: ParameterDescriptor, element: type, low: float | None, high: float | None
+) -> None:
     """Write the range of a number into its descriptor."""
     if low is None and high is None:
         return
-    kind, name = ((IntegerRange, 'integer_range') if element is int
-                  else (FloatingPointRange, 'floating_point_range'))
-    setattr(descriptor, name, [kind(from_value=element(-FARTHEST if low is None else low),
-                                    to_value=element(FARTHEST if high is None else high))])
+    kind, name = (
+        (IntegerRange, 'integer_range')
+        if element is int
+        else (FloatingPointRange, 'floating_point_range')
+    )
+    setattr(
+        descriptor,
+        name,
+        [
+            kind(
+                from_value=element(-FARTHEST if low is None else low),
+                to_value=element(FARTHEST if high is None else high),
+            )
+        ],
+    )

@@ -11,7 +11,7 @@ from ..report.knowledge import fits
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
 WINDOW = 10.0  # [s] over which the running RMS forgets
-WORSE = 2.0    # times the promised residual, from which it is worth a warning
+WORSE = 2.0  # times the promised residual, from which it is worth a warning
 
 
 class PredictionHealth:
@@ -26,8 +26,9 @@ class PredictionHealth:
         self._newest: float | None = None  # stamp [s]
         self._outside: dict[str, str] = {}
 
-    def account(self, torques: LiveTorques, t: np.ndarray,
-                seen: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    def account(
+        self, torques: LiveTorques, t: np.ndarray, seen: Mapping[str, Mapping[str, np.ndarray]]
+    ) -> None:
         """
         Take LiveTorques of N samples, stamped t (N,) [s], into the running mean squares.
 
@@ -37,7 +38,7 @@ class PredictionHealth:
         since, self._newest = self._newest if self._newest is not None else t[0], float(t[-1])
         share = float(np.clip((self._newest - since) / WINDOW, 0.0, 1.0))
         self._weight = (1 - share) * self._weight + share
-        for name, square in zip(torques.names, np.mean(torques.residual ** 2, axis=0)):
+        for name, square in zip(torques.names, np.mean(torques.residual**2, axis=0)):
             if np.isfinite(square):
                 self._square[name] = (1 - share) * self._square[name] + share * float(square)
         for where, quantities in seen.items():
@@ -47,7 +48,8 @@ class PredictionHealth:
                 for extreme in (values.min(), values.max()):
                     if not low - slack <= extreme <= high + slack:
                         self._outside[f'{where} {name}'] = (
-                            f'{extreme:.4g} outside {low:.4g} to {high:.4g}')
+                            f'{extreme:.4g} outside {low:.4g} to {high:.4g}'
+                        )
 
     def report(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words, {key: value}) for diagnostics, excursions since the last one."""
@@ -63,6 +65,12 @@ class PredictionHealth:
         if outside:
             return 'warn', 'outside the validity range', values | outside
         if worse:
-            return 'warn', (f'residual {max(worse.values()):.1f} times what was promised: '
-                            + ', '.join(worse)), values
+            return (
+                'warn',
+                (
+                    f'residual {max(worse.values()):.1f} times what was promised: '
+                    + ', '.join(worse)
+                ),
+                values,
+            )
         return 'ok', 'as promised', values

@@ -17,8 +17,14 @@ import numpy as np
 from std_msgs.msg import String
 
 from .conversions import deliver, every, latched, message_class, simulated_time
-from .parameters import (check_mounting, configured, ConfiguredOptions, declare_options,
-                         driver_of, JOINT_STATES)
+from .parameters import (
+    check_mounting,
+    configured,
+    ConfiguredOptions,
+    declare_options,
+    driver_of,
+    JOINT_STATES,
+)
 from .running import GuardedNode, LEAVE, main_of
 from .streams import TopicClocks
 from .subscriptions import Subscriptions
@@ -47,13 +53,18 @@ class RecorderOptions(ConfiguredOptions):
     """What is recorded and where to."""
 
     topics: tuple[str, ...] = topic_option(
-        (JOINT_STATES,), 'topics to record, of any type that the package can decode; the '
-        'effort_topic of the configuration comes with the joint states')
+        (JOINT_STATES,),
+        'topics to record, of any type that the package can decode; the '
+        'effort_topic of the configuration comes with the joint states',
+    )
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
-    mounting: str = option('', 'how the robot is mounted, written into the bag; empty: as the '
-                           'configuration says, else upright')
+    mounting: str = option(
+        '',
+        'how the robot is mounted, written into the bag; empty: as the '
+        'configuration says, else upright',
+    )
 
 
 class Recorder(GuardedNode):
@@ -64,7 +75,8 @@ class Recorder(GuardedNode):
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
         own = self._options = declare_options(
-            self, RecorderOptions, settable=('name', 'mounting'), check=_check)  # of the next bag
+            self, RecorderOptions, settable=('name', 'mounting'), check=_check
+        )  # of the next bag
         self._inputs = Subscriptions(self)
         joint_states = driver_of(self, own.config).joint_states
         states = [joint_states, *configured(own.config, 'effort_topic').split()]
@@ -72,8 +84,13 @@ class Recorder(GuardedNode):
         if is_commanded(configured(own.config, 'effort_kind')):
             commands = states[1:]
         self._commands = self._inputs.resolved(commands)
-        self._topics = self._inputs.resolved([name for topic in own.topics for name in (
-            states if topic == JOINT_STATES else [topic])])
+        self._topics = self._inputs.resolved(
+            [
+                name
+                for topic in own.topics
+                for name in (states if topic == JOINT_STATES else [topic])
+            ]
+        )
         self._description = self.resolve_topic_name('robot_description')  # where there is one
         self._lost_before = 0
         self._problem: str | None = None
@@ -91,12 +108,14 @@ class Recorder(GuardedNode):
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
-            f"ready to record {', '.join(self._topics)} to {own.out}, "
-            f'mounting {self._mounting()!r}; call ~/start')
+            f'ready to record {", ".join(self._topics)} to {own.out}, '
+            f'mounting {self._mounting()!r}; call ~/start'
+        )
 
     def _mounting(self):
-        return (self.get_parameter('mounting').value
-                or configured(self._options.config) or 'upright')
+        return (
+            self.get_parameter('mounting').value or configured(self._options.config) or 'upright'
+        )
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
@@ -114,8 +133,7 @@ class Recorder(GuardedNode):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).extend(messages)
         if self._bag is None:
             return
-        times = (received_ns if self._real
-                 else [self.get_clock().now().nanoseconds] * len(messages))
+        times = received_ns if self._real else [self.get_clock().now().nanoseconds] * len(messages)
         try:
             self._append(self._bag, topic, messages, times)
         except RecordingError as error:
@@ -138,7 +156,9 @@ class Recorder(GuardedNode):
             if not any(self._bag.path.glob('*')):
                 raise RecordingError(
                     f'the bag {self._bag.path} was deleted while it was recorded; what was in it '
-                    'is lost', do='call ~/start again')
+                    'is lost',
+                    do='call ~/start again',
+                )
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -154,8 +174,10 @@ class Recorder(GuardedNode):
         if self._bag is not None:
             raise RecordingError(f'already recording to {self._bag.path}', do='call ~/stop first')
         self._refuse_without_topics()
-        name = (self.get_parameter('name').value
-                or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3])
+        name = (
+            self.get_parameter('name').value
+            or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
+        )
         make_folder(self._options.out)
         bag = BagWriter(Path(self._options.out, name), self._options.storage)
         types, mounting = self._inputs.types, self.resolve_topic_name('mounting')
@@ -167,11 +189,12 @@ class Recorder(GuardedNode):
         for topic, messages in self._kept.items():  # what a late joiner gets
             self._append(bag, topic, messages, [now] * len(messages))
         if self._description not in bag.counts:
-            self.get_logger().warning(
-                f'no {self._description} yet: a bag without it needs --urdf')
-        self._stamps = {topic: [] for topic in self._topics
-                        if DECODERS[types[topic]].header == 'header'
-                        and not self._inputs.latched(topic)}
+            self.get_logger().warning(f'no {self._description} yet: a bag without it needs --urdf')
+        self._stamps = {
+            topic: []
+            for topic in self._topics
+            if DECODERS[types[topic]].header == 'header' and not self._inputs.latched(topic)
+        }
         self._clocks, self._rates = TopicClocks(self), {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
@@ -183,17 +206,26 @@ class Recorder(GuardedNode):
         missing = self._look_for_publishers()
         if self._inputs.undecoded:
             raise RecordingError(
-                'topics cannot be recorded', exists=sorted(filter(message_class, DECODERS)),
+                'topics cannot be recorded',
+                exists=sorted(filter(message_class, DECODERS)),
                 found=[f'{t} of type {kind}' for t, kind in self._inputs.undecoded.items()],
-                do='leave them out of topics:')
+                do='leave them out of topics:',
+            )
         if missing:
-            raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
-                t for t, types in self.get_topic_names_and_types()
-                if types[0] in DECODERS and t not in missing),
-                do='start the driver, or correct topics:')
+            raise RecordingError(
+                f'nobody publishes {", ".join(missing)}',
+                exists=sorted(
+                    t
+                    for t, types in self.get_topic_names_and_types()
+                    if types[0] in DECODERS and t not in missing
+                ),
+                do='start the driver, or correct topics:',
+            )
         if self._clock_stands():
-            raise RecordingError('use_sim_time: the clock stands at 0',
-                                 do='start the simulation, or leave out use_sim_time')
+            raise RecordingError(
+                'use_sim_time: the clock stands at 0',
+                do='start the simulation, or leave out use_sim_time',
+            )
 
     def _clock_stands(self):
         return not self.get_clock().now().nanoseconds
@@ -203,8 +235,9 @@ class Recorder(GuardedNode):
         self._read()
         bag = self._bag
         if bag is None:
-            raise RecordingError(self._problem or 'not recording',
-                                 do='' if self._problem else 'call ~/start first')
+            raise RecordingError(
+                self._problem or 'not recording', do='' if self._problem else 'call ~/start first'
+            )
         try:
             bag.close()
         except RecordingError as error:
@@ -215,10 +248,13 @@ class Recorder(GuardedNode):
         self._finished.publish(String(data=path))
         lost = self._inputs.lost - self._lost_before
         self._look_at_stamps()
-        words = '; '.join([
-            f"{path}: {', '.join(f'{n} {t}' for t, n in bag.counts.items())}",
-            *[f'{lost} lost by the middleware'] * bool(lost),
-            *(f'{key}: {value}' for key, value in self._clocks.values().items())])
+        words = '; '.join(
+            [
+                f'{path}: {", ".join(f"{n} {t}" for t, n in bag.counts.items())}',
+                *[f'{lost} lost by the middleware'] * bool(lost),
+                *(f'{key}: {value}' for key, value in self._clocks.values().items()),
+            ]
+        )
         self.get_logger().info(words)
         return path, words
 
@@ -229,8 +265,16 @@ class Recorder(GuardedNode):
             return f'{words}; too long to be looked at: inertial-id check'
         try:
             bag = read_bag(path)
-            found = channel_checks(replace(bag, channels={
-                topic: c for topic, c in bag.channels.items() if topic not in self._commands}))
+            found = channel_checks(
+                replace(
+                    bag,
+                    channels={
+                        topic: c
+                        for topic, c in bag.channels.items()
+                        if topic not in self._commands
+                    },
+                )
+            )
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
         shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]
@@ -244,11 +288,16 @@ class Recorder(GuardedNode):
         self._look_at_stamps()
         counts = self._bag.counts if self._bag else self._last_counts
         level, words = self._state()
-        return level, words, {
-            'lost': self._inputs.lost - self._lost_before,
-            **{f'{topic} count': count for topic, count in counts.items()},
-            **{f'{topic} rate [Hz]': rate for topic, rate in self._rates.items()},
-            **self._clocks.values()}
+        return (
+            level,
+            words,
+            {
+                'lost': self._inputs.lost - self._lost_before,
+                **{f'{topic} count': count for topic, count in counts.items()},
+                **{f'{topic} rate [Hz]': rate for topic, rate in self._rates.items()},
+                **self._clocks.values(),
+            },
+        )
 
     def _look_at_stamps(self):
         """Note how often sensors measure, and whether their clocks go back or fall behind."""
@@ -267,12 +316,21 @@ class Recorder(GuardedNode):
             return 'warn', 'use_sim_time: nobody publishes /clock'
         if self._bag is None:
             return 'ok', 'not recording'
-        rare = [f'{topic} comes at {rate} Hz' for topic, rate in self._rates.items()
-                if 0 < rate < SLOW and self._inputs.types[topic] == JOINT_STATE]
+        rare = [
+            f'{topic} comes at {rate} Hz'
+            for topic, rate in self._rates.items()
+            if 0 < rate < SLOW and self._inputs.types[topic] == JOINT_STATE
+        ]
         # Events and texts may be rare; a sensor is not.
-        wrong = self._clocks.silent(self._stamps) or self._clocks.slow() or (
-            f"{', '.join(rare)}: slow for accelerations, is there a faster topic of the driver?"
-            if rare else '')
+        wrong = (
+            self._clocks.silent(self._stamps)
+            or self._clocks.slow()
+            or (
+                f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the driver?'
+                if rare
+                else ''
+            )
+        )
         words = f'recording to {self._bag.path}'
         if wrong:
             return 'warn', f'{words}; {wrong}'

@@ -20,9 +20,14 @@ class RecorderDialogue:
     """
 
     def __init__(self, beside: Node, recorder: str) -> None:
-        self._open, self._clients = False, [
-            beside.create_client(Trigger, f'{recorder}/{verb}')
-            for verb in ('start', 'stop') if recorder]
+        self._open, self._clients = (
+            False,
+            [
+                beside.create_client(Trigger, f'{recorder}/{verb}')
+                for verb in ('start', 'stop')
+                if recorder
+            ],
+        )
 
     def start(self) -> None:
         """

@@ -100,8 +100,9 @@ def without_type_lookup() -> None:
     (Fast DDS 3.0 to 3.6, ~TypeLookupManager): a segmentation fault where a node ends while others
     are just finding it.  A file of profiles that the environment names stays the only one.
     """
-    os.environ.setdefault('FASTDDS_DEFAULT_PROFILES_FILE',
-                          str(shared_file('config', 'fastdds.xml')))
+    os.environ.setdefault(
+        'FASTDDS_DEFAULT_PROFILES_FILE', str(shared_file('config', 'fastdds.xml'))
+    )
 
 
 def _leave() -> None:
@@ -114,8 +115,10 @@ def _leave() -> None:
 def _init(args):
     """Begin the middleware; ConfigError for arguments that it does not understand."""
     try:
-        rclpy.init(args=None if args is None else list(args),
-                   signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(
+            args=None if args is None else list(args),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
     except RuntimeError as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
@@ -151,25 +154,30 @@ class GuardedNode(Node):
         self._polled |= {reader}
         return reader
 
-    def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
-                            *args: Any, **how: Any) -> Any:
+    def create_subscription(
+        self, kind: type, topic: str, callback: Callable[..., object], *args: Any, **how: Any
+    ) -> Any:
         """Return a subscription as rclpy's; a message that breaks ``callback`` is dropped."""
-        return super().create_subscription(kind, topic, self.guarded(callback, topic), *args,
-                                           **how)
+        return super().create_subscription(
+            kind, topic, self.guarded(callback, topic), *args, **how
+        )
 
-    def create_timer(self, period: float, callback: Callable[..., object], *args: Any,
-                     **how: Any) -> Any:
+    def create_timer(
+        self, period: float, callback: Callable[..., object], *args: Any, **how: Any
+    ) -> Any:
         """Return a timer as rclpy's, of a ``period`` [s]; it goes on after ``callback`` fails."""
         name = getattr(callback, '__name__', 'timer').strip('_')
         return super().create_timer(period, self.guarded(callback, name), *args, **how)
 
-    def create_service(self, kind: type, name: str, callback: Callable[..., object],
-                       *args: Any, **how: Any) -> Any:
+    def create_service(
+        self, kind: type, name: str, callback: Callable[..., object], *args: Any, **how: Any
+    ) -> Any:
         """Return a service as rclpy's, that answers what went wrong where ``callback`` fails."""
         return super().create_service(kind, name, self.guarded(callback, name), *args, **how)
 
     def offer(self, name: str, action: Callable[[], str]) -> None:
         """Offer a Trigger service that answers with the words or the refusal of ``action``."""
+
         def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
                 response.message, response.success = action(), True
@@ -177,6 +185,7 @@ class GuardedNode(Node):
                 response.message, response.success = str(error), False
                 self.get_logger().error(response.message)
             return response
+
         self.create_service(Trigger, name, answer)
 
     def report(self, health: Callable[[], tuple[str, str, Mapping[str, Any]]]) -> None:
@@ -210,6 +219,7 @@ class GuardedNode(Node):
 
     def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
+
         @functools.wraps(callback)
         def call(*args: Any) -> Any:
             try:
@@ -217,8 +227,11 @@ class GuardedNode(Node):
             except Exception as error:
                 if not self.context.ok():
                     raise
-                what = ('' if isinstance(error, InertialIdError) else
-                        f'dropped, for it breaks what reads it; {type(error).__name__}: ')
+                what = (
+                    ''
+                    if isinstance(error, InertialIdError)
+                    else f'dropped, for it breaks what reads it; {type(error).__name__}: '
+                )
                 words = f'{where}: {what}{error}'
             self.fault(words)
             response: Any = args[1] if len(args) > 1 else None

@@ -40,10 +40,11 @@ class SimulatedRig(Simulator):
         urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf'))
         self._rig = kind(urdf, own.seed)
         self._running = own.running
-        self.begin(own, urdf, {
-            'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
-        self._senders = {topic: self.create_publisher(
-            message_class(kind), _public(topic), DEPTH) for topic, kind in kind.topics.items()}
+        self.begin(own, urdf, {'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
+        self._senders = {
+            topic: self.create_publisher(message_class(kind), _public(topic), DEPTH)
+            for topic, kind in kind.topics.items()
+        }
         self._published = dict.fromkeys(self._senders, 0)
         self.add_post_set_parameters_callback(self._have_set)
         every(self, TICK, self._tick)
@@ -75,10 +76,15 @@ class SimulatedRig(Simulator):
                 self._sim_clock.pause()
 
     def _health(self):
-        counts = {f'{self.resolve_topic_name(_public(topic))} count': count
-                  for topic, count in self._published.items()}
-        return ('ok', 'running' if self._running else 'paused',
-                {'time_s': round(self._rig.time, 3), **counts})
+        counts = {
+            f'{self.resolve_topic_name(_public(topic))} count': count
+            for topic, count in self._published.items()
+        }
+        return (
+            'ok',
+            'running' if self._running else 'paused',
+            {'time_s': round(self._rig.time, 3), **counts},
+        )
 
 
 def _public(topic):

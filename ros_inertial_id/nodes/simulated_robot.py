@@ -29,7 +29,7 @@ from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
-STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
+STILL = 1e-6  # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 
 
@@ -39,8 +39,10 @@ class SimulatedRobotOptions(SimulatorOptions):
 
     urdf_file: str = option('', 'path of the URDF file')
     gravity_base: tuple[float, ...] = option(
-        (0.0, 0.0, -9.81), 'gravitational acceleration in the base frame: the mounting',
-        unit='m/s^2')
+        (0.0, 0.0, -9.81),
+        'gravitational acceleration in the base frame: the mounting',
+        unit='m/s^2',
+    )
     rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
     seed: int = option(0, 'seed of everything random', at_least=0)
 
@@ -55,27 +57,36 @@ class SimulatedRobot(Simulator):
         super().__init__('simulated_robot', **node_options)
         own = declare_options(self, SimulatedRobotOptions, settable=())
         if not own.urdf_file:
-            raise ConfigError('robot to simulate', expected='the parameter urdf_file',
-                              found='none')
+            raise ConfigError(
+                'robot to simulate', expected='the parameter urdf_file', found='none'
+            )
         urdf = read_text(own.urdf_file)
         self._arm = self._make_arm(urdf, own)
         self._commands = self.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
         self._joint_states = self.create_publisher(JointState, 'joint_states', DEPTH)
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
-        self.create_service(GetParameters, 'joint_trajectory_controller/get_parameters',
-                            self._controller_parameters)
+        self.create_service(
+            GetParameters,
+            'joint_trajectory_controller/get_parameters',
+            self._controller_parameters,
+        )
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = 0
         self.begin(own, urdf, self._true(own))
         every(self, max(TICK, 1 / own.rate), self._tick)
         self.report(self._health)
-        self.get_logger().info(f'simulating {", ".join(self._arm.joint_names)} '
-                               f'at {own.rate:g} Hz, gravity {list(own.gravity_base)} m/s^2')
+        self.get_logger().info(
+            f'simulating {", ".join(self._arm.joint_names)} '
+            f'at {own.rate:g} Hz, gravity {list(own.gravity_base)} m/s^2'
+        )
 
     def _make_arm(self, urdf, own):
         """Return the SimulatedArm of a ``urdf`` text as SimulatedRobotOptions ``own`` say."""
-        return SimulatedArm(urdf, options=ArmOptions(rate=own.rate, seed=own.seed),
-                            gravity_base=list(own.gravity_base))
+        return SimulatedArm(
+            urdf,
+            options=ArmOptions(rate=own.rate, seed=own.seed),
+            gravity_base=list(own.gravity_base),
+        )
 
     def _tick(self):
         """Publish the samples that are due by now, unless time has to wait."""
@@ -91,19 +102,30 @@ class SimulatedRobot(Simulator):
         def column(kind, rows=slice(None)):
             return np.array([getattr(sample, kind) for sample in samples[rows]])
 
-        self._send(self._joint_states, stamps, column('measured_q'), column('measured_v'),
-                   column('measured_tau'))
+        self._send(
+            self._joint_states,
+            stamps,
+            column('measured_q'),
+            column('measured_v'),
+            column('measured_tau'),
+        )
         if self._truth.get_subscription_count():
             every_few = self.truth_every
             rows = slice((len(samples) - self._ticks) % every_few, None, every_few)
             if len(samples[rows]):
-                self._send(self._truth, stamps[rows], column('q', rows), column('v', rows),
-                           column('tau', rows))
+                self._send(
+                    self._truth,
+                    stamps[rows],
+                    column('q', rows),
+                    column('v', rows),
+                    column('tau', rows),
+                )
 
     def _send(self, publisher, stamp_ns, q, v, tau):
         """Publish joint states, stamped stamp_ns (k,) [ns]; q, v, tau : (k, n)."""
-        publish_joint_states(publisher, stamp_ns, self._published_names, position=q, velocity=v,
-                             effort=tau)
+        publish_joint_states(
+            publisher, stamp_ns, self._published_names, position=q, velocity=v, effort=tau
+        )
 
     def _follow(self, trajectory):
         try:
@@ -122,20 +144,25 @@ class SimulatedRobot(Simulator):
         joints = self._arm.joint_names
         if sorted(names) != sorted(joints):
             raise ConfigError('joint names of the trajectory', found=names, expected=joints)
-        times = np.array([p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-                          for p in points])
+        times = np.array(
+            [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points]
+        )
         start_ns = Time.from_msg(trajectory.header.stamp).nanoseconds
         if start_ns:  # 0 means now
             times += (start_ns - self._sim_clock.stamp_ns(self._arm.time)) * 1e-9
         order = [names.index(name) for name in joints]
-        return times, *(_column(kind, points, order) for kind in (
-            'positions', 'velocities', 'accelerations'))
+        return times, *(
+            _column(kind, points, order) for kind in ('positions', 'velocities', 'accelerations')
+        )
 
     def _controller_parameters(self, request, response):
         """Answer, as the controller would, whether it goes on from its command."""
-        response.values = [ParameterValue(type=ParameterType.PARAMETER_BOOL,
-                                          bool_value=self.goes_on)
-                           if name == CONTINUES else ParameterValue() for name in request.names]
+        response.values = [
+            ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
+            if name == CONTINUES
+            else ParameterValue()
+            for name in request.names
+        ]
         return response
 
     def _health(self):
@@ -144,9 +171,13 @@ class SimulatedRobot(Simulator):
     def _true(self, own):
         """Return what truth_file says."""
         arm, friction = self._arm, self._arm.true_friction
-        return {'joint_names': list(arm.joint_names), 'gravity_base': list(own.gravity_base),
-                'friction': {'law': friction.law, **plain(asdict(friction))},
-                'options': asdict(arm.options), 'true_urdf': arm.true_urdf}
+        return {
+            'joint_names': list(arm.joint_names),
+            'gravity_base': list(own.gravity_base),
+            'friction': {'law': friction.law, **plain(asdict(friction))},
+            'options': asdict(arm.options),
+            'true_urdf': arm.true_urdf,
+        }
 
 
 def _column(kind, points, order):
@@ -156,8 +187,11 @@ def _column(kind, points, order):
     if lengths == {0} and kind != 'positions':
         return None
     if rows and lengths != {len(order)}:
-        raise ConfigError(f'{kind} of the trajectory', expected=f'{len(order)} in every point',
-                          found=f'points with {sorted(lengths)}')
+        raise ConfigError(
+            f'{kind} of the trajectory',
+            expected=f'{len(order)} in every point',
+            found=f'points with {sorted(lengths)}',
+        )
     return np.array(rows).reshape(len(rows), len(order))[:, order]
 
 

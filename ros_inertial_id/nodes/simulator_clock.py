@@ -23,12 +23,12 @@ from ..identification.files import write_text
 from ..identification.identified_model import plain
 from ..options import option
 
-TICK = 0.008     # [s] of wall time between steps, each of all samples that are due
-STEP = 0.01      # [s] between two messages of /clock
-BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
+TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
+STEP = 0.01  # [s] between two messages of /clock
+BURST = 0.02  # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-PATIENCE = 250   # steps, TICK apart, that time waits for a piece: longer where all are late
-STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
+PATIENCE = 250  # steps, TICK apart, that time waits for a piece: longer where all are late
+STANDING = 0.1  # [s] of wall time between messages of a /clock that stands still
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class SimulatorClock:
 
     def _publish(self, at: float) -> None:
         message = Clock()
-        message.clock.sec, message.clock.nanosec = divmod(self.stamp_ns(at), 10 ** 9)
+        message.clock.sec, message.clock.nanosec = divmod(self.stamp_ns(at), 10**9)
         self._clock.publish(message)
         self._published, self._said_at = at, time.monotonic()
 

@@ -20,7 +20,7 @@ from ..measurement.bags.messages import decode, DECODERS
 from ..measurement.recording import Channel
 from ..measurement.stream_clock import StreamClock
 
-OLDEST_NS = 10 ** 9  # [ns] for which a message may wait for a node that is too slow for its topic
+OLDEST_NS = 10**9  # [ns] for which a message may wait for a node that is too slow for its topic
 SILENCE = 2.0  # [s] of the node's time without a message of a sensor that are worth a warning
 
 
@@ -48,14 +48,20 @@ class TopicClocks:
     def silent(self, topics: Iterable[str]) -> str:
         """Return in words from which ``topics`` nothing came lately, '' when there is none."""
         now = seconds(self._node)  # a simulated one may be set back
-        names = [topic for topic in topics
-                 if not 0.0 <= now - self._came.setdefault(topic, now) < SILENCE]
-        return f"nothing received on {', '.join(names)}" if names else ''
+        names = [
+            topic
+            for topic in topics
+            if not 0.0 <= now - self._came.setdefault(topic, now) < SILENCE
+        ]
+        return f'nothing received on {", ".join(names)}' if names else ''
 
     def slow(self) -> str:
         """Return in words which topics fall behind, '' when none does."""
-        return '; '.join(f'{topic} falls behind: {clock.slow()}'
-                         for topic, clock in self._clocks.items() if clock.slow())
+        return '; '.join(
+            f'{topic} falls behind: {clock.slow()}'
+            for topic, clock in self._clocks.items()
+            if clock.slow()
+        )
 
     def values(self) -> dict[str, str]:
         """Return what was wrong with stamps so far, {key: value}."""
@@ -65,7 +71,8 @@ class TopicClocks:
                 out[f'{topic} stamps left out'] = str(clock.left_out)
             if clock.jumped:
                 out[f'{topic} clock'] = clock.jumped + (
-                    f', set back {clock.jumps} times in all' if clock.jumps else '')
+                    f', set back {clock.jumps} times in all' if clock.jumps else ''
+                )
         return out
 
 
@@ -80,8 +87,12 @@ class Streams:
     dropped : how many messages waited for longer than OLDEST_NS
     """
 
-    def __init__(self, node: GuardedNode, complain: Callable[[str], None],
-                 went_back: Callable[[str], None] = lambda words: None) -> None:
+    def __init__(
+        self,
+        node: GuardedNode,
+        complain: Callable[[str], None],
+        went_back: Callable[[str], None] = lambda words: None,
+    ) -> None:
         self._node, self._complain, self._went_back = node, complain, went_back
         self._subscriptions = Subscriptions(node, NEWEST)
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
@@ -105,8 +116,11 @@ class Streams:
 
     def slow(self) -> str:
         """Return in words that samples were dropped, or which topics fall behind, '' if none."""
-        return (f'{self.dropped} samples dropped: this computer is too slow' if self.dropped else
-                self.falls_behind())
+        return (
+            f'{self.dropped} samples dropped: this computer is too slow'
+            if self.dropped
+            else self.falls_behind()
+        )
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """

@@ -18,10 +18,16 @@ from .rclpy_internals import taken
 from .running import GuardedNode
 from ..measurement.bags.messages import DECODERS
 
-ALL = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
-                 durability=DurabilityPolicy.BEST_AVAILABLE)
-NEWEST = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT,
-                    durability=DurabilityPolicy.BEST_AVAILABLE)
+ALL = QoSProfile(
+    depth=DEPTH,
+    reliability=ReliabilityPolicy.BEST_AVAILABLE,
+    durability=DurabilityPolicy.BEST_AVAILABLE,
+)
+NEWEST = QoSProfile(
+    depth=2000,
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.BEST_AVAILABLE,
+)
 Waiting = tuple[str, Sequence[bytes], Sequence[int]]
 Offer = tuple[str, bool, bool]  # type, whether all publishers are reliable, and keep for late ones
 
@@ -53,8 +59,11 @@ class Subscriptions:
         if topic not in self._readers:
             return False
         keeps = self._readers[topic].qos_profile.durability
-        return bool(keeps == DurabilityPolicy.TRANSIENT_LOCAL
-                    or keeps == DurabilityPolicy.BEST_AVAILABLE and self._offers[topic][2])
+        return bool(
+            keeps == DurabilityPolicy.TRANSIENT_LOCAL
+            or keeps == DurabilityPolicy.BEST_AVAILABLE
+            and self._offers[topic][2]
+        )
 
     def resolved(self, topics: Sequence[str]) -> list[str]:
         """Return the full names of ``topics``, remapped, each once."""
@@ -74,10 +83,14 @@ class Subscriptions:
         for topic in wanted:
             qualities = [o.qos_profile for o in self._node.get_publishers_info_by_topic(topic)]
             if qualities and topic in graph:
-                self._subscribe(topic, (
-                    graph[topic][0],
-                    all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
-                    all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities)))
+                self._subscribe(
+                    topic,
+                    (
+                        graph[topic][0],
+                        all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
+                        all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities),
+                    ),
+                )
         return [t for t in wanted if t not in self._readers and t not in self.undecoded]
 
     def _subscribe(self, topic: str, offer: Offer) -> None:
@@ -111,8 +124,11 @@ class Subscriptions:
         for _, about in received:
             self._counts[topic].add(about.get('publication_sequence_number'))
         if received:
-            yield (topic, [message for message, _ in received],
-                   [about.get('received_timestamp') or now for _, about in received])
+            yield (
+                topic,
+                [message for message, _ in received],
+                [about.get('received_timestamp') or now for _, about in received],
+            )
 
     def _end(self, topic: str) -> None:
         """End the subscription of a topic; what waits of it is read next."""

@@ -23,13 +23,29 @@ from .watch_server import WatchServer, WatchState
 from ..options import option
 from ..report import watch_page
 
-CURVES = {f'torque_prediction/{name}': name.rpartition('/')[2] for name in (
-    'measured', 'predicted', 'residual', 'predicted_band/lower', 'predicted_band/upper')}
+CURVES = {
+    f'torque_prediction/{name}': name.rpartition('/')[2]
+    for name in (
+        'measured',
+        'predicted',
+        'residual',
+        'predicted_band/lower',
+        'predicted_band/upper',
+    )
+}
 LOOK = 0.05  # [s] between looks at the curves
-NODES = {'prediction': 'torque_prediction', 'identification': 'identification',
-         'recorder': 'recorder', 'excitation': 'excitation'}  # by what they are on the page
-SERVICES = {'record': 'recorder/start', 'stop recording': 'recorder/stop',
-            'identify': 'identification/identify', 'estimate anew': 'identification/forget'}
+NODES = {
+    'prediction': 'torque_prediction',
+    'identification': 'identification',
+    'recorder': 'recorder',
+    'excitation': 'excitation',
+}  # by what they are on the page
+SERVICES = {
+    'record': 'recorder/start',
+    'stop recording': 'recorder/stop',
+    'identify': 'identification/identify',
+    'estimate anew': 'identification/forget',
+}
 LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 
 
@@ -37,8 +53,12 @@ LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 class WatchOptions:
     """Where the page is served."""
 
-    port: int = option(8321, 'of the page, on this machine alone; 0 for any that is free',
-                       at_least=0, at_most=65535)
+    port: int = option(
+        8321,
+        'of the page, on this machine alone; 0 for any that is free',
+        at_least=0,
+        at_most=65535,
+    )
 
 
 class Watch(GuardedNode):
@@ -50,19 +70,25 @@ class Watch(GuardedNode):
         super().__init__('watch', **node_options)
         own = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
-        self._nodes = {self.resolve_topic_name(name).lstrip('/'): role
-                       for role, name in NODES.items()}
-        self._triggers = {words: self.create_client(Trigger, name)
-                          for words, name in SERVICES.items()}
+        self._nodes = {
+            self.resolve_topic_name(name).lstrip('/'): role for role, name in NODES.items()
+        }
+        self._triggers = {
+            words: self.create_client(Trigger, name) for words, name in SERVICES.items()
+        }
         self._streams = Streams(self, self.complain)
-        for fact, topic, quality in (('online', 'online_parameters', 10),
-                                     ('identified', 'base_parameters', latched())):
-            self.create_subscription(DiagnosticArray, f'identification/{topic}',
-                                     partial(self._table, fact), quality)
+        for fact, topic, quality in (
+            ('online', 'online_parameters', 10),
+            ('identified', 'base_parameters', latched()),
+        ):
+            self.create_subscription(
+                DiagnosticArray, f'identification/{topic}', partial(self._table, fact), quality
+            )
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call)
+            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call
+        )
         every(self, LOOK, lambda: self._streams.hand_to(self._samples))
         every(self, 0.5, self._look_for_others)
         self.get_logger().info(f'look at {self.server.url}')
@@ -88,14 +114,21 @@ class Watch(GuardedNode):
         for status in message.status:
             name = status.name.removesuffix(STATE)
             if name in self._nodes:
-                self.state.set(self._nodes[name], {
-                    'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
-                    'message': status.message, 'values': _values(status)})
+                self.state.set(
+                    self._nodes[name],
+                    {
+                        'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
+                        'message': status.message,
+                        'values': _values(status),
+                    },
+                )
 
     def _look_for_others(self):
         self._streams.look(tuple(CURVES))
-        self.state.set('services', [words for words, client in self._triggers.items()
-                                    if client.service_is_ready()])
+        self.state.set(
+            'services',
+            [words for words, client in self._triggers.items() if client.service_is_ready()],
+        )
 
     def _call(self, words: str) -> None:
         """Call the service of a button, from a thread of the server."""
@@ -108,8 +141,9 @@ class Watch(GuardedNode):
 
     def _done(self, words: str, future: Future) -> None:
         answer = future.result()
-        self.state.set('answer', f"{words}: {'' if answer.success else 'refused, '}"
-                       f'{answer.message}')
+        self.state.set(
+            'answer', f'{words}: {"" if answer.success else "refused, "}{answer.message}'
+        )
 
     def destroy_node(self) -> None:
         """End the page before the node."""

@@ -80,8 +80,11 @@ class WatchState:
             for name, kept in self._curves.items():
                 newer = [(t, y) for k, t, y in kept if k > number]
                 if newer:
-                    curves[name] = {'joints': self._names[name], 't': [t for t, _ in newer],
-                                    'y': [y for _, y in newer]}
+                    curves[name] = {
+                        'joints': self._names[name],
+                        't': [t for t, _ in newer],
+                        'y': [y for _, y in newer],
+                    }
             facts = {name: value for name, (k, value) in self._facts.items() if k > number}
             return self._number, {'curves': curves, 'facts': facts}
 
@@ -104,14 +107,21 @@ class WatchServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, page: str, state: WatchState, calls: Collection[str],
-                 call: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        port: int,
+        page: str,
+        state: WatchState,
+        calls: Collection[str],
+        call: Callable[[str], None],
+    ) -> None:
         self._open: dict[socket, float] = {}  # by connection: when it came [s]
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
-            raise ConfigError(f'the page cannot be served at port {port}',
-                              found=error, do='give another port') from None
+            raise ConfigError(
+                f'the page cannot be served at port {port}', found=error, do='give another port'
+            ) from None
         self.page, self.state, self.calls, self.call = page.encode(), state, calls, call
         threading.Thread(target=self.serve_forever, args=(0.1,)).start()
 
@@ -164,9 +174,15 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == '/':
             self._answer(HTTPStatus.OK, self.server.page, 'text/html; charset=utf-8')
         elif number.isdecimal():
-            self._answer(HTTPStatus.OK, json.dumps(
-                self.server.state.since(int(number)), separators=(',', ':'), allow_nan=False,
-            ).encode(), 'application/json')
+            self._answer(
+                HTTPStatus.OK,
+                json.dumps(
+                    self.server.state.since(int(number)),
+                    separators=(',', ':'),
+                    allow_nan=False,
+                ).encode(),
+                'application/json',
+            )
         else:
             self._answer(HTTPStatus.NOT_FOUND, b'there is / and /since/NUMBER')
 
@@ -176,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._from_here() or HEADER not in self.headers:
             self._answer(HTTPStatus.FORBIDDEN, b'calls come from the page alone')
         elif name not in self.server.calls:
-            self._answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(self.server.calls)}".encode())
+            self._answer(HTTPStatus.NOT_FOUND, f'there is {", ".join(self.server.calls)}'.encode())
         else:
             self.server.call(name)
             self._answer(HTTPStatus.ACCEPTED, b'{}', 'application/json')
@@ -185,14 +201,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Return whether a page of this server, or nobody's, asked by a name of this machine."""
         host = self.headers.get('Host', '').lower()  # its port is another through ssh -L
         origin = self.headers.get('Origin')
-        return (host.partition(':')[0] in (ADDRESS, 'localhost')
-                and origin in (None, f'http://{host}'))
+        return host.partition(':')[0] in (ADDRESS, 'localhost') and origin in (
+            None,
+            f'http://{host}',
+        )
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
         self.send_response(status)
-        for key, value in (('Content-Type', kind), ('Content-Length', str(len(body))),
-                           ('Cache-Control', 'no-store'), ('Content-Security-Policy', POLICY),
-                           ('X-Content-Type-Options', 'nosniff')):
+        for key, value in (
+            ('Content-Type', kind),
+            ('Content-Length', str(len(body))),
+            ('Cache-Control', 'no-store'),
+            ('Content-Security-Policy', POLICY),
+            ('X-Content-Type-Options', 'nosniff'),
+        ):
             self.send_header(key, value)
         self.end_headers()
         self.wfile.write(body)

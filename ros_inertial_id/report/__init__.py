@@ -26,6 +26,7 @@ def write_report(identification: Identification, path: str | Path, model: str = 
     """
     from .page import report_sheet
     from .sheet import write_sheet
+
     model = model or str(Path(path).with_name('model.yaml'))
     return Path(write_sheet(report_sheet(identification, model), path, ()))
 
@@ -33,6 +34,14 @@ def write_report(identification: Identification, path: str | Path, model: str = 
 def watch_page(buttons: Sequence[str]) -> str:
     """Return the HTML text of the live page; ``buttons`` : names of what may be called."""
     from .sheet import fill
-    return fill('watch.html', {'title': 'Live: measured against predicted torque',
-                               'buttons': buttons, 'well': WELL_PERCENT, 'rough': ROUGH_PERCENT},
-                {'arrays': {}, 'charts': {}, 'numbers': {}})
+
+    return fill(
+        'watch.html',
+        {
+            'title': 'Live: measured against predicted torque',
+            'buttons': buttons,
+            'well': WELL_PERCENT,
+            'rough': ROUGH_PERCENT,
+        },
+        {'arrays': {}, 'charts': {}, 'numbers': {}},
+    )

@@ -58,17 +58,27 @@ def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str
     half = np.concatenate([_half(model, block) for block in blocks])
     out = {}
     for k, group in enumerate(blocks[0].groups):
-        parts = {'y': [b.groups[k].y for b in blocks],
-                 'y_raw': [b.groups[k].y_raw for b in blocks],
-                 'predicted': [p[group.name] for p in predicted]}
+        parts = {
+            'y': [b.groups[k].y for b in blocks],
+            'y_raw': [b.groups[k].y_raw for b in blocks],
+            'predicted': [p[group.name] for p in predicted],
+        }
         moved = set.intersection(*(set(b.seen.get(group.name, ())) for b in blocks))
         parts |= {name: [b.seen[group.name][name] for b in blocks] for name in sorted(moved)}
-        lines = {name: np.insert(np.concatenate(part), breaks, np.nan)
-                 for name, part in parts.items()}
+        lines = {
+            name: np.insert(np.concatenate(part), breaks, np.nan) for name, part in parts.items()
+        }
         out[group.name] = Curve(
-            group.name, group.unit, np.insert(t, breaks, np.nan), starts, lines['y'],
-            lines['y_raw'], lines['predicted'], np.insert(half[:, k], breaks, np.nan),
-            {name: lines[name] for name in moved})
+            group.name,
+            group.unit,
+            np.insert(t, breaks, np.nan),
+            starts,
+            lines['y'],
+            lines['y_raw'],
+            lines['predicted'],
+            np.insert(half[:, k], breaks, np.nan),
+            {name: lines[name] for name in moved},
+        )
     return out
 
 
@@ -79,8 +89,9 @@ def _half(model: IdentifiedModel, block: RegressorBlock) -> np.ndarray:
     return band_for(model, [g.name for g in block.groups]).at(block.seen)[0]
 
 
-def _timeline(blocks: Sequence[RegressorBlock]
-              ) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
+def _timeline(
+    blocks: Sequence[RegressorBlock],
+) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     """Return t (N,), the starts of further recordings, and where lines break (indices)."""
     times: list[np.ndarray] = []
     starts: list[float] = []
@@ -105,8 +116,11 @@ def _timeline(blocks: Sequence[RegressorBlock]
 def gaps(t: np.ndarray) -> np.ndarray:
     """Return the numbers of the samples before which the times ``t`` (N,) [s] have a gap."""
     steps = np.diff(t)
-    return (np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1 if steps.size
-            else np.zeros(0, int))
+    return (
+        np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1
+        if steps.size
+        else np.zeros(0, int)
+    )
 
 
 @dataclass(frozen=True)
@@ -127,8 +141,9 @@ class FrictionCurve:
     measured: np.ndarray
 
 
-def friction_curves(model: IdentifiedModel,
-                    blocks: Iterable[RegressorBlock]) -> list[FrictionCurve]:
+def friction_curves(
+    model: IdentifiedModel, blocks: Iterable[RegressorBlock]
+) -> list[FrictionCurve]:
     """Return the FrictionCurve of every row group with friction; ``blocks`` : of the training."""
     blocks = [block for block in blocks if len(block.t)]
     out = []
@@ -138,8 +153,17 @@ def friction_curves(model: IdentifiedModel,
             continue
         speed, C = next(iter(columns.values()))[0], np.stack([x for _, x in columns.values()], 1)
         v, measured = _measured(model, blocks, k, list(columns))
-        out.append(FrictionCurve(group.name, group.unit, speed, C @ model.values[list(columns)],
-                                 _band(model, C, list(columns)), v, measured))
+        out.append(
+            FrictionCurve(
+                group.name,
+                group.unit,
+                speed,
+                C @ model.values[list(columns)],
+                _band(model, C, list(columns)),
+                v,
+                measured,
+            )
+        )
     return out
 
 
@@ -150,21 +174,26 @@ def top_speed(model: IdentifiedModel, joint: str) -> float:
 
 def trained_range(model: IdentifiedModel) -> np.ndarray:
     """Return the smallest and largest positions (2, n) of all joints in the training data."""
-    ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
-              for joint in model.robot['joints']]
+    ranges = [
+        model.validity_range.get(joint, {}).get('q', (0.0, 0.0)) for joint in model.robot['joints']
+    ]
     return np.nan_to_num(np.transpose(ranges), posinf=np.pi, neginf=-np.pi)  # of a description
 
 
-def friction_columns(model: IdentifiedModel, joint: str, top: float
-                     ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+def friction_columns(
+    model: IdentifiedModel, joint: str, top: float
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """
     Return {parameter's number: (speeds (M,), its column (M,))} of what speed alone excites.
 
     top : the largest speed [rad/s or m/s]
     """
     speed, zero = top * np.linspace(-1.0, 1.0, SPEEDS), np.zeros(SPEEDS)
-    columns = {k: friction_column(p, zero, speed, zero) for k, p in enumerate(model.parameters)
-               if p.owner == joint and p.law in LAWS and not LAWS[p.law].position}
+    columns = {
+        k: friction_column(p, zero, speed, zero)
+        for k, p in enumerate(model.parameters)
+        if p.owner == joint and p.law in LAWS and not LAWS[p.law].position
+    }
     return {k: (speed, x) for k, x in columns.items() if np.any(x) and top}
 
 
@@ -179,8 +208,9 @@ def _band(model: IdentifiedModel, C: np.ndarray, columns: Sequence[int]) -> np.n
     return 2.0 * np.sqrt(np.einsum('ij,jk,ik->i', C, covariance, C))
 
 
-def _measured(model: IdentifiedModel, blocks: Sequence[RegressorBlock], k: int,
-              columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _measured(
+    model: IdentifiedModel, blocks: Sequence[RegressorBlock], k: int, columns: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return speeds (N,) and friction as measured (N,), where speeds are known."""
     speeds, torques = [np.zeros(0)], [np.zeros(0)]
     for block in blocks:

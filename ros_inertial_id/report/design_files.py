@@ -56,17 +56,20 @@ def sampled(motion: FourierMotion, rate: float) -> tuple[np.ndarray, ...]:
 def _content(design):
     """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
-    return plain({
-        'robot': design.robot.name,
-        'kinematics_sha256': design.robot.kinematics_sha256(),
-        'motion': design.motion.to_dict(),
-        'start': dict(zip(names, design.motion.start)),
-        'result': design.summary(),
-        'singular_values': design.singular_values,
-        'base_parameters': design.base_names,
-        'gravity_base': design.robot.gravity_base,
-        'limits': {kind: dict(zip(names, getattr(limits, kind))) for kind in GIVEN},
-        'options': asdict(design.options)})
+    return plain(
+        {
+            'robot': design.robot.name,
+            'kinematics_sha256': design.robot.kinematics_sha256(),
+            'motion': design.motion.to_dict(),
+            'start': dict(zip(names, design.motion.start)),
+            'result': design.summary(),
+            'singular_values': design.singular_values,
+            'base_parameters': design.base_names,
+            'gravity_base': design.robot.gravity_base,
+            'limits': {kind: dict(zip(names, getattr(limits, kind))) for kind in GIVEN},
+            'options': asdict(design.options),
+        }
+    )
 
 
 def _write_csv(path, joint_names, samples):
@@ -83,17 +86,33 @@ def motion_page(design: Design) -> str:
     drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
     q, v, a = motion.at(t)
     tree = TreePass(Chain.of(robot), q.T, v.T, a.T, robot.gravity_base)
-    plots = [('position', '[rad, m]', q, limits.lower, limits.upper),
-             ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
-             ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration),
-             ('torque of the nominal model without friction', '[N m, N]',
-              nominal_torques(robot, q, v, a), -limits.effort, limits.effort)]
-    over_time = [drawings.limited((title, unit), t, joint_styles(robot), values,
-                                  np.stack([low, high]))
-                 for title, unit, values, low, high in plots]
-    view = arm_view(drawings, robot, tree, design.tool, period=motion.period, charts=over_time,
-                    gravity=robot.gravity_base.tolist(), sphere=limits.sphere,
-                    box=limits.box.tolist() if np.isfinite(limits.box).all() else None)
+    plots = [
+        ('position', '[rad, m]', q, limits.lower, limits.upper),
+        ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
+        ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration),
+        (
+            'torque of the nominal model without friction',
+            '[N m, N]',
+            nominal_torques(robot, q, v, a),
+            -limits.effort,
+            limits.effort,
+        ),
+    ]
+    over_time = [
+        drawings.limited((title, unit), t, joint_styles(robot), values, np.stack([low, high]))
+        for title, unit, values, low, high in plots
+    ]
+    view = arm_view(
+        drawings,
+        robot,
+        tree,
+        design.tool,
+        period=motion.period,
+        charts=over_time,
+        gravity=robot.gravity_base.tolist(),
+        sphere=limits.sphere,
+        box=limits.box.tolist() if np.isfinite(limits.box).all() else None,
+    )
     return sheet_text(_sheet(design, drawings, view))
 
 
@@ -102,27 +121,56 @@ def _sheet(design: Design, drawings: Drawings, view: Mapping[str, Any]) -> Sheet
     use, names, motion = design.use, design.motion.joint_names, design.motion
     left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
     heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
-    rows = [[name, *(f'{100.0 * left.get(kind, 1.0) * values[j]:.1f} %'
-                     for kind, values in use.joints.items()), error]
-            for j, (name, error) in enumerate(zip(names, design.errors()))]
-    cards = [Card(f'{design.condition_number:.4g}',
-                  'condition number of the weighted base regressor')]
+    rows = [
+        [
+            name,
+            *(
+                f'{100.0 * left.get(kind, 1.0) * values[j]:.1f} %'
+                for kind, values in use.joints.items()
+            ),
+            error,
+        ]
+        for j, (name, error) in enumerate(zip(names, design.errors()))
+    ]
+    cards = [
+        Card(f'{design.condition_number:.4g}', 'condition number of the weighted base regressor')
+    ]
     if design.criterion != 'condition_number':
         cards.append(Card(f'{design.value:.4g}', design.criterion.replace('_', '-')))
     cards.append(Card(str(len(design.base_names)), 'base parameters'))
     if np.isfinite(use.tool_outside):
-        cards.append(Card(f'{-1000.0 * use.tool_outside:.1f} mm',
-                          'is the end effector inside its bounds'))
+        cards.append(
+            Card(f'{-1000.0 * use.tool_outside:.1f} mm', 'is the end effector inside its bounds')
+        )
     if np.isfinite(use.gap):
         between = 1000.0 * (use.gap + design.options.distance)  # [mm]
-        cards.append(Card(f'{between:.1f} mm', 'smallest distance between links that are not '
-                          'neighbours'))
+        cards.append(
+            Card(f'{between:.1f} mm', 'smallest distance between links that are not neighbours')
+        )
     return Sheet(
         f'Excitation of {design.robot.name}',
-        f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (
-            Section('The moving arm', view=view, note='Links in the colours of their curves. '
-                    'Limits are dashed, where they are near.'),
-            Section('Share of each limit used', tables=[Table(
-                heads, rows, note='Standard errors of torque: predicted, root mean square over '
-                'the workspace.')]),),
-        numbers=design.summary(), drawings=drawings)
+        f'Period {motion.period:g} s, {motion.harmonics} harmonics',
+        cards,
+        design.notices,
+        (
+            Section(
+                'The moving arm',
+                view=view,
+                note='Links in the colours of their curves. '
+                'Limits are dashed, where they are near.',
+            ),
+            Section(
+                'Share of each limit used',
+                tables=[
+                    Table(
+                        heads,
+                        rows,
+                        note='Standard errors of torque: predicted, root mean square over '
+                        'the workspace.',
+                    )
+                ],
+            ),
+        ),
+        numbers=design.summary(),
+        drawings=drawings,
+    )

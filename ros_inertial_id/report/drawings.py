@@ -33,11 +33,20 @@ class Drawings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return arrays by name and charts by number, as the script reads them."""
-        return {'arrays': {name: array for array, name in self.names.items()},
-                'charts': self.charts}
+        return {
+            'arrays': {name: array for array, name in self.names.items()},
+            'charts': self.charts,
+        }
 
-    def add(self, title: str, label: str, axis: tuple[str, str], x: np.ndarray,
-            panes: Sequence[Mapping[str, Any]], **more: Any) -> str:
+    def add(
+        self,
+        title: str,
+        label: str,
+        axis: tuple[str, str],
+        x: np.ndarray,
+        panes: Sequence[Mapping[str, Any]],
+        **more: Any,
+    ) -> str:
         """
         Return the number of a new chart.
 
@@ -47,8 +56,15 @@ class Drawings:
         """
         number = f'c{len(self.charts)}'
         below = f'{axis[0]} [{axis[1]}]' if axis[1] else axis[0]
-        self.charts[number] = {'title': title, 'label': label, 'xlabel': below, 'unit': axis[1],
-                               'x': self.array(x), 'panes': list(panes), **more}
+        self.charts[number] = {
+            'title': title,
+            'label': label,
+            'xlabel': below,
+            'unit': axis[1],
+            'x': self.array(x),
+            'panes': list(panes),
+            **more,
+        }
         return number
 
     def line(self, name: str, style: str, y: np.ndarray) -> dict[str, Any]:
@@ -82,34 +98,71 @@ class Drawings:
         bands = [self.band(curve.half)] if np.isfinite(curve.half).any() else []
         several = ', recordings one after the other' if curve.starts else ''
         return self.add(
-            title, f'{curve.name}, {part}: measured and predicted {kind}',
-            ('time' + several, 's'), _without_breaks(curve.t), [
-                pane(f'{kind} [{curve.unit}]', TALL,
-                     [self.line('measured, raw', 'raw', curve.y_raw), measured, predicted]),
-                pane(f'residual [{curve.unit}]', LOW, [*bands, residual])],
-            link=part, marks=[{'x': x} for x in curve.starts])
+            title,
+            f'{curve.name}, {part}: measured and predicted {kind}',
+            ('time' + several, 's'),
+            _without_breaks(curve.t),
+            [
+                pane(
+                    f'{kind} [{curve.unit}]',
+                    TALL,
+                    [self.line('measured, raw', 'raw', curve.y_raw), measured, predicted],
+                ),
+                pane(f'residual [{curve.unit}]', LOW, [*bands, residual]),
+            ],
+            link=part,
+            marks=[{'x': x} for x in curve.starts],
+        )
 
     def residuals(self, curve: Curve) -> list[str]:
         """Return the numbers of charts of a residual over speed and position, where known."""
         turning = 'rad' if curve.unit == 'N m' else 'm'
-        return [self.add(
-            f'residual over {words}', f'{curve.name}: residual over {words}',
-            (words, unit), curve.seen[key],
-            [pane(f'residual [{curve.unit}]', SMALL, [self.dots(curve.seen[key], curve.residual)])]
-        ) for key, words, unit in (('v', 'speed', f'{turning}/s'), ('q', 'position', turning))
-            if key in curve.seen]
+        return [
+            self.add(
+                f'residual over {words}',
+                f'{curve.name}: residual over {words}',
+                (words, unit),
+                curve.seen[key],
+                [
+                    pane(
+                        f'residual [{curve.unit}]',
+                        SMALL,
+                        [self.dots(curve.seen[key], curve.residual)],
+                    )
+                ],
+            )
+            for key, words, unit in (('v', 'speed', f'{turning}/s'), ('q', 'position', turning))
+            if key in curve.seen
+        ]
 
     def friction(self, curve: FrictionCurve) -> str:
         """Return the number of a chart of a friction ``curve`` over speed."""
         return self.add(
-            curve.name, f'friction of {curve.name} over its speed',
-            ('speed', 'm/s' if curve.unit == 'N' else 'rad/s'), curve.speed,
-            [pane(f'friction [{curve.unit}]', SMALL, [
-                self.dots(curve.v, curve.measured), self.band(curve.error, curve.torque),
-                self.line('friction', 'predicted', curve.torque)])])
+            curve.name,
+            f'friction of {curve.name} over its speed',
+            ('speed', 'm/s' if curve.unit == 'N' else 'rad/s'),
+            curve.speed,
+            [
+                pane(
+                    f'friction [{curve.unit}]',
+                    SMALL,
+                    [
+                        self.dots(curve.v, curve.measured),
+                        self.band(curve.error, curve.torque),
+                        self.line('friction', 'predicted', curve.torque),
+                    ],
+                )
+            ],
+        )
 
-    def lines(self, name: str, quantity: tuple[str, str], axis: tuple[str, str], x: np.ndarray,
-              lines: Mapping[str, np.ndarray]) -> str:
+    def lines(
+        self,
+        name: str,
+        quantity: tuple[str, str],
+        axis: tuple[str, str],
+        x: np.ndarray,
+        lines: Mapping[str, np.ndarray],
+    ) -> str:
         """
         Return the number of a chart of several lines, the first of which is heavy.
 
@@ -117,12 +170,27 @@ class Drawings:
         """
         styles = ['measured', *['predicted', 'residual', 'raw'] * len(lines)]
         return self.add(
-            name, f'{quantity[0]} of {name}: {", ".join(lines)}', axis, x,
-            [pane(f'{quantity[0]} [{quantity[1]}]', SMALL, [
-                self.line(line, style, y) for (line, y), style in zip(lines.items(), styles)])])
+            name,
+            f'{quantity[0]} of {name}: {", ".join(lines)}',
+            axis,
+            x,
+            [
+                pane(
+                    f'{quantity[0]} [{quantity[1]}]',
+                    SMALL,
+                    [self.line(line, style, y) for (line, y), style in zip(lines.items(), styles)],
+                )
+            ],
+        )
 
-    def recorded(self, name: str, t: np.ndarray, signals: Mapping[str, np.ndarray], link: str,
-                 windows: Sequence[tuple[str, float, float]]) -> str:
+    def recorded(
+        self,
+        name: str,
+        t: np.ndarray,
+        signals: Mapping[str, np.ndarray],
+        link: str,
+        windows: Sequence[tuple[str, float, float]],
+    ) -> str:
         """
         Return the number of a chart of what was recorded, with what was found shaded.
 
@@ -132,23 +200,43 @@ class Drawings:
         findings = ', '.join(dict.fromkeys(found for found, *_ in windows))
         return self.add(
             f'{name}: {findings}' if findings else name,
-            f'{name} as recorded; shaded: {findings or "nothing was found"}', ('time', 's'), t,
-            [pane(label, LOW, [self.line(label.split(' [')[0], 'measured', y)])
-             for label, y in signals.items()],
-            link=link, marks=[{'x': start, 'to': end, 'name': found}
-                              for found, start, end in windows])
+            f'{name} as recorded; shaded: {findings or "nothing was found"}',
+            ('time', 's'),
+            t,
+            [
+                pane(label, LOW, [self.line(label.split(' [')[0], 'measured', y)])
+                for label, y in signals.items()
+            ],
+            link=link,
+            marks=[{'x': start, 'to': end, 'name': found} for found, start, end in windows],
+        )
 
-    def over_time(self, name: str, unit: str, days: np.ndarray, values: np.ndarray,
-                  errors: np.ndarray) -> str:
+    def over_time(
+        self, name: str, unit: str, days: np.ndarray, values: np.ndarray, errors: np.ndarray
+    ) -> str:
         """Return the number of a chart of ``values`` (N,) with two ``errors`` over ``days``."""
         return self.add(
-            name, f'{name} over time', ('time since the first', 'days'), days,
-            [pane(f'[{typeset(unit)}]', SMALL, [
-                self.band(2.0 * errors, values), self.line(name, 'predicted', values)])])
+            name,
+            f'{name} over time',
+            ('time since the first', 'days'),
+            days,
+            [
+                pane(
+                    f'[{typeset(unit)}]',
+                    SMALL,
+                    [self.band(2.0 * errors, values), self.line(name, 'predicted', values)],
+                )
+            ],
+        )
 
-    def limited(self, quantity: tuple[str, str], t: np.ndarray,
-                joints: Sequence[tuple[str, str]], values: np.ndarray,
-                limits: np.ndarray) -> str:
+    def limited(
+        self,
+        quantity: tuple[str, str],
+        t: np.ndarray,
+        joints: Sequence[tuple[str, str]],
+        values: np.ndarray,
+        limits: np.ndarray,
+    ) -> str:
         """
         Return the number of a chart of all joints over time, against their limits.
 
@@ -157,12 +245,21 @@ class Drawings:
         """
         low, high = values.min(), values.max()
         near, ends = NEAR * max(high - low, 1e-6), self.array(t[[0, -1]])
-        series = [{'kind': 'limit', 'cls': cls, 'x': ends, 'y': self.array(np.full(2, limit))}
-                  for (_, cls), both in zip(joints, limits.T) for limit in both
-                  if low - near < limit < high + near]
+        series = [
+            {'kind': 'limit', 'cls': cls, 'x': ends, 'y': self.array(np.full(2, limit))}
+            for (_, cls), both in zip(joints, limits.T)
+            for limit in both
+            if low - near < limit < high + near
+        ]
         series += [self.line(name, cls, y) for (name, cls), y in zip(joints, values.T)]
-        return self.add(quantity[0], f'{quantity[0]} over time, limits dashed', ('time', 's'), t,
-                        [pane(' '.join(quantity), TALL, series)], link='motion')
+        return self.add(
+            quantity[0],
+            f'{quantity[0]} over time, limits dashed',
+            ('time', 's'),
+            t,
+            [pane(' '.join(quantity), TALL, series)],
+            link='motion',
+        )
 
 
 def pane(label: str, height: int, series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -22,8 +22,11 @@ WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not det
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
 CORRELATED = 10.0  # inflation of the variance: above it strongly correlated with others
-WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
-         'training': 'in sample'}
+WHERE = {
+    'validation': 'on the validation recording',
+    'cross-validation': 'in cross-validation',
+    'training': 'in sample',
+}
 SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
 MOST_DECIMALS = 9  # of exact data: digits without end help nobody
 
@@ -93,10 +96,18 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     for entry in model.base:
         lead = parameters[next(iter(entry['grouping']))]
         shared = known.get(entry['name'], {'inflation': 1.0, 'partner': '', 'correlation': 0.0})
-        out.append(Knowledge(entry, lead, _grade(entry), shared['inflation'], shared['partner'],
-                             shared['correlation'],
-                             _never_negative(entry['grouping'], parameters),
-                             not lead.law and lead.owner not in silent))
+        out.append(
+            Knowledge(
+                entry,
+                lead,
+                _grade(entry),
+                shared['inflation'],
+                shared['partner'],
+                shared['correlation'],
+                _never_negative(entry['grouping'], parameters),
+                not lead.law and lead.owner not in silent,
+            )
+        )
     return out
 
 
@@ -130,7 +141,7 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     covariance = np.array(model.covariance)
     if alone:
         errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
-        covariance += np.diag(np.maximum(errors ** 2 - np.diag(covariance), 0.0))
+        covariance += np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0))
     place = {p.name: k for k, p in enumerate(model.parameters)}
     known = np.flatnonzero(np.diag(covariance) > 0.0)
     sd = np.array([p.prior_sd for p in model.parameters])
@@ -155,8 +166,10 @@ def _not_described(model: IdentifiedModel) -> set[str]:
 
 def _never_negative(grouping: dict[str, float], parameters: dict[str, Parameter]) -> bool:
     """Return whether a sum adds up only what no body and no drive has below zero."""
-    return all(coefficient > 0.0 and never_negative(parameters[name])
-               for name, coefficient in grouping.items())
+    return all(
+        coefficient > 0.0 and never_negative(parameters[name])
+        for name, coefficient in grouping.items()
+    )
 
 
 def _grade(entry: dict[str, Any]) -> str:

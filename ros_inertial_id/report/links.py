@@ -42,9 +42,16 @@ class Link:
         """Return plain values for JSON: a mapping per quantity."""
         nominal = [None] * len(QUANTITIES) if self.nominal is None else self.nominal
         columns = zip(QUANTITIES, self.values, self.errors, nominal, UNITS, self.determined)
-        numbers = {name: {'value': value, 'standard_error': error, 'nominal': given, 'unit': unit,
-                          'determined': bool(sure)}
-                   for name, value, error, given, unit, sure in columns}
+        numbers = {
+            name: {
+                'value': value,
+                'standard_error': error,
+                'nominal': given,
+                'unit': unit,
+                'determined': bool(sure),
+            }
+            for name, value, error, given, unit, sure in columns
+        }
         return {'link': self.name, **numbers}
 
 
@@ -54,34 +61,42 @@ def links_of(model: IdentifiedModel) -> list[Link]:
     if not first:
         return []
     covariance = posterior(model, alone=True)
-    undetermined = {name for entry in model.base if not entry['determined']
-                    for name in entry['grouping']}
+    undetermined = {
+        name for entry in model.base if not entry['determined'] for name in entry['grouping']
+    }
     out = []
     for name, k in first.items():
-        parameters, ten = model.parameters[k:k + 10], model.values[k:k + 10]
+        parameters, ten = model.parameters[k : k + 10], model.values[k : k + 10]
         if ten[0] <= 0.0:
             continue
         prior_sd = np.array([p.prior_sd for p in parameters])
         slope = _slopes(ten, STEP * prior_sd)
         before = np.sum((slope * prior_sd) ** 2, axis=1)
-        now = np.einsum('ij,jk,ik->i', slope, covariance[k:k + 10, k:k + 10], slope)
+        now = np.einsum('ij,jk,ik->i', slope, covariance[k : k + 10, k : k + 10], slope)
         nominal = np.array([p.nominal for p in parameters])
         names = [p.name for p in parameters]
         values, errors = _central(ten), np.sqrt(np.maximum(now, 0.0))
         determined = DECIDED * now < before
         determined[1:4] &= [n not in undetermined for n in names[1:4]]
         determined[[*POSITIVE]] &= 2.0 * errors[[*POSITIVE]] < values[[*POSITIVE]]
-        out.append(Link(
-            name, values, errors, _central(nominal) if nominal[0] > 0.0 else None, determined))
+        out.append(
+            Link(name, values, errors, _central(nominal) if nominal[0] > 0.0 else None, determined)
+        )
     return out
 
 
 def _central(ten: np.ndarray) -> np.ndarray:
     """Return QUANTITIES (..., 13) of parameters (..., 10): principal moments, then link axes."""
     _, centre, inertia = about_center(ten)
-    return np.concatenate([
-        ten[..., :1], centre, np.linalg.eigvalsh(inertia),
-        inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]], axis=-1)
+    return np.concatenate(
+        [
+            ten[..., :1],
+            centre,
+            np.linalg.eigvalsh(inertia),
+            inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+        ],
+        axis=-1,
+    )
 
 
 def _slopes(ten: np.ndarray, steps: np.ndarray) -> np.ndarray:

@@ -34,27 +34,37 @@ def load_data(load: 'Payload') -> dict[str, str]:
     six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     named = ' '.join(f'i{pair}="{x}"' for pair, x in zip('xx yy zz xy xz yz'.split(), six))
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
+
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
     place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
-    krl = [','.join(f'{name} {written(x)}' for name, x in zip(names, numbers)) for names, numbers
-           in (('XYZABC', place), ('XYZ', np.round(moments, 7)))]
-    desk = {'mass': mass, 'centerOfMass': center.tolist(), 'inertia': tensor.ravel().tolist(),
-            'transformation': np.eye(4).ravel().tolist()}
+    krl = [
+        ','.join(f'{name} {written(x)}' for name, x in zip(names, numbers))
+        for names, numbers in (('XYZABC', place), ('XYZ', np.round(moments, 7)))
+    ]
+    desk = {
+        'mass': mass,
+        'centerOfMass': center.tolist(),
+        'inertia': tensor.ravel().tolist(),
+        'transformation': np.eye(4).ravel().tolist(),
+    }
     return {
         'UR': f'set_target_payload({m}, [{c}], [{", ".join(six)}])',
         'Franka': f'robot.setLoad({m}, {{{{{c}}}}}, {{{{{nine}}}}})',
         'Franka Desk': json.dumps(desk),
         'KUKA': f'LOAD_DATA[1]={{M {m},CM {{{krl[0]}}},J {{{krl[1]}}}}}',
         'URDF': f'<link name="load"><inertial><origin xyz="{c.replace(",", "")}"/><mass '
-                f'value="{m}"/><inertia {named}/></inertial></link><joint name="load_joint" '
-                f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>'}
+        f'value="{m}"/><inertia {named}/></inertial></link><joint name="load_joint" '
+        f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>',
+    }
 
 
 def load_lines(load: 'Payload') -> list[str]:
     """Return the lines of ``load_data`` below a heading that says what they take for granted."""
-    return [f'To paste, without what the model has already; {load.frame} is taken for the flange '
-            '(UR, KUKA: tool0; Franka: fr3_link8), another by --frame:',
-            *(f'{name}: {text}' for name, text in load_data(load).items())]
+    return [
+        f'To paste, without what the model has already; {load.frame} is taken for the flange '
+        '(UR, KUKA: tool0; Franka: fr3_link8), another by --frame:',
+        *(f'{name}: {text}' for name, text in load_data(load).items()),
+    ]
 
 
 def written(x: float) -> str:

@@ -15,22 +15,34 @@ LISTED = 20  # recordings not used that are named
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
 TURNED = 3.0  # [deg] an IMU must be turned from its description
 WHOLE_TURN = 0.99 * 2.0 * np.pi  # [rad] of samples that are not everywhere
-UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'rad/s^2',
-         'acc': 'm/s^2'}
+UNITS = {
+    'q': 'rad',
+    'v': 'rad/s',
+    'a': 'rad/s^2',
+    'omega': 'rad/s',
+    'alpha': 'rad/s^2',
+    'acc': 'm/s^2',
+}
 
 
 def gravity_estimated(model: IdentifiedModel) -> bool:
     """Return whether gravity is as the torques show it, which then stands in the options."""
-    return any(choice['what'] == 'gravity direction' and choice['chosen']
-               and choice['candidate'] != 'as given'
-               for choice in model.statistics.get('choices') or ())
+    return any(
+        choice['what'] == 'gravity direction'
+        and choice['chosen']
+        and choice['candidate'] != 'as given'
+        for choice in model.statistics.get('choices') or ()
+    )
 
 
 def mounting_words(model: IdentifiedModel) -> str:
     """Return how the base of a ``model`` was mounted by what was given."""
     given = '' if gravity_estimated(model) else model.options.get('mounting')
-    return given or ', '.join(filter(None, dict.fromkeys(model.mounting['text']))) or (
-        'upright, as none was given')
+    return (
+        given
+        or ', '.join(filter(None, dict.fromkeys(model.mounting['text'])))
+        or ('upright, as none was given')
+    )
 
 
 def force_unit(robot: Any) -> str:
@@ -43,7 +55,7 @@ def unit_of(robot: Any, name: str) -> str:
     """Return the unit of a quantity of the validity range of a ``robot`` by its ``name``."""
     unit = UNITS.get(name, '')
     sliding = isinstance(robot, RobotModel) and any(robot.prismatic) and name in 'qva'
-    return f"{unit} or {unit.replace('rad', 'm')}" if sliding else unit
+    return f'{unit} or {unit.replace("rad", "m")}' if sliding else unit
 
 
 def goes_round(model: IdentifiedModel) -> bool:
@@ -62,8 +74,10 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
     given = model.options.get('mounting')
     for words in dict.fromkeys([given] if given else model.mounting['text']):
         if rounded_mounting(words):
-            yield (f'The mounting "{words}" is read as {rounded_mounting(words)}: an angle within '
-                   f'{RIGHT_ANGLE:g} rad of a right one is that.')
+            yield (
+                f'The mounting "{words}" is read as {rounded_mounting(words)}: an angle within '
+                f'{RIGHT_ANGLE:g} rad of a right one is that.'
+            )
     several = len(model.preprocessing) > 1
     for entry in model.statistics.get('checks') or ():
         finding = Finding(**entry)
@@ -72,8 +86,11 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
         yield f'{text[0].upper()}{text[1:]}{where}.'
     shares = model.statistics.get('masked_share') or ()
     if any(shares) and not model.statistics.get('keep_all'):
-        yield ('Masked as bad: ' + ', '.join(f'{100 * share:.2g} %' for share in shares)
-               + ' of the samples of each recording.')
+        yield (
+            'Masked as bad: '
+            + ', '.join(f'{100 * share:.2g} %' for share in shares)
+            + ' of the samples of each recording.'
+        )
     yield from signal_sentences([Summary.of(entry) for entry in model.preprocessing])
 
 
@@ -92,22 +109,30 @@ def _of_markers(seen: Mapping[str, Any]) -> Iterator[str]:
     for source, note in (seen.get('sources') or {}).items():
         for marker, gone in (note.get('markers_missing') or {}).items():
             if gone['longest'] >= LOST:
-                yield (f"Marker {marker} of {source} was lost for {gone['longest']:.2f} s, "
-                       f"from {gone['from']:.2f} s on")
+                yield (
+                    f'Marker {marker} of {source} was lost for {gone["longest"]:.2f} s, '
+                    f'from {gone["from"]:.2f} s on'
+                )
 
 
 def _of_imus(seen: Mapping[str, Any]) -> Iterator[str]:
     for body, note in (seen.get('imus') or {}).items():
         if note.get('silent', 0.0) >= LOST:
-            yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
-                   f"{note['silent_from']:.2f} s on; markers were used alone")
+            yield (
+                f'The IMU on {body} was silent for {note["silent"]:.2f} s, from '
+                f'{note["silent_from"]:.2f} s on; markers were used alone'
+            )
         if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
-            yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
-                   'this was estimated from the motion and corrected')
+            yield (
+                f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
+                'this was estimated from the motion and corrected'
+            )
 
 
 def _of_sensors(seen: Mapping[str, Any]) -> Iterator[str]:
     for topic, note in (seen.get('sensor_turned') or {}).items():
         x, y, z = note['turn_deg']
-        yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
-               'degrees about its x, y, z axes; this was estimated from the motion and corrected')
+        yield (
+            f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
+            'degrees about its x, y, z axes; this was estimated from the motion and corrected'
+        )

@@ -64,8 +64,9 @@ class Table:
         """Return the table as lines of text; columns beyond the terminal's width stand below."""
         heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
         rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
-        rows += [[cell.text if isinstance(cell, Cell) else cell for cell in row]
-                 for row in self.rows]
+        rows += [
+            [cell.text if isinstance(cell, Cell) else cell for cell in row] for row in self.rows
+        ]
         rows = [row for row in rows if any(row)]
         width = [max(map(len, column)) for column in zip(*rows)]
         longest, parts = get_terminal_size((WIDTH, 0)).columns, [[0]]
@@ -74,9 +75,15 @@ class Table:
                 parts.append([0])
             parts[-1].append(k)
         left = {0, *self.words}
-        return ['  '.join(row[k].ljust(width[k]) if k in left else row[k].rjust(width[k])
-                          for k in part).rstrip().replace('±', '+-')
-                for part in parts for row in rows]
+        return [
+            '  '.join(
+                row[k].ljust(width[k]) if k in left else row[k].rjust(width[k]) for k in part
+            )
+            .rstrip()
+            .replace('±', '+-')
+            for part in parts
+            for row in rows
+        ]
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,14 @@ class Section:
     @property
     def empty(self) -> bool:
         """Return whether there is nothing to show."""
-        return not (self.texts or self.charts or self.figures or self.code or self.view
-                    or any(table.rows for table in self.tables))
+        return not (
+            self.texts
+            or self.charts
+            or self.figures
+            or self.code
+            or self.view
+            or any(table.rows for table in self.tables)
+        )
 
 
 @dataclass(frozen=True)
@@ -142,10 +155,14 @@ def sheet_text(sheet: Sheet, words: Sequence[str] = ()) -> str:
     sections = [section for section in sheet.sections if not section.empty]
     if words:
         now = datetime.now(timezone.utc).isoformat(timespec='seconds')
-        sections.append(Section('Provenance', f'ros_inertial_id {__version__}, {now}',
-                                code=shlex.join(words)))
-    return fill('sheet.html', {'title': sheet.title, 'sheet': sheet, 'sections': sections},
-                {**sheet.drawings.to_dict(), 'numbers': plain(sheet.numbers)})
+        sections.append(
+            Section('Provenance', f'ros_inertial_id {__version__}, {now}', code=shlex.join(words))
+        )
+    return fill(
+        'sheet.html',
+        {'title': sheet.title, 'sheet': sheet, 'sections': sections},
+        {**sheet.drawings.to_dict(), 'numbers': plain(sheet.numbers)},
+    )
 
 
 def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> str:
@@ -166,7 +183,11 @@ def _environment() -> Any:
     except ModuleNotFoundError as error:
         raise ConfigError(f'a page needs {error.name}', do=f'install {error.name}') from None
     environment = Environment(
-        loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
-        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
+        loader=PackageLoader('ros_inertial_id.report', ''),
+        undefined=StrictUndefined,
+        autoescape=select_autoescape(default=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(typeset=typeset, joined=joined)
     return environment

@@ -13,8 +13,17 @@ from ..measurement.summary import Summary
 
 WIDTH = 98  # of sentences
 LISTED = 4  # names in a sentence
-ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
-              'relative_percent', 'nominal', 'unconstrained')
+ENTRY_KEYS = (
+    'name',
+    'expression',
+    'value',
+    'standard_error',
+    'unit',
+    'determined',
+    'relative_percent',
+    'nominal',
+    'unconstrained',
+)
 
 
 def summary(model: IdentifiedModel) -> str:
@@ -26,8 +35,11 @@ def summary(model: IdentifiedModel) -> str:
     for title, texts in {'Uses': uses.sentences(), **chapters(model, LISTED)}.items():
         if title != 'Parameters' and texts:  # which the report lists
             lines += ['', f'{title}:']
-            lines += [line for text in texts for line in wrap(
-                text, WIDTH, initial_indent='- ', subsequent_indent='  ')]
+            lines += [
+                line
+                for text in texts
+                for line in wrap(text, WIDTH, initial_indent='- ', subsequent_indent='  ')
+            ]
     return '\n'.join(lines)
 
 
@@ -39,24 +51,33 @@ def _head(model: IdentifiedModel) -> list[str]:
     if first.rate:
         signal.append(f'{first.rate:.4g} Hz')
     signal += [f'low-pass {first.cutoff:.3g} Hz', f'{first.velocity} velocity']
-    return [f"{model.robot['name']}: {model.method}, gravity [{gravity}] m/s^2 in "
-            f"{model.robot['base_link']}",
-            f"{s['samples']} samples of {bags} recording{'s' if bags > 1 else ''}, "
-            f"{', '.join(signal)}; rank {s['rank_in_data']} of {s['rank']}, condition number "
-            f"{ratio(s['condition_number'])}"]
+    return [
+        f'{model.robot["name"]}: {model.method}, gravity [{gravity}] m/s^2 in '
+        f'{model.robot["base_link"]}',
+        f'{s["samples"]} samples of {bags} recording{"s" if bags > 1 else ""}, '
+        f'{", ".join(signal)}; rank {s["rank_in_data"]} of {s["rank"]}, condition number '
+        f'{ratio(s["condition_number"])}',
+    ]
 
 
 def outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return the numbers of a ``model`` for programs: those of --json and of the page."""
     numbers = dict(model.statistics)
     if 'unconstrained' in numbers:
-        numbers['unconstrained'] = {k: v for k, v in numbers['unconstrained'].items()
-                                    if k != 'values'}
+        numbers['unconstrained'] = {
+            k: v for k, v in numbers['unconstrained'].items() if k != 'values'
+        }
     known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
-    return {'method': model.method, 'sentences': verdict(model), **numbers,
-            'uses': uses_of(model).to_dict(),
-            'links': [link.to_dict() for link in links_of(model)],
-            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS if k in entry}
-                                for entry in model.base],
-            'mounting_parameters': known, 'preprocessing': model.preprocessing,
-            'mounting': {k: v for k, v in model.mounting.items() if k not in known}}
+    return {
+        'method': model.method,
+        'sentences': verdict(model),
+        **numbers,
+        'uses': uses_of(model).to_dict(),
+        'links': [link.to_dict() for link in links_of(model)],
+        'base_parameters': [
+            {k: entry[k] for k in ENTRY_KEYS if k in entry} for entry in model.base
+        ],
+        'mounting_parameters': known,
+        'preprocessing': model.preprocessing,
+        'mounting': {k: v for k, v in model.mounting.items() if k not in known},
+    }

@@ -19,12 +19,15 @@ Tool = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint
 
 def joint_styles(robot: RobotModel) -> list[tuple[str, str]]:
     """Return (name, style) of the joints of a ``robot``, as curves and links are drawn."""
-    return [(name, f'j{j % HUES}' + ' further' * (j >= HUES))
-            for j, name in enumerate(robot.joint_names)]
+    return [
+        (name, f'j{j % HUES}' + ' further' * (j >= HUES))
+        for j, name in enumerate(robot.joint_names)
+    ]
 
 
-def arm_view(drawings: Drawings, robot: RobotModel, tree: TreePass, tool: Tool | None = None,
-             **more: Any) -> dict[str, Any]:
+def arm_view(
+    drawings: Drawings, robot: RobotModel, tree: TreePass, tool: Tool | None = None, **more: Any
+) -> dict[str, Any]:
     """
     Return what viewer.js draws.
 
@@ -35,15 +38,21 @@ def arm_view(drawings: Drawings, robot: RobotModel, tree: TreePass, tool: Tool |
     styles = [f's-{style}' for _, style in joint_styles(robot)]
     if tool:
         body, offset = tool
-        points.append((tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
-                       )[:, None])
+        points.append(
+            (tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset))[:, None]
+        )
         ends.append(body)
         styles.append('s-tool')
-    return {'points': drawings.array(np.concatenate(points, axis=1).transpose(2, 1, 0).ravel()),
-            'count': len(ends) + 1,
-            'links': [(end + 1, number, style)
-                      for number, (end, style) in enumerate(zip(ends, styles), 1)],
-            'gravity': robot.gravity_base.tolist(), 'joints': joint_styles(robot), **more}
+    return {
+        'points': drawings.array(np.concatenate(points, axis=1).transpose(2, 1, 0).ravel()),
+        'count': len(ends) + 1,
+        'links': [
+            (end + 1, number, style) for number, (end, style) in enumerate(zip(ends, styles), 1)
+        ],
+        'gravity': robot.gravity_base.tolist(),
+        'joints': joint_styles(robot),
+        **more,
+    }
 
 
 def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] | None:
@@ -60,15 +69,18 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
     q = trained_range(model).mean(axis=0)[:, None]
     tree = TreePass(Chain.of(robot), q, 0.0 * q, 0.0 * q, robot.gravity_base)
     nominal = np.array([p.nominal for p in model.parameters])
-    ellipsoids = [(kind, *_ellipsoid(values[k:k + 10], tree.R[:, :, i, 0], tree.p[:, i, 0]))
-                  for i, k in enumerate(columns[link] for link in robot.link_names)
-                  for kind, values in (('nominal', nominal), ('identified', model.values))
-                  if values[k] > 0.0]
+    ellipsoids = [
+        (kind, *_ellipsoid(values[k : k + 10], tree.R[:, :, i, 0], tree.p[:, i, 0]))
+        for i, k in enumerate(columns[link] for link in robot.link_names)
+        for kind, values in (('nominal', nominal), ('identified', model.values))
+        if values[k] > 0.0
+    ]
     return arm_view(drawings, robot, tree, ellipsoids=ellipsoids)
 
 
-def _ellipsoid(ten: Sequence[float] | np.ndarray, R: np.ndarray, p: np.ndarray
-               ) -> tuple[list[float], list[list[float]]]:
+def _ellipsoid(
+    ten: Sequence[float] | np.ndarray, R: np.ndarray, p: np.ndarray
+) -> tuple[list[float], list[list[float]]]:
     """Return centre (3,) and half axes (3, 3; columns) in the base frame [m] of ten parameters."""
     mass, centre, inertia = about_center(ten)
     moments, axes = np.linalg.eigh(inertia)

@@ -25,9 +25,9 @@ from .joint_path import path_of_points, rest_at, trajectory
 from .rigid_bodies import RigidBodies
 from ..errors import ConfigError, MotionError
 
-STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
+STEP_LIMIT = 0.3  # step times fastest decay; accelerations are right to 1e-6 of full scale
 MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction
-REST = 1e-13        # [rad, rad/s] change in a step below which an arm at rest stays as it is
+REST = 1e-13  # [rad, rad/s] change in a step below which an arm at rest stays as it is
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,17 @@ class SimulatedArm:
         self.joint_names = true_robot.movable_joints(robot)
         self.limits = true_robot.joint_limits(robot, self.joint_names)
         self.true_urdf = true_robot.perturbed_urdf(
-            robot, rng, options.mass_change, options.center_shift, options.shape_change)
+            robot, rng, options.mass_change, options.center_shift, options.shape_change
+        )
         self.true_friction = true_robot.random_friction(self.limits, rng, options.friction)
         self.bodies, self._expected = (
             RigidBodies(text, self.joint_names, gravity_base, options.armature)
-            for text in (self.true_urdf, urdf))
+            for text in (self.true_urdf, urdf)
+        )
         self._rng = rng
-        self._noise = np.array([[options.position_noise], [options.velocity_noise],
-                                [options.torque_noise]])
+        self._noise = np.array(
+            [[options.position_noise], [options.velocity_noise], [options.torque_noise]]
+        )
         self._strongest = MOTOR_SHARE * self.limits.effort
         low, high = self.limits.reach()
         home = (low + high) / 2
@@ -128,8 +131,9 @@ class SimulatedArm:
         """Time of the next sample [s]."""
         return self._count / self.options.rate
 
-    def follow(self, times: Any, positions: Any, velocities: Any = None,
-               accelerations: Any = None) -> None:
+    def follow(
+        self, times: Any, positions: Any, velocities: Any = None, accelerations: Any = None
+    ) -> None:
         """
         Give the controller points at ``times`` (m,) [s] from now on, some may be past.
 
@@ -157,10 +161,12 @@ class SimulatedArm:
         outside = np.argwhere((positions < low) | (positions > high))
         if len(outside):
             point, joint = outside[0]
-            raise MotionError(f'point {point} of the trajectory leaves the position limits of '
-                              f'{self.joint_names[joint]}',
-                              expected=f'{low[joint]:g} to {high[joint]:g}',
-                              found=f'{positions[point, joint]:g}')
+            raise MotionError(
+                f'point {point} of the trajectory leaves the position limits of '
+                f'{self.joint_names[joint]}',
+                expected=f'{low[joint]:g} to {high[joint]:g}',
+                found=f'{positions[point, joint]:g}',
+            )
 
     def step(self) -> ArmState:
         """Return the ArmState of this instant and move on to the next."""
@@ -194,8 +200,16 @@ class SimulatedArm:
         state, a, tau = begun
         truth = np.array([*state, tau])
         measured = truth + noise
-        return ArmState(np.array((self._count - 1) / self.options.rate), truth[0], truth[1],
-                        np.array(a), truth[2], measured[0], measured[1], measured[2])
+        return ArmState(
+            np.array((self._count - 1) / self.options.rate),
+            truth[0],
+            truth[1],
+            np.array(a),
+            truth[2],
+            measured[0],
+            measured[1],
+            measured[2],
+        )
 
     def _served(self, times):
         """Return the commands (q, v, a), each (k, n)."""
@@ -221,6 +235,7 @@ class SimulatedArm:
 def _vector(gravity_base):
     gravity_base = np.asarray(gravity_base, dtype=float)
     if gravity_base.shape != (3,) or not np.isfinite(gravity_base).all():
-        raise ConfigError('gravity_base', expected='three finite numbers [m/s^2]',
-                          found=gravity_base.tolist())
+        raise ConfigError(
+            'gravity_base', expected='three finite numbers [m/s^2]', found=gravity_base.tolist()
+        )
     return gravity_base

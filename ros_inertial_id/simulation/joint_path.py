@@ -51,11 +51,14 @@ def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -
     times = np.asarray(times, dtype=float)
     if not len(times):
         raise MotionError('the trajectory has no point', do='send at least one')
-    values = [_points(kind, x, len(times), joints) for kind, x in
-              zip(('positions', 'velocities', 'accelerations'), points)]
+    values = [
+        _points(kind, x, len(times), joints)
+        for kind, x in zip(('positions', 'velocities', 'accelerations'), points)
+    ]
     if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
-        raise MotionError('times of the trajectory', expected='finite and increasing',
-                          found=times.tolist())
+        raise MotionError(
+            'times of the trajectory', expected='finite and increasing', found=times.tolist()
+        )
     if len(times) == 1:  # the arm rests there as soon as it comes into effect
         return rest_at(values[0][0], times[0])
     q, span = values[0], np.diff(times)[:, None]
@@ -66,8 +69,9 @@ def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -
     return JointPath(PPoly(_quintic(q, values[1], values[2], span), times))
 
 
-def trajectory(now: float, times: ArrayLike, points: Sequence[np.ndarray], joints: int
-               ) -> JointPath:
+def trajectory(
+    now: float, times: ArrayLike, points: Sequence[np.ndarray], joints: int
+) -> JointPath:
     """
     Return the JointPath of a trajectory that comes at ``now`` [s].
 
@@ -77,24 +81,36 @@ def trajectory(now: float, times: ArrayLike, points: Sequence[np.ndarray], joint
     """
     path = path_of_points(times, points, joints)
     if len(points) > 1 and np.abs(points[1][-1]).max() > AT_REST:
-        raise MotionError('the last point of the trajectory moves', expected='velocities 0',
-                          found=np.asarray(points[1][-1]).tolist(),
-                          do='end the trajectory at rest')
+        raise MotionError(
+            'the last point of the trajectory moves',
+            expected='velocities 0',
+            found=np.asarray(points[1][-1]).tolist(),
+            do='end the trajectory at rest',
+        )
     if path.end < now:
-        raise MotionError('the trajectory has no point ahead of now',
-                          expected=f'a last point not before now, {now:.3f} s',
-                          found=f'{path.end:.3f} s', do='send at least one')
+        raise MotionError(
+            'the trajectory has no point ahead of now',
+            expected=f'a last point not before now, {now:.3f} s',
+            found=f'{path.end:.3f} s',
+            do='send at least one',
+        )
     return path
 
 
 def _points(what, values, count, joints):
     values = np.asarray(values, dtype=float)
     if values.shape != (count, joints):
-        raise MotionError(f'{what} of the trajectory', found=f'shape {values.shape}',
-                          expected=f'{count} points of {joints} joints')
+        raise MotionError(
+            f'{what} of the trajectory',
+            found=f'shape {values.shape}',
+            expected=f'{count} points of {joints} joints',
+        )
     if not np.isfinite(values).all():
-        raise MotionError(f'{what} of the trajectory', expected='finite numbers',
-                          found=f'{np.count_nonzero(~np.isfinite(values))} that are not')
+        raise MotionError(
+            f'{what} of the trajectory',
+            expected='finite numbers',
+            found=f'{np.count_nonzero(~np.isfinite(values))} that are not',
+        )
     return values
 
 
@@ -102,7 +118,13 @@ def _quintic(q, v, a, span):
     """Return coefficients (6, m - 1, n), of the highest power first, of points (m, n)."""
     step, v0, v1 = np.diff(q, axis=0) / span, v[:-1], v[1:]
     a0, a1 = a[:-1] * span, a[1:] * span  # [rad/s]
-    return np.stack([(12 * step - 6 * v1 - 6 * v0 - a0 + a1) / (2 * span**4),
-                     (-30 * step + 14 * v1 + 16 * v0 + 3 * a0 - 2 * a1) / (2 * span**3),
-                     (20 * step - 8 * v1 - 12 * v0 - 3 * a0 + a1) / (2 * span**2),
-                     a[:-1] / 2, v0, q[:-1]])
+    return np.stack(
+        [
+            (12 * step - 6 * v1 - 6 * v0 - a0 + a1) / (2 * span**4),
+            (-30 * step + 14 * v1 + 16 * v0 + 3 * a0 - 2 * a1) / (2 * span**3),
+            (20 * step - 8 * v1 - 12 * v0 - 3 * a0 + a1) / (2 * span**2),
+            a[:-1] / 2,
+            v0,
+            q[:-1],
+        ]
+    )

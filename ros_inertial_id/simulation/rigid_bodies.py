@@ -31,8 +31,9 @@ class RigidBodies:
         try:
             self.model = mujoco.MjModel.from_xml_string(_bodies_only(urdf, joint_names))
         except ValueError as error:
-            raise RobotModelError('MuJoCo cannot simulate the robot description',
-                                  found=' '.join(str(error).split())) from error
+            raise RobotModelError(
+                'MuJoCo cannot simulate the robot description', found=' '.join(str(error).split())
+            ) from error
         self.model.opt.gravity[:] = gravity_base
         disable = mujoco.mjtDisableBit
         self.model.opt.disableflags |= int(disable.mjDSBL_CONSTRAINT | disable.mjDSBL_CONTACT)
@@ -68,16 +69,18 @@ class RigidBodies:
 def ten_parameters(mass: float, center: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """Return the ten parameters (10,) about the origin: mass, center (3,), inertia (3, 3)."""
     about_origin = inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
-    return np.concatenate([[mass], mass * center,
-                           about_origin[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+    return np.concatenate(
+        [[mass], mass * center, about_origin[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+    )
 
 
 def _mujoco():
     try:
         import mujoco
     except ImportError as error:
-        raise InertialIdError('the simulated robot needs MuJoCo, which is not installed',
-                              do='pip install mujoco') from error
+        raise InertialIdError(
+            'the simulated robot needs MuJoCo, which is not installed', do='pip install mujoco'
+        ) from error
     return mujoco
 
 

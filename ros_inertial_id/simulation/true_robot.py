@@ -23,8 +23,7 @@ from scipy.spatial.transform import Rotation
 from ..errors import RobotModelError
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
-TENSOR = (('ixx', 0, 0), ('ixy', 0, 1), ('ixz', 0, 2),
-          ('iyy', 1, 1), ('iyz', 1, 2), ('izz', 2, 2))
+TENSOR = (('ixx', 0, 0), ('ixy', 0, 1), ('ixz', 0, 2), ('iyy', 1, 1), ('iyz', 1, 2), ('izz', 2, 2))
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,11 @@ def parse(urdf: str) -> ET.Element:
 
 def movable_joints(robot: ET.Element) -> tuple[str, ...]:
     """Return the names of the joints that a motor moves, in the order of ``robot``'s elements."""
-    return tuple(joint.get('name', '') for joint in robot.findall('joint')
-                 if joint.get('type') in MOVABLE and joint.find('mimic') is None)
+    return tuple(
+        joint.get('name', '')
+        for joint in robot.findall('joint')
+        if joint.get('type') in MOVABLE and joint.find('mimic') is None
+    )
 
 
 def joint_limits(robot: ET.Element, joint_names: Sequence[str]) -> JointLimits:
@@ -91,18 +93,24 @@ def joint_limits(robot: ET.Element, joint_names: Sequence[str]) -> JointLimits:
         values = {} if limit is None else dict(limit.attrib)
         if joints[name].get('type') == 'continuous':
             values.update(lower='-inf', upper='inf')
-        row = [_number(values.get(key, '0'))
-               for key in ('lower', 'upper', 'effort', 'velocity')]
+        row = [_number(values.get(key, '0')) for key in ('lower', 'upper', 'effort', 'velocity')]
         if not (row[0] < row[1] and row[2] > 0 and row[3] > 0):
-            raise RobotModelError(f'limits of joint {name!r} of the robot description',
-                                  expected='lower < upper, effort > 0, velocity > 0',
-                                  found=values or 'no <limit>')
+            raise RobotModelError(
+                f'limits of joint {name!r} of the robot description',
+                expected='lower < upper, effort > 0, velocity > 0',
+                found=values or 'no <limit>',
+            )
         rows.append(row)
     return JointLimits(*np.array(rows).T)
 
 
-def perturbed_urdf(robot: ET.Element, rng: np.random.Generator, mass_change: float,
-                   center_shift: float, shape_change: float) -> str:
+def perturbed_urdf(
+    robot: ET.Element,
+    rng: np.random.Generator,
+    mass_change: float,
+    center_shift: float,
+    shape_change: float,
+) -> str:
     """
     Return the description as text with other inertials.
 
@@ -120,21 +128,25 @@ def perturbed_urdf(robot: ET.Element, rng: np.random.Generator, mass_change: flo
         stretch = np.eye(3) + shape_change * rng.uniform(-1, 1, (3, 3))
         radius = np.sqrt(np.trace(moments) / mass)  # [m]
         shift = center_shift * radius * rng.uniform(-1, 1, 3)
-        _write_inertial(inertial, scale * mass, center + axes @ shift,
-                        scale * stretch @ moments @ stretch.T)
+        _write_inertial(
+            inertial, scale * mass, center + axes @ shift, scale * stretch @ moments @ stretch.T
+        )
     return ET.tostring(robot, encoding='unicode')
 
 
-def random_friction(limits: JointLimits, rng: np.random.Generator,
-                    factor: float = 1.0) -> JointFriction:
+def random_friction(
+    limits: JointLimits, rng: np.random.Generator, factor: float = 1.0
+) -> JointFriction:
     """
     Return ``factor`` times a friction that good drives have.
 
     Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
     """
     n = len(limits.effort)
-    return JointFriction(factor * rng.uniform(0.01, 0.03, n) * limits.effort / limits.velocity,
-                         factor * rng.uniform(0.005, 0.015, n) * limits.effort)
+    return JointFriction(
+        factor * rng.uniform(0.01, 0.03, n) * limits.effort / limits.velocity,
+        factor * rng.uniform(0.005, 0.015, n) * limits.effort,
+    )
 
 
 def _read_inertial(link, inertial):
@@ -149,18 +161,24 @@ def _read_inertial(link, inertial):
     for name, row, column in TENSOR:
         inertia[row, column] = inertia[column, row] = _number(tensor.get(name, '0'))
     mass = _number(given.get('mass', {}).get('value', '0'))
-    center, rpy = (np.array([_number(x) for x in origin.get(key, '0 0 0').split()])
-                   for key in ('xyz', 'rpy'))
+    center, rpy = (
+        np.array([_number(x) for x in origin.get(key, '0 0 0').split()]) for key in ('xyz', 'rpy')
+    )
     if 'quat_xyzw' in origin and 'rpy' not in origin:
-        rpy = Rotation.from_quat([_number(x) for x in origin['quat_xyzw'].split()]
-                                 ).as_euler('xyz')
+        rpy = Rotation.from_quat([_number(x) for x in origin['quat_xyzw'].split()]).as_euler('xyz')
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia
     numbers = np.hstack([mass, center, rpy, moments.ravel()])
-    if not (len(numbers) == 16 and np.isfinite(numbers).all() and mass > 0
-            and np.linalg.eigvalsh(moments)[0] > 0):
+    if not (
+        len(numbers) == 16
+        and np.isfinite(numbers).all()
+        and mass > 0
+        and np.linalg.eigvalsh(moments)[0] > 0
+    ):
         raise RobotModelError(
-            f'inertial of link {link!r}', found='none that a body can have',
-            expected='mass > 0 and principal inertias with each < the sum of the others')
+            f'inertial of link {link!r}',
+            found='none that a body can have',
+            expected='mass > 0 and principal inertias with each < the sum of the others',
+        )
     return mass, center, Rotation.from_euler('xyz', rpy).as_matrix(), moments
 
 

@@ -51,8 +51,9 @@ def test_torque_is_the_sum_of_its_terms(result):
     offset = model.friction(0.0 * v)
     springs = model.torque(q, 0.0 * v, 0.0 * a) - model.gravity(q) - offset
     np.testing.assert_allclose(still, inertia + model.gravity(q) + offset + springs, atol=1e-9)
-    np.testing.assert_allclose(model.mass_matrix(q), model.mass_matrix(q).swapaxes(1, 2),
-                               atol=1e-9)
+    np.testing.assert_allclose(
+        model.mass_matrix(q), model.mass_matrix(q).swapaxes(1, 2), atol=1e-9
+    )
     one = model.torque(q[0], v[0], a[0])
     assert one.shape == (3,) and np.allclose(one, model.torque(q, v, a)[0], atol=1e-12)
     with pytest.raises(rid.ConfigError, match='expected arrays'):
@@ -63,8 +64,9 @@ def test_what_depends_on_the_position_is_no_friction(arm3, arm3_motion):
     """A torque of 2 cos q is 2 N m at the zero position, at which friction is asked."""
     names, t, q, v, _, tau = arm3_motion
     part = slice(0, 2500)
-    recording = mujoco_arm.recording(names, t[part], q[part], v[part],
-                                     tau[part] + 2.0 * np.cos(q[part]))
+    recording = mujoco_arm.recording(
+        names, t[part], q[part], v[part], tau[part] + 2.0 * np.cos(q[part])
+    )
     model = rid.identify(recording, urdf=arm3[0], friction=('viscous', 'coulomb', 'cosine1')).model
     assert np.abs(model.friction(np.zeros(3))).max() < 1e-9
     np.testing.assert_allclose(model.friction(np.full(3, 2.0)), 0.8 * 2.0 + 0.5, atol=0.1)
@@ -112,7 +114,7 @@ def test_what_is_predicted_is_what_was_validated(bags):
     for prediction, within in ((model.predict(other), 1e-9), (given(model, other), 0.02)):
         assert prediction.names == model.joint_names and prediction.units == ('N m',) * 3
         residual = model.predict(other).measured - prediction.torque
-        rms = np.sqrt(np.mean(residual ** 2, axis=0))
+        rms = np.sqrt(np.mean(residual**2, axis=0))
         np.testing.assert_allclose(rms, list(said['rms'].values()), rtol=within)
     assert model.validate(other)['filtered'] == said
 
@@ -122,9 +124,13 @@ def test_predictions_have_a_band_that_a_model_file_keeps(arm3_motion, tmp_path):
     # Friction that no law has: what is left of it grows with the speed.
     tau = tau + 0.1 * v * np.sin(5.0 * q) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
     half = len(t) // 2
-    one, other = (replace(mujoco_arm.recording(names, t[part], q[part], v[part], tau[part]),
-                          robot_description=mujoco_arm.description('arm3'))
-                  for part in (slice(None, half), slice(half, None)))
+    one, other = (
+        replace(
+            mujoco_arm.recording(names, t[part], q[part], v[part], tau[part]),
+            robot_description=mujoco_arm.description('arm3'),
+        )
+        for part in (slice(None, half), slice(half, None))
+    )
     model = rid.identify(one).model
     found = model.predict(other)
     inside = (found.lower <= found.measured) & (found.measured <= found.upper)
@@ -148,20 +154,25 @@ def test_a_validation_writes_what_is_predicted_beside_what_was_measured(result, 
     recording, found = rid.read_bag(tmp_path / 'predicted.mcap'), result.model.predict(bags[1])
     whole = rid.read_bag(bags[1]).channels['/joint_states'].fields['effort']
     np.testing.assert_array_equal(recording.channels['/joint_states'].fields['effort'], whole)
-    for topic, torque in (('predicted', found.torque), ('residual', found.residual),
-                          ('predicted_band/upper', found.upper)):
+    for topic, torque in (
+        ('predicted', found.torque),
+        ('residual', found.residual),
+        ('predicted_band/upper', found.upper),
+    ):
         channel = recording.channels[f'/torque_prediction/{topic}']
         np.testing.assert_array_equal(channel.fields['effort'], torque)
     assert channel.names == found.names
-    np.testing.assert_allclose(1e-9 * (channel.stamp_ns - recording.origin_ns()), found.t,
-                               atol=1e-9)
+    np.testing.assert_allclose(
+        1e-9 * (channel.stamp_ns - recording.origin_ns()), found.t, atol=1e-9
+    )
 
 
 def given(model, recording):
     """Return the prediction for the motion of a recording, without its torques."""
     identified = model.identified
-    data = read_dataset([recording], prediction_options(identified), identified.method,
-                        identified.robot['urdf'])
+    data = read_dataset(
+        [recording], prediction_options(identified), identified.method, identified.robot['urdf']
+    )
     states = [state for _, state in data.states(training=False)]
     return model.predict(tuple(np.concatenate([getattr(s, x) for s in states]) for x in 'tqva'))
 
@@ -172,7 +183,9 @@ def test_a_motion_remembers_its_reversals_and_a_state_does_not(bags):
     t = np.linspace(0.0, 2.0, 401)
     q = np.stack([np.sin(3.0 * t), 0.0 * t, 0.0 * t], axis=1)
     v, a = np.gradient(q, t, axis=0), 0.0 * q
-    law, = (p for p in model.identified.parameters if (p.law, p.owner) == ('presliding', 'joint1'))
+    (law,) = (
+        p for p in model.identified.parameters if (p.law, p.owner) == ('presliding', 'joint1')
+    )
     friction = model.identified.values[model.identified.parameters.index(law)]
     state, begun = 0.0, model.torque(q, v, a)[:, 0] - friction * np.sign(v[:, 0])
     expected = [begun[0]]  # nothing is known of the way before: zero
@@ -204,8 +217,7 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
 def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
     fields = dict(arm3_recording.channels['/joint_states'].fields)
     if fault == 'late':
-        t = 1e-9 * (arm3_recording.channels['/joint_states'].stamp_ns
-                    - arm3_recording.origin_ns())
+        t = 1e-9 * (arm3_recording.channels['/joint_states'].stamp_ns - arm3_recording.origin_ns())
         fields['effort'] = CubicSpline(t, fields['effort'])(t - LATE)
     rng = np.random.default_rng(0)
     effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
@@ -213,8 +225,14 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         effort[:, 2] = rng.normal(0.0, effort[:, 2].std(), len(effort))
     if fault == 'no motion seen':
         effort = rng.normal(size=effort.shape)
-    changed = replace(arm3_recording, channels={'/joint_states': replace(
-        arm3_recording.channels['/joint_states'], fields={**fields, 'effort': effort})})
+    changed = replace(
+        arm3_recording,
+        channels={
+            '/joint_states': replace(
+                arm3_recording.channels['/joint_states'], fields={**fields, 'effort': effort}
+            )
+        },
+    )
     checked, identified = (verb(changed, urdf=arm3[0]) for verb in (rid.check, rid.identify))
     for joint, crossed in identified.model.statistics['cross_validation']['rms'].items():
         measured = identified.model.statistics['cross_validation']['measured_rms'][joint]
@@ -231,8 +249,14 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
 
 def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
     channel = arm3_recording.channels['/joint_states']
-    negated = replace(arm3_recording, channels={'/joint_states': replace(channel, fields={
-        **channel.fields, 'effort': -channel.fields['effort']})})
+    negated = replace(
+        arm3_recording,
+        channels={
+            '/joint_states': replace(
+                channel, fields={**channel.fields, 'effort': -channel.fields['effort']}
+            )
+        },
+    )
     found = rid.check(negated, urdf=arm3[0])
     assert found.verdict.word == 'do not use' and found.checks[0].name == 'effort negated'
     with pytest.raises(rid.EstimationError, match='efforts of all joints are negated'):

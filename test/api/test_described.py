@@ -52,9 +52,14 @@ def test_a_spring_that_pushes_is_said_and_not_written(result, tmp_path):
     for value, written in ((0.5, True), (-0.5, False)):
         values = identified.values.copy()
         values[k] = value
-        model = rid.Model(replace(identified, values=values, parameters=(
-            *identified.parameters[:k], stiff, *identified.parameters[k + 1:])),
-            result.model.gravity_base)
+        model = rid.Model(
+            replace(
+                identified,
+                values=values,
+                parameters=(*identified.parameters[:k], stiff, *identified.parameters[k + 1 :]),
+            ),
+            result.model.gravity_base,
+        )
         lines = model.to_mjcf(tmp_path / 'arm.xml')
         assert ('stiffness=' in (tmp_path / 'arm.xml').read_text()) is written
         assert any(line.startswith('fv1 = -0.5 N m/rad (spring') for line in lines) is not written

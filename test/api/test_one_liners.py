@@ -64,10 +64,21 @@ def names(bags, result, tmp_path_factory):
     rng = np.random.default_rng(0)
     q, v, a, tau = rng.uniform(-1.0, 1.0, (4, 20, 3))
     other = rid.read_bag(bags[1])
-    return {'result': result, 'model': result.model, 'q': q, 'v': v, 'a': a, 'tau': tau,
-            't': np.arange(20.0), 'other': other, 'prediction': result.model.predict(other),
-            'tmp_path': tmp_path_factory.mktemp('lines'), 'np': np, 'pickle': pickle,
-            'pandas': pytest.importorskip('pandas')}
+    return {
+        'result': result,
+        'model': result.model,
+        'q': q,
+        'v': v,
+        'a': a,
+        'tau': tau,
+        't': np.arange(20.0),
+        'other': other,
+        'prediction': result.model.predict(other),
+        'tmp_path': tmp_path_factory.mktemp('lines'),
+        'np': np,
+        'pickle': pickle,
+        'pandas': pytest.importorskip('pandas'),
+    }
 
 
 @pytest.mark.parametrize('line', LINES)
@@ -82,10 +93,14 @@ def test_dynamics_are_those_of_pinocchio(names):
     data = robot.createData()
     coriolis = [pin.computeCoriolisMatrix(robot, data, x, y) @ y for x, y in zip(q, v)]
     np.testing.assert_allclose(model.coriolis(q, v), coriolis, atol=1e-9)
-    np.testing.assert_allclose(model.torque(q, v, model.forward_dynamics(q, v, tau)), tau,
-                               atol=1e-9)
-    beta = np.where(np.isnan(model.base_parameters.value), model.base_parameters.nominal,
-                    model.base_parameters.value)
+    np.testing.assert_allclose(
+        model.torque(q, v, model.forward_dynamics(q, v, tau)), tau, atol=1e-9
+    )
+    beta = np.where(
+        np.isnan(model.base_parameters.value),
+        model.base_parameters.nominal,
+        model.base_parameters.value,
+    )
     np.testing.assert_allclose(model.regressor(q, v, a) @ beta, model.torque(q, v, a), atol=1e-6)
 
 

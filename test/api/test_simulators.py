@@ -20,17 +20,26 @@ def servos():
 
 @pytest.fixture(scope='module')
 def model(servos):
-    return rid.identify(servo_arms.recorded(servos, 1), effort_kind='command',
-                        stiffness=list(servos.stiffness), damping=list(servos.damping)).model
+    return rid.identify(
+        servo_arms.recorded(servos, 1),
+        effort_kind='command',
+        stiffness=list(servos.stiffness),
+        damping=list(servos.damping),
+    ).model
 
 
 def test_commands_gains_and_delay_stand_for_a_torque_sensor(servos, model):
     truth = {**mjcf_runs.truth(servos.urdf, {}), **servos.truth()}
-    z = [(e['value'] - sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
-         / e['standard_error'] for e in model.identified.base if e['determined']]
+    z = [
+        (e['value'] - sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
+        / e['standard_error']
+        for e in model.identified.base
+        if e['determined']
+    ]
     assert len(z) > 15 and np.sqrt(np.mean(np.square(z))) < 1.3
     assert -model.identified.preprocessing[0]['time_offset'] == pytest.approx(
-        servos.kind.delay, abs=1e-3)
+        servos.kind.delay, abs=1e-3
+    )
 
 
 def test_mujoco_moves_with_the_written_file_as_the_robot_did(servos, model, tmp_path):
@@ -38,8 +47,10 @@ def test_mujoco_moves_with_the_written_file_as_the_robot_did(servos, model, tmp_
     other = servo_arms.recorded(servos, 9, 5.0)
     written = mujoco.MjModel.from_xml_path(str(tmp_path / 'arm.xml'))
     described = servos.model(servos.kind.urdf, friction=False)
-    far, before = (np.linalg.norm(servo_arms.replayed(*case)) for case in (
-        (written, other), (described, other, servos.kind.delay)))
+    far, before = (
+        np.linalg.norm(servo_arms.replayed(*case))
+        for case in ((written, other), (described, other, servos.kind.delay))
+    )
     assert far < 0.2 * before
     np.testing.assert_allclose(written.actuator_gainprm[:, 0], servos.stiffness)
     np.testing.assert_allclose(-written.actuator_biasprm[:, 2], servos.damping)
@@ -65,11 +76,18 @@ def test_isaac_lab_gets_its_fields_and_the_errors_beside(servos, model, tmp_path
 def test_legs_that_pull_the_wrong_way_may_stand_on_the_ground(monkeypatch):
     """To legs that carry a slow robot its feet are the base, and gravity points up."""
     pair = six_axis_arm.description('pair', servo_arms.LEGS[:6], servo_arms.NUMBERED, 0.04, 3)
-    monkeypatch.setitem(servo_arms.KINDS, 'pair', replace(
-        servo_arms.KINDS['legs'], urdf=pair, home=(0.0, 0.8, -1.6) * 2))
+    monkeypatch.setitem(
+        servo_arms.KINDS,
+        'pair',
+        replace(servo_arms.KINDS['legs'], urdf=pair, home=(0.0, 0.8, -1.6) * 2),
+    )
     legs = servo_arms.servos('pair', 1)
     recording = replace(servo_arms.recorded(legs, 1, 8.0), mounting='rpy 3.14159265 0 0')
-    verdict = rid.check(recording, effort_kind='command', stiffness=list(legs.stiffness),
-                        damping=list(legs.damping)).verdict
+    verdict = rid.check(
+        recording,
+        effort_kind='command',
+        stiffness=list(legs.stiffness),
+        damping=list(legs.damping),
+    ).verdict
     assert verdict.word == 'do not use'
     assert 'or legs are in contact with the ground' in verdict.reasons[0]

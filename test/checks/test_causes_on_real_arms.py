@@ -19,12 +19,14 @@ def arms(shared_data):
     """Return {name: clean Recording with its description}."""
     out = {}
     for name, log, urdf, joints in (
-            ('kuka', 'kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 'lwr_{}_joint'),
-            ('panda', 'panda/excitation.npz', 'panda/panda.urdf', 'panda_joint{}')):
+        ('kuka', 'kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 'lwr_{}_joint'),
+        ('panda', 'panda/excitation.npz', 'panda/panda.urdf', 'panda_joint{}'),
+    ):
         first = int(name == 'panda')
-        out[name] = replace(mujoco_arm.real(log, tuple(
-            joints.format(k) for k in range(first, first + 7))),
-            robot_description=(shared_data / urdf).read_text())
+        out[name] = replace(
+            mujoco_arm.real(log, tuple(joints.format(k) for k in range(first, first + 7))),
+            robot_description=(shared_data / urdf).read_text(),
+        )
     return out
 
 
@@ -62,11 +64,15 @@ def test_a_load_is_no_unit_and_does_not_make_the_recording_doubtful(arms):
         assert mass == pytest.approx(10.0, rel=0.1)  # a tenth, as the description is right
 
 
-@pytest.mark.parametrize('change, name, joint, severity', [
-    (_times(6, -1.0), 'effort of a joint negated', 'panda_joint7', WRONG),  # by friction alone
-    (_times(1, 1.15), 'gain of a joint', 'panda_joint2', DOUBTFUL),
-    (_times(2, 1.3), 'gain of a joint', 'panda_joint3', WRONG),
-    (_late, 'effort of a joint delayed', 'panda_joint2', WRONG)])
+@pytest.mark.parametrize(
+    'change, name, joint, severity',
+    [
+        (_times(6, -1.0), 'effort of a joint negated', 'panda_joint7', WRONG),  # by friction alone
+        (_times(1, 1.15), 'gain of a joint', 'panda_joint2', DOUBTFUL),
+        (_times(2, 1.3), 'gain of a joint', 'panda_joint3', WRONG),
+        (_late, 'effort of a joint delayed', 'panda_joint2', WRONG),
+    ],
+)
 def test_a_cause_of_one_joint_is_named_with_its_joint(arms, change, name, joint, severity):
     assert _said(arms['panda'], change) == [(name, severity, (joint,))]
 

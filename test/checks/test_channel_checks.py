@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from recording_faults import columns, rebuilt
 
-from ros_inertial_id.checks import channel_checks as module, signal_values
+from ros_inertial_id.checks import channel_checks as module
+from ros_inertial_id.checks import signal_values
 from ros_inertial_id.checks.channel_checks import channel_checks
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
 from ros_inertial_id.measurement.recording import Channel, Recording
@@ -24,7 +25,7 @@ def _motion(seconds=20.0, rate=200.0, joints=3):
 
 
 def _joints(t, q, v, tau):
-    return mujoco_arm.recording(('a', 'b', 'c')[:q.shape[1]], t, q, v, tau)
+    return mujoco_arm.recording(('a', 'b', 'c')[: q.shape[1]], t, q, v, tau)
 
 
 def _names(recording):
@@ -42,7 +43,8 @@ def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
     assert 'two robots on one topic' not in _names(_joints(t, q, 0.0 * v, tau))
     # Beside noise that is finer than a step.
     assert 'two robots on one topic' not in _names(
-        _joints(t, q + 1e-7 * rng.standard_normal(q.shape), 0.0 * v, tau))
+        _joints(t, q + 1e-7 * rng.standard_normal(q.shape), 0.0 * v, tau)
+    )
     q[:, 0] = _motion(rate=100.0)[1][:, 0]
     assert not any('quantised' in name for name in _names(_joints(t, q, 0.0 * v, tau)))
     other = q.copy()
@@ -89,7 +91,8 @@ def test_messages_that_are_broken_at_an_end_are_masked(rows):
     q[rows], tau[rows] = q[rows] + 0.5, 50.0 * tau[rows] + 20.0
     found = channel_checks(_joints(t, q, v, tau))
     assert [(f.name, f.joints, f.severity) for f in found] == [
-        (name, ('a', 'b', 'c'), MASKED) for name in ('position spikes', 'effort spikes')]
+        (name, ('a', 'b', 'c'), MASKED) for name in ('position spikes', 'effort spikes')
+    ]
     for finding in found:
         np.testing.assert_allclose(finding.windows, [t[rows][[0, -1]]])
     assert 'jumps where the recording begins or ends' in found[0].says
@@ -114,20 +117,23 @@ def test_messages_that_lack_are_lost_and_no_jitter():
     t = t + np.random.default_rng(1).uniform(-5e-4, 5e-4, len(t))  # a tenth of the period
     (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
     assert finding.severity == NOTE and finding.name == 'messages lost'
-    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; '
-                            'all gaps are interpolated')
+    assert finding.says == (
+        f'{4000 - len(keep)} of 4000 messages are lost; all gaps are interpolated'
+    )
 
 
 @pytest.mark.parametrize('length, severity', [(99, NOTE), (599, DOUBTFUL)])
 def test_bursts_of_lost_messages_say_how_long_they_are(length, severity):
     t, q, v, tau = _motion()
     keep = np.ones(len(t), dtype=bool)
-    keep[1000:1000 + length], keep[2500:2500 + length] = False, False
+    keep[1000 : 1000 + length], keep[2500 : 2500 + length] = False, False
     (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
     assert finding.severity == severity
     gap = np.diff(t[keep]).max()
-    assert finding.says == (f'{2 * length} of 4000 messages are lost; 2 gaps, up to {gap:.2g} s, '
-                            'are too long to interpolate')
+    assert finding.says == (
+        f'{2 * length} of 4000 messages are lost; 2 gaps, up to {gap:.2g} s, '
+        'are too long to interpolate'
+    )
 
 
 def test_messages_that_a_busy_driver_sends_together_are_not_called_lost():
@@ -249,8 +255,9 @@ def test_other_sensors_are_checked_channel_by_channel():
 def test_degrees_are_found_where_the_recording_has_a_description():
     t, q, v, tau = _motion()
     urdf = mujoco_arm.description('arm3')
-    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, np.degrees(q), np.degrees(v),
-                                     tau)
+    recording = mujoco_arm.recording(
+        mujoco_arm.joints_of(urdf), t, np.degrees(q), np.degrees(v), tau
+    )
     found = channel_checks(replace(recording, robot_description=urdf))
     assert 'position in degrees' in [f.name for f in found]
 
@@ -266,7 +273,8 @@ def _with_limits(urdf, factor):
 
 REAL_ARMS = {
     'kuka': ('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 'lwr_{}_joint', 0),
-    'panda': ('panda/excitation.npz', 'panda/panda.urdf', 'panda_joint{}', 1)}
+    'panda': ('panda/excitation.npz', 'panda/panda.urdf', 'panda_joint{}', 1),
+}
 
 
 @pytest.mark.parametrize('arm', REAL_ARMS)
@@ -324,7 +332,8 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     keep = (t < 1.4) | (t > 2.4)
     recording = replace(
         mujoco_arm.recording(mujoco_arm.joints_of(urdf), t[keep], q[keep], v[keep], q[keep]),
-        robot_description=urdf)
+        robot_description=urdf,
+    )
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
     monkeypatch.setattr(signal_values, 'GAP_PERIODS', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]

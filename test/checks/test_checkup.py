@@ -29,9 +29,15 @@ def arm():
     return mujoco_arm.recorded('arm3', 2)
 
 
-@pytest.mark.parametrize('name, seed, mounting', [
-    ('franka', 1, 'upright'), ('franka', 11, 'rpy 0 1.5707963 0'), ('arm3', 12, 'upright'),
-    ('arm2', 13, 'upright')])
+@pytest.mark.parametrize(
+    'name, seed, mounting',
+    [
+        ('franka', 1, 'upright'),
+        ('franka', 11, 'rpy 0 1.5707963 0'),
+        ('arm3', 12, 'upright'),
+        ('arm2', 13, 'upright'),
+    ],
+)
 def test_clean_recordings_are_good_and_nothing_is_left_out(name, seed, mounting):
     recording = mujoco_arm.recorded(name, seed, mounting)
     result = check([recording], OPTIONS)
@@ -43,17 +49,28 @@ def test_clean_recordings_are_good_and_nothing_is_left_out(name, seed, mounting)
 LEVEL = {'encoder zero': 2, 'effort delayed': 2, 'one gain': 2}
 # What must be told from what other joints, bodies or directions could do is so among seven joints.
 # Other faults are in the samples of a joint, or in all joints alike: three show them as well.
-AMONG_SEVEN = {'effort of a joint negated', 'efforts permuted', 'efforts currents', 'one gain',
-               'gravity compensated', 'effort of a joint delayed', 'payload not declared',
-               'wrong mounting'}
+AMONG_SEVEN = {
+    'effort of a joint negated',
+    'efforts permuted',
+    'efforts currents',
+    'one gain',
+    'gravity compensated',
+    'effort of a joint delayed',
+    'payload not declared',
+    'wrong mounting',
+}
 
 
 # Descriptions of other robots: see test_checkup_causes.py.
 @pytest.mark.parametrize('fault', sorted(FAULTS.keys() - {'other robot'}))
 def test_every_fault_is_named(franka, arm, fault):
     inject, expected = FAULTS[fault]
-    broken, options, window = inject(franka if fault in AMONG_SEVEN else arm, OPTIONS,
-                                     LEVEL.get(fault, 1), np.random.default_rng(1))
+    broken, options, window = inject(
+        franka if fault in AMONG_SEVEN else arm,
+        OPTIONS,
+        LEVEL.get(fault, 1),
+        np.random.default_rng(1),
+    )
     result = check([broken], options)
     found = [f for f in result.checks if f.name in expected]
     assert found, [f.sentence() for f in result.checks]
@@ -96,8 +113,15 @@ def test_a_contact_of_one_second_costs_little_when_it_is_left_out(arm):
     def error(model):
         truth = [e['value'] for e in clean.base]
         size = [e['standard_error'] for e in clean.base]
-        return np.sqrt(np.mean([((e['value'] - x) / s) ** 2 for e, x, s in zip(
-            model.base, truth, size) if e['determined'] and s]))
+        return np.sqrt(
+            np.mean(
+                [
+                    ((e['value'] - x) / s) ** 2
+                    for e, x, s in zip(model.base, truth, size)
+                    if e['determined'] and s
+                ]
+            )
+        )
 
     # In standard errors of the clean estimate: one is what another recording would change too.
     assert error(masked) < 1.0 < error(kept)

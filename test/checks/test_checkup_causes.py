@@ -36,8 +36,9 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
     fields = arm.channels['/joint_states'].fields
     free = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
     assert [f for f in check([free], OPTIONS).checks if f.severity != NOTE] == []
-    turned = rebuilt(free, position=np.degrees(fields['position']),
-                     velocity=np.degrees(fields['velocity']))
+    turned = rebuilt(
+        free, position=np.degrees(fields['position']), velocity=np.degrees(fields['velocity'])
+    )
     assert 'of all joints are in degrees' in check([turned], OPTIONS).checks[0].says
     q = fields['position'].copy()
     q[:, -1] = np.mod(q[:, -1] - np.median(q[:, -1]), 2 * np.pi)  # wraps where it is half the time
@@ -57,7 +58,7 @@ def _with_a_slider(urdf):
 
 def test_a_joint_that_turns_is_told_from_a_slider(arm, monkeypatch):
     told = replace(arm, robot_description=_with_a_slider(arm.robot_description))
-    found, = check([told], OPTIONS).checks
+    (found,) = check([told], OPTIONS).checks
     assert found.severity == WRONG and found.joints == arm.channels['/joint_states'].names[-1:]
     assert 'a joint that turns' in found.says
     monkeypatch.setattr(mujoco_arm, 'description', lambda name: told.robot_description)
@@ -66,8 +67,9 @@ def test_a_joint_that_turns_is_told_from_a_slider(arm, monkeypatch):
 
 def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
     # A tenth of the torque: as little of gravity is left where a driver compensates it.
-    found, = check([_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05]))],
-                   OPTIONS).checks
+    (found,) = check(
+        [_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05]))], OPTIONS
+    ).checks
     assert found.name == 'effort is a current'
     compensated = FAULTS['gravity compensated'][0](arm, OPTIONS, 0, np.random.default_rng(0))[0]
     assert [f.name for f in check([compensated], OPTIONS).checks] == ['gravity compensated']
@@ -75,8 +77,9 @@ def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
 
 def test_only_the_columns_that_were_exchanged_are_named():
     order = [0, 3, 1, 2, 4, 5, 6]
-    found = check([_efforts(mujoco_arm.recorded('franka', 1), lambda tau: tau[:, order])],
-                  OPTIONS).checks[0]
+    found = check(
+        [_efforts(mujoco_arm.recorded('franka', 1), lambda tau: tau[:, order])], OPTIONS
+    ).checks[0]
     assert found.name == 'efforts permuted'
     assert found.joints == ('fr3_joint2', 'fr3_joint3', 'fr3_joint4')
 
@@ -84,20 +87,28 @@ def test_only_the_columns_that_were_exchanged_are_named():
 def test_a_check_more_changes_no_other_verdict(arm, monkeypatch):
     def noisy(data):
         target = data.measured + 0.01 * np.random.default_rng(1).standard_normal(
-            data.measured.shape) * (np.arange(data.measured.shape[1]) == 0)
+            data.measured.shape
+        ) * (np.arange(data.measured.shape[1]) == 0)
         yield Alternative('encoder zero off', [0], data.with_target(target), {'zero': '1'})
 
-    broken = [arm, _efforts(arm, lambda tau: -tau), *(
-        FAULTS[name][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
-        for name in ('effort delayed', 'payload not declared'))]
+    broken = [
+        arm,
+        _efforts(arm, lambda tau: -tau),
+        *(
+            FAULTS[name][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
+            for name in ('effort delayed', 'payload not declared')
+        ),
+    ]
     before = [check([recording], OPTIONS) for recording in broken]
     monkeypatch.setattr(model_checks, 'CHECKS', (*causes.CHECKS, causes.Check(noisy, 0)))
     assert [check([recording], OPTIONS) for recording in broken] == before
 
 
 def test_causes_say_by_which_judge_they_are(arm):
-    for fault, judge in (('one gain', 'left-out residual'),
-                         ('efforts N mm', 'left-out residual of the description')):
+    for fault, judge in (
+        ('one gain', 'left-out residual'),
+        ('efforts N mm', 'left-out residual of the description'),
+    ):
         broken = FAULTS[fault][0](arm, OPTIONS, 1, np.random.default_rng(0))[0]
         found = check([broken], OPTIONS).checks[0]
         assert (found.tests, found.unit) == (judge, '% of the residual')
@@ -108,8 +119,9 @@ def test_contacts_in_many_windows_are_found(arm):
     def pushed(tau):
         out = tau.copy()
         for start in (600, 1500, 2900):
-            out[start:start + 200, :2] += 0.5 * tau[:, :2].std(0) * np.sin(
-                np.pi * np.arange(200) / 200)[:, None]
+            out[start : start + 200, :2] += (
+                0.5 * tau[:, :2].std(0) * np.sin(np.pi * np.arange(200) / 200)[:, None]
+            )
         return out
 
     found = [f for f in check([_efforts(arm, pushed)], OPTIONS).checks if f.name == 'contact']
@@ -121,16 +133,17 @@ def test_contacts_in_many_windows_are_found(arm):
 @pytest.mark.parametrize('level', [0, 2])
 def test_a_contact_does_not_hide_in_a_fit_that_it_bends(level):
     pushed, options, window = FAULTS['contact'][0](
-        mujoco_arm.recorded('arm2', 5), OPTIONS, level, np.random.default_rng(0))
+        mujoco_arm.recorded('arm2', 5), OPTIONS, level, np.random.default_rng(0)
+    )
     (contact,) = check([pushed], options).checks
-    assert (contact.name, contact.windows) == (
-        'contact', (pytest.approx(window, abs=0.2),))
+    assert (contact.name, contact.windows) == ('contact', (pytest.approx(window, abs=0.2),))
 
 
 def test_a_change_that_explains_a_part_of_another_robot_is_no_cause():
     for seed, level in ((3, 1), (5, 2)):
         other, options, _ = FAULTS['other robot'][0](
-            mujoco_arm.recorded('arm3', seed), OPTIONS, level, np.random.default_rng(0))
+            mujoco_arm.recorded('arm3', seed), OPTIONS, level, np.random.default_rng(0)
+        )
         assert [f.name for f in check([other], options).checks] == ['description of another robot']
 
 
@@ -178,9 +191,17 @@ def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
     noise = 1e-5 * rng.standard_normal(gives.shape)
     weight = fields['effort'][:1].copy()
     pushes = np.abs(weight).max() * np.sin(2 * t)[:, None] ** 9 * [0.2, 1.0, 0.6]
-    result = check([rebuilt(arm, position=fields['position'][:1] + gives + noise, velocity=100
-                            * noise + np.gradient(gives, t, axis=0), effort=weight + pushes)],
-                   OPTIONS)
+    result = check(
+        [
+            rebuilt(
+                arm,
+                position=fields['position'][:1] + gives + noise,
+                velocity=100 * noise + np.gradient(gives, t, axis=0),
+                effort=weight + pushes,
+            )
+        ],
+        OPTIONS,
+    )
     assert 'arm at rest' in [f.name for f in result.checks]
     assert 'description of another robot' not in [f.name for f in result.checks]
 
@@ -188,8 +209,14 @@ def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
 def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay(arm):
     t, rng = np.arange(0.0, 40.0, 0.005), np.random.default_rng(7)
     angle, pose = 0.2 * np.pi * t, np.array([0.5, 2.5, 0.5])
-    q, v, a = (np.outer(x, [0.0, 1.0, 0.0]) for x in (
-        np.sin(angle), 0.2 * np.pi * np.cos(angle), -(0.2 * np.pi) ** 2 * np.sin(angle)))
+    q, v, a = (
+        np.outer(x, [0.0, 1.0, 0.0])
+        for x in (
+            np.sin(angle),
+            0.2 * np.pi * np.cos(angle),
+            -((0.2 * np.pi) ** 2) * np.sin(angle),
+        )
+    )
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(arm.robot_description, 2), q + pose, v, a)
     stuck = 0.2 * np.abs(tau).max() * np.sin(0.3 * angle + 1.0)  # whatever friction takes
     # A harmonic drive's: friction that grows by an eighth of the load (Bittencourt 2012).
@@ -197,8 +224,14 @@ def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay
     tau += np.column_stack([stuck, grows, -0.5 * stuck])
     tau += 0.003 * tau.std(0) * rng.standard_normal(tau.shape)
     noise = 1e-5 * rng.standard_normal(q.shape)
-    alone = mujoco_arm.recording(mujoco_arm.joints_of(arm.robot_description), t, q + pose + noise,
-                                 v + 1e-3 * rng.standard_normal(v.shape), tau, 'upright')
+    alone = mujoco_arm.recording(
+        mujoco_arm.joints_of(arm.robot_description),
+        t,
+        q + pose + noise,
+        v + 1e-3 * rng.standard_normal(v.shape),
+        tau,
+        'upright',
+    )
     result = check([replace(alone, robot_description=arm.robot_description)], OPTIONS)
     assert [f.name for f in result.checks if f.severity != NOTE] == ['joints at rest']
     assert list(result.joints) == ['joint2'] and result.joints['joint2'].word != DO_NOT_USE
@@ -208,8 +241,9 @@ def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
     robot = ElementTree.fromstring(arm.robot_description)
     inertial = robot.findall('link/inertial')[-1]
     inertial.find('origin').attrib.update(xyz='0 0 0.042', rpy='0.3 0.2 -1.57079632679')
-    inertial.find('inertia').attrib.update(dict.fromkeys(
-        ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), '0'))
+    inertial.find('inertia').attrib.update(
+        dict.fromkeys(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), '0')
+    )
     bare = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
     with np.errstate(all='raise', under='ignore'):
         result = check([bare], OPTIONS)
@@ -222,6 +256,7 @@ def test_an_effort_that_is_mostly_clipped_is_no_other_fault(arm):
         tau = tau.copy()
         tau[:, j] = np.clip(tau[:, j], -0.12 * np.ptp(tau[:, j]), 0.12 * np.ptp(tau[:, j]))
         return tau
+
     result = check([_efforts(arm, limited)], OPTIONS)
     assert result.verdict.word == DO_NOT_USE
     assert [f.name for f in result.checks if f.severity != NOTE] == ['effort clipped']
@@ -235,15 +270,21 @@ def test_other_methods_have_their_channels_checked():
     topic, channel = next((t, c) for t, c in clean.channels.items() if 'effort' in c.fields)
     effort = channel.fields['effort'].copy()
     effort[700:1300] = effort[700]
-    stuck = replace(clean, channels={**clean.channels, topic: replace(
-        channel, fields={**channel.fields, 'effort': effort})})
-    names = [f.name for f in check([stuck], slider_crank_runs.OPTIONS,
-                                   method='closed_loop').checks]
+    stuck = replace(
+        clean,
+        channels={
+            **clean.channels,
+            topic: replace(channel, fields={**channel.fields, 'effort': effort}),
+        },
+    )
+    names = [
+        f.name for f in check([stuck], slider_crank_runs.OPTIONS, method='closed_loop').checks
+    ]
     assert 'effort stuck' in names
 
 
 def test_a_gain_of_a_joint_is_what_the_others_say_without_it(arm):
-    found, = check([_efforts(arm, lambda tau: tau * np.array([1.0, 1.0, 1.6]))], OPTIONS).checks
+    (found,) = check([_efforts(arm, lambda tau: tau * np.array([1.0, 1.0, 1.6]))], OPTIONS).checks
     assert (found.name, found.joints) == ('gain of a joint', ('joint3',))
 
 
@@ -254,14 +295,17 @@ def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.3 * np.tanh(v / 0.01)
     tau += 0.05 * rng.standard_normal(tau.shape)
     tau += 0.01 * np.cumsum(rng.standard_normal(tau.shape), axis=0)
-    recording = replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
-                        robot_description=urdf)
+    recording = replace(
+        mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
+        robot_description=urdf,
+    )
     assert 'wrong mounting' not in [f.name for f in check([recording], OPTIONS).checks]
 
 
 def test_laws_that_are_named_and_a_mounting_that_is_given_change_no_cause(arm):
-    named = replace(OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'),
-                    mounting='upright')
+    named = replace(
+        OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'), mounting='upright'
+    )
     assert [f for f in check([arm], named).checks if f.severity != NOTE] == []
     late = check([_efforts(arm, lambda tau: np.roll(tau, 4, axis=0))], named)
     assert [f.name for f in late.checks if f.severity != NOTE] == ['effort delayed']

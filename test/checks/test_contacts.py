@@ -65,5 +65,5 @@ def test_a_reversal_that_the_filter_smears_is_no_contact():
     t, velocity, residual = _motion(4)
     velocity[:] = np.sin(0.4 * np.pi * t)[:, None]  # all joints turn round every 2.5 s
     k = np.searchsorted(t, 12.5)
-    residual += np.exp(-((t - t[k]) / 0.3) ** 2)[:, None] * TORQUE
+    residual += np.exp(-(((t - t[k]) / 0.3) ** 2))[:, None] * TORQUE
     assert not _found(t, velocity, residual, smear=1.0)

@@ -19,8 +19,10 @@ def test_joints_that_are_exchanged_whole_are_named(arm3, arm3_recording, order):
     """What the columns of a log without names are called in the order of the URDF."""
     _, channel, *_ = columns(arm3_recording)
     order = list(order)
-    found = check(rebuilt(arm3_recording, **{
-        name: x[:, order] for name, x in channel.fields.items()}), urdf=arm3[0])
+    found = check(
+        rebuilt(arm3_recording, **{name: x[:, order] for name, x in channel.fields.items()}),
+        urdf=arm3[0],
+    )
     assert [f.name for f in found.checks if f.severity == 'wrong'] == ['joints exchanged']
     named = [channel.names[k] for k in order]  # of the columns
     assert f'--joints {",".join(named)}' in found.text()
@@ -34,11 +36,17 @@ def test_a_joint_that_stands_costs_the_others_nothing(arm3, arm3_recording):
     tau[:, 2] = 0.1 * (np.arange(len(t)) % 50 < 25)
     found = identify(rebuilt(arm3_recording, position=q, velocity=v, effort=tau), urdf=arm3[0])
     assert found.model.identified.preprocessing[0]['velocity'] == 'measured'
-    said = {f.name: f.joints for f in found.checkup.checks if f.name not in (
-        'gain of a joint', 'bodies other than described')}
+    said = {
+        f.name: f.joints
+        for f in found.checkup.checks
+        if f.name not in ('gain of a joint', 'bodies other than described')
+    }
     assert said.get('joints at rest') == (channel.names[2],), said
-    assert not [name for name in said if name.startswith('velocity') or 'clipped' in name
-                or 'quantised' in name], said
+    assert not [
+        name
+        for name in said
+        if name.startswith('velocity') or 'clipped' in name or 'quantised' in name
+    ], said
 
 
 def test_a_model_is_not_compared_with_friction_fitted_to_its_validation(arm3, arm3_recording):
@@ -57,14 +65,24 @@ def test_efforts_without_a_sign_are_said(arm3, arm3_recording):
 
 def test_a_validation_without_velocities_differentiates(arm3, arm3_recording):
     topic, channel, *_ = columns(arm3_recording)
-    late = channel.stamp_ns + 10 ** 12
-    other = replace(arm3_recording, channels={topic: replace(
-        channel, stamp_ns=late, received_ns=late,
-        fields={name: x for name, x in channel.fields.items() if name != 'velocity'})})
+    late = channel.stamp_ns + 10**12
+    other = replace(
+        arm3_recording,
+        channels={
+            topic: replace(
+                channel,
+                stamp_ns=late,
+                received_ns=late,
+                fields={name: x for name, x in channel.fields.items() if name != 'velocity'},
+            )
+        },
+    )
     found = identify(arm3_recording, urdf=arm3[0], validate=[other], velocity='measured')
     fit = found.model.statistics['validation']['filtered']
-    assert fit['relative_percent'] < 1.5 * found.model.statistics['training']['filtered'][
-        'relative_percent'] + 0.5
+    assert (
+        fit['relative_percent']
+        < 1.5 * found.model.statistics['training']['filtered']['relative_percent'] + 0.5
+    )
 
 
 def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recording):
@@ -91,8 +109,9 @@ def test_a_clock_that_changes_says_how_to_take_the_longer_part(arm3, arm3_record
         identify(broken, urdf=arm3[0])
     end = float(str(caught.value).split('BAG@0.000:')[1].split(' ')[0])
     part = broken.window(0.0, end)
-    np.testing.assert_array_equal(part.channels['/joint_states'].fields['position'],
-                                  channel.fields['position'][200:])
+    np.testing.assert_array_equal(
+        part.channels['/joint_states'].fields['position'], channel.fields['position'][200:]
+    )
 
 
 def test_verbs_take_logs_and_the_folder_of_a_result(arm3, arm3_motion, tmp_path, capsys):

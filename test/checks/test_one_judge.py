@@ -40,7 +40,7 @@ def test_placeholder_masses_are_said_beside_efforts_that_are_no_torques(franka):
     """No recording tells them apart, and gains that hide it make no model good."""
     placeholder = _with_masses(franka, 30.0)
     result = check(placeholder)
-    finding, = [f for f in result.checks if f.severity == 'wrong']
+    (finding,) = [f for f in result.checks if f.severity == 'wrong']
     assert finding.says.endswith(MASSES) and result.verdict.word == DO_NOT_USE
     gains = [float(x) for x in re.search(r'drive_gain: \[([^]]*)\]', finding.do)[1].split(',')]
     hidden = identify(placeholder, effort_kind='current', drive_gain=gains)
@@ -78,9 +78,13 @@ def _wrong(result):
     return ' '.join(f.sentence() for f in result.checks if f.severity == 'wrong')
 
 
-@pytest.mark.parametrize('joint, factor, word', [
-    (5, 1.3, USABLE),  # of the wrist: the others predict as well beside it
-    (3, -1.0, DO_NOT_USE)])  # of the elbow: the shoulder's torque is no longer explained
+@pytest.mark.parametrize(
+    'joint, factor, word',
+    [
+        (5, 1.3, USABLE),  # of the wrist: the others predict as well beside it
+        (3, -1.0, DO_NOT_USE),
+    ],
+)  # of the elbow: the shoulder's torque is no longer explained
 def test_a_fault_of_one_joint_is_of_the_whole_where_the_others_suffer(franka, joint, factor, word):
     tau = columns(franka)[-1]
     result = check(rebuilt(franka, effort=tau * np.where(np.arange(7) == joint, factor, 1.0)))
@@ -135,6 +139,7 @@ def test_scipy_is_not_imported_on_the_way_of_a_real_arm(franka, tmp_path):
         f'main(["check", {bag!r}])\n'
         f'main(["identify", {bag!r}, "--out", {str(tmp_path / "out")!r}])\n'
         'heavy = ("optimize", "linalg", "sparse", "spatial", "fft", "special", "interpolate")\n'
-        'print([m for m in heavy if f"scipy.{m}" in sys.modules])\n')
+        'print([m for m in heavy if f"scipy.{m}" in sys.modules])\n'
+    )
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == '[]'

@@ -69,14 +69,25 @@ def _played(recording):
     return rebuilt(recording, position=q, velocity=v)
 
 
-@pytest.mark.parametrize('fault', [
-    _saturated, _a_little_saturated, _losing_strength, _drifting, _picked_up, _leant_on, _shaken,
-    _played])
+@pytest.mark.parametrize(
+    'fault',
+    [
+        _saturated,
+        _a_little_saturated,
+        _losing_strength,
+        _drifting,
+        _picked_up,
+        _leant_on,
+        _shaken,
+        _played,
+    ],
+)
 def test_what_the_model_lacks_is_said_though_it_has_no_name(arm, fault):
     verdict = _verdict(fault(arm))
     assert verdict['word'] in (USABLE, DO_NOT_USE)
-    assert any('systematic' in reason or 'relative residual' in reason
-               for reason in verdict['reasons'])
+    assert any(
+        'systematic' in reason or 'relative residual' in reason for reason in verdict['reasons']
+    )
 
 
 @pytest.mark.parametrize('noise', [0.02, 0.1])
@@ -86,8 +97,9 @@ def test_noise_of_the_efforts_is_not_systematic(arm, noise):
     assert _verdict(rebuilt(arm, effort=tau))['word'] == GOOD
 
 
-@pytest.mark.parametrize('factor, words', [
-    (1.7, [(NOTE, GOOD)]), (2.0, [(DOUBTFUL, USABLE)]), (1.0, [])])
+@pytest.mark.parametrize(
+    'factor, words', [(1.7, [(NOTE, GOOD)]), (2.0, [(DOUBTFUL, USABLE)]), (1.0, [])]
+)
 def test_what_is_wrong_with_all_torques_alike_is_said_though_they_predict(factor, words):
     arm = mujoco_arm.recorded('arm2', 5)
     tau = columns(arm)[-1]

@@ -42,8 +42,11 @@ def test_velocities_that_lag_are_not_used_and_this_is_said(cutoff, joints):
     assert _relative(asked) > 2.0 * _relative(result)
     names = {f.name for f in result.checkup.checks}
     assert 'velocity not used' in names
-    assert all(f.do == 'positions are differentiated instead'
-               for f in result.checkup.checks if f.name == 'velocity delayed')
+    assert all(
+        f.do == 'positions are differentiated instead'
+        for f in result.checkup.checks
+        if f.name == 'velocity delayed'
+    )
 
 
 def test_one_recording_of_two_that_lags_decides_for_both():

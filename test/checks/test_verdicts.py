@@ -6,16 +6,31 @@ import pytest
 
 from ros_inertial_id.checks.check import checkup_of
 from ros_inertial_id.checks.checked import checked_statistics, UNCHECKED
-from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, NOT_CHECKED,
-                                            USABLE, Verdict)
+from ros_inertial_id.checks.finding import (
+    DO_NOT_USE,
+    DOUBTFUL,
+    Finding,
+    GOOD,
+    NOT_CHECKED,
+    USABLE,
+    Verdict,
+)
 from ros_inertial_id.checks.verdicts import joint_verdicts, Judged, whole_verdict
 
 
-@pytest.mark.parametrize('share, noise, outside, nominal, word', [
-    (0.05, 0.001, 0.05, 1.0, GOOD), (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 10 %
-    (0.15, 0.01, 0.0, 1.0, USABLE), (0.25, 0.25, 0.0, 1.0, USABLE),
-    (0.05, 0.05, 0.3, 1.0, USABLE), (0.05, 0.05, 0.0, 0.03, USABLE),
-    (0.6, 0.6, 0.0, 1.0, DO_NOT_USE), (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
+@pytest.mark.parametrize(
+    'share, noise, outside, nominal, word',
+    [
+        (0.05, 0.001, 0.05, 1.0, GOOD),
+        (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 10 %
+        (0.15, 0.01, 0.0, 1.0, USABLE),
+        (0.25, 0.25, 0.0, 1.0, USABLE),
+        (0.05, 0.05, 0.3, 1.0, USABLE),
+        (0.05, 0.05, 0.0, 0.03, USABLE),
+        (0.6, 0.6, 0.0, 1.0, DO_NOT_USE),
+        (1.1, 0.1, 0.0, 1.0, DO_NOT_USE),
+    ],
+)
 def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, noise, outside, nominal, word):
     fit = Judged({'a': 4.0 * share}, {'a': 4.0}, noise={'a': 4.0 * noise})
     joints = joint_verdicts(fit, {'a': 4.0 * nominal}, [], {'a': 4.0 * outside})
@@ -28,20 +43,35 @@ def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
     joints = joint_verdicts(Judged(residual, torque), {}, [])
     whole = whole_verdict(Judged(residual, torque), joints, [])
     assert joints['b'].word == DO_NOT_USE and joints['c'].word == whole.word == USABLE
-    assert whole.reasons == ('not for b',
-                             'more than 20 % relative residual of c in cross-validation')
+    assert whole.reasons == (
+        'not for b',
+        'more than 20 % relative residual of c in cross-validation',
+    )
 
 
-@pytest.mark.parametrize('share, noise, word', [
-    (0.05, 0.01, USABLE), (0.05, 0.04, GOOD), (0.01, 0.001, GOOD), (0.015, 0.001, USABLE),
-    (0.15, 0.01, USABLE)])
+@pytest.mark.parametrize(
+    'share, noise, word',
+    [
+        (0.05, 0.01, USABLE),
+        (0.05, 0.04, GOOD),
+        (0.01, 0.001, GOOD),
+        (0.015, 0.001, USABLE),
+        (0.15, 0.01, USABLE),
+    ],
+)
 def test_a_systematic_residual_of_all_torques_is_not_good(share, noise, word):
-    fit = Judged({'a': 10.0 * share, 'b': 0.0}, {'a': 10.0, 'b': 0.01},
-                 noise={'a': 10.0 * noise, 'b': 0.0})
+    fit = Judged(
+        {'a': 10.0 * share, 'b': 0.0}, {'a': 10.0, 'b': 0.01}, noise={'a': 10.0 * noise, 'b': 0.0}
+    )
     whole = whole_verdict(fit, joint_verdicts(fit, {}, []), [])
-    assert whole.word == word and whole.reasons[:1] == (() if word == GOOD else (
-        f'{100 * share:.3g} % relative residual in cross-validation, of which noise of the '
-        f'efforts explains {100 * noise / share:.2g} %: systematic',))
+    assert whole.word == word and whole.reasons[:1] == (
+        ()
+        if word == GOOD
+        else (
+            f'{100 * share:.3g} % relative residual in cross-validation, of which noise of the '
+            f'efforts explains {100 * noise / share:.2g} %: systematic',
+        )
+    )
 
 
 def test_a_joint_that_lacks_something_is_named_and_noise_that_is_not_known_lacks_nothing():
@@ -49,7 +79,8 @@ def test_a_joint_that_lacks_something_is_named_and_noise_that_is_not_known_lacks
     fit = Judged(residual, torque, noise={'a': 0.1, 'b': 0.01})
     whole = whole_verdict(fit, joint_verdicts(fit, {}, []), [])
     assert whole.word == USABLE and whole.reasons == (
-        'more than 10 % systematic residual of b in cross-validation',)
+        'more than 10 % systematic residual of b in cross-validation',
+    )
     fit = Judged(residual, torque)
     assert whole_verdict(fit, joint_verdicts(fit, {}, []), []).word == GOOD
 
@@ -61,18 +92,28 @@ def test_a_residual_that_is_no_number_is_not_good():
 
 
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
-    finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
-                      ('a',), DOUBTFUL, '')
+    finding = Finding(
+        'effort quantised',
+        'the effort of a comes in steps',
+        '',
+        9.0,
+        'samples',
+        ('a',),
+        DOUBTFUL,
+        '',
+    )
     joints = joint_verdicts(Judged({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}), {}, [finding])
     assert joints['a'].word == USABLE and joints['a'].reasons == (finding.says,)
     assert joints['b'].word == GOOD
 
 
 def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
-    checkup = checkup_of([], (0.0,), torque={'a': 10.0, 'b': 10.0},
-                         residual={'a': 0.2, 'b': 0.2})
-    fit = {'rms': {'a': 0.2, 'b': 0.2}, 'measured_rms': {'a': 10.0, 'b': 10.0},
-           'relative_percent': 2.0}
+    checkup = checkup_of([], (0.0,), torque={'a': 10.0, 'b': 10.0}, residual={'a': 0.2, 'b': 0.2})
+    fit = {
+        'rms': {'a': 0.2, 'b': 0.2},
+        'measured_rms': {'a': 10.0, 'b': 10.0},
+        'relative_percent': 2.0,
+    }
     statistics = {'training': {'filtered': fit}}
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
     # The second joint has little torque in the validation, of which a third is missed.
@@ -81,40 +122,58 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     verdict = checked_statistics(statistics, checkup)['verdict']
     assert verdict['word'] == USABLE
     assert verdict['reasons'] == [
-        'more than 20 % relative residual of b on the validation recording']
+        'more than 20 % relative residual of b on the validation recording'
+    ]
     assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
     statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
 
 
-@pytest.mark.parametrize('training, validation, word', [
-    (2.0, 9.0, USABLE), (4.0, 9.0, GOOD), (0.2, 1.0, GOOD)])
+@pytest.mark.parametrize(
+    'training, validation, word', [(2.0, 9.0, USABLE), (4.0, 9.0, GOOD), (0.2, 1.0, GOOD)]
+)
 def test_a_validation_far_above_the_training_is_a_reason(training, validation, word):
     checkup = checkup_of([], (0.0,), torque={'a': 10.0}, residual={'a': 0.1 * training})
-    statistics = {kind: {'filtered': {'rms': {'a': 0.1 * percent}, 'measured_rms': {'a': 10.0},
-                                      'relative_percent': percent}}
-                  for kind, percent in (('training', training), ('validation', validation))}
+    statistics = {
+        kind: {
+            'filtered': {
+                'rms': {'a': 0.1 * percent},
+                'measured_rms': {'a': 10.0},
+                'relative_percent': percent,
+            }
+        }
+        for kind, percent in (('training', training), ('validation', validation))
+    }
     verdict = checked_statistics(statistics, checkup)['verdict']
     assert verdict['word'] == word
     assert any('times that in training' in r for r in verdict['reasons']) == (word == USABLE)
 
 
 def test_each_joint_is_judged_by_its_own_cross_validation():
-    checkup = checkup_of([], (0.0,), torque={'a': 9.0, 'b': 1.1},
-                         residual={'a': 0.2, 'b': 0.02})
+    checkup = checkup_of([], (0.0,), torque={'a': 9.0, 'b': 1.1}, residual={'a': 0.2, 'b': 0.02})
     size = {'a': 10.0, 'b': 1.0}  # as its own rows have them
-    statistics = {'training': {'filtered': {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': size}},
-                  'cross_validation': {'rms': {'a': 4.0, 'b': 0.03}, 'measured_rms': size}}
+    statistics = {
+        'training': {'filtered': {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': size}},
+        'cross_validation': {'rms': {'a': 4.0, 'b': 0.03}, 'measured_rms': size},
+    }
     verdict = checked_statistics(statistics, checkup)['verdict']
-    assert verdict['joints']['a'] == {'word': USABLE, 'reasons': [
-        '40 % relative residual in cross-validation']}
+    assert verdict['joints']['a'] == {
+        'word': USABLE,
+        'reasons': ['40 % relative residual in cross-validation'],
+    }
     assert verdict['joints']['b']['word'] == GOOD  # whatever the other joint has
 
 
-@pytest.mark.parametrize('evidence, unit, words', [
-    (1.0, 'samples', '[1 sample]'), (3.0, 'samples', '[3 samples]'),
-    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[odds above 22026 to 1]'),
-    (2.0, 'nats', '[odds 7 to 1]')])
+@pytest.mark.parametrize(
+    'evidence, unit, words',
+    [
+        (1.0, 'samples', '[1 sample]'),
+        (3.0, 'samples', '[3 samples]'),
+        (1.0, '% of the samples', '[1 % of the samples]'),
+        (41.23, 'nats', '[odds above 22026 to 1]'),
+        (2.0, 'nats', '[odds 7 to 1]'),
+    ],
+)
 def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
     finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
     assert finding.sentence() == f'something {words}; mend it'
@@ -137,4 +196,7 @@ def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_
     statistics = {'training': {'filtered': fit}}
     fit['measured_rms'] = {'a': 0.0, 'b': 0.0}  # rows that say zero: nothing to compare with
     assert checked_statistics(statistics, checkup)['verdict'] == {
-        'word': NOT_CHECKED, 'reasons': [reason], 'joints': {}}
+        'word': NOT_CHECKED,
+        'reasons': [reason],
+        'joints': {},
+    }

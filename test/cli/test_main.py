@@ -23,13 +23,15 @@ HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'rich',
 
 @pytest.mark.parametrize('words', [['--help'], ['--version'], [], ['identify', '--help']])
 def test_help_and_version_import_nothing_heavy(words):
-    code = ('import sys\n'
-            'from ros_inertial_id.cli.main import main\n'
-            'try:\n'
-            f'    main({words!r})\n'
-            'except SystemExit as end:\n'
-            '    assert not end.code\n'
-            f'print([name for name in {HEAVY!r} if name in sys.modules])\n')
+    code = (
+        'import sys\n'
+        'from ros_inertial_id.cli.main import main\n'
+        'try:\n'
+        f'    main({words!r})\n'
+        'except SystemExit as end:\n'
+        '    assert not end.code\n'
+        f'print([name for name in {HEAVY!r} if name in sys.modules])\n'
+    )
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == '[]'
 
@@ -61,20 +63,24 @@ def test_blas_starts_one_thread_unless_more_are_asked_for(monkeypatch, capsys, g
 @pytest.mark.parametrize('name', [n for n in all_verbs() if n not in ('schema', 'demo')])
 def test_examples_are_understood(name):
     import shlex
+
     options = parse([name, *shlex.split(all_verbs()[name].example)])
     assert options.verb == name
 
 
 def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert "did you mean 'identify'?" in refused(capsys, 'identfy', 'bag')
-    assert "did you mean '--validate'?" in refused(capsys, 'identify', 'bag', '--out', 'x',
-                                                   '--valdate', 'other')
+    assert "did you mean '--validate'?" in refused(
+        capsys, 'identify', 'bag', '--out', 'x', '--valdate', 'other'
+    )
     assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', '--outt', 'x')
-    assert 'there is no option --mountin' in refused(capsys, 'identify', 'bag', '--out', 'x',
-                                                     '--mountin', 'upright')  # no abbreviations
+    assert 'there is no option --mountin' in refused(
+        capsys, 'identify', 'bag', '--out', 'x', '--mountin', 'upright'
+    )  # no abbreviations
     assert refused(capsys, 'identify', 'bag').startswith('inertial-id: identify: the following')
     assert "did you mean 'ordinary'?" in refused(
-        capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols')
+        capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols'
+    )
     assert 'required: --out' in refused(capsys, 'identify', 'bag')
     assert 'invalid choice' in refused(capsys, 'completion', 'sh')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
@@ -98,15 +104,29 @@ def test_descriptions_that_are_empty_or_xacro_arerefused(capsys, tmp_path, monke
     assert 'bag does not exist' in refused(capsys, *words, str(xacro))
 
 
-@pytest.mark.parametrize('verb, words', [
-    ('design', 'PATH --out o'), ('design', f'{ARM} --config PATH --out o'),
-    ('design', f'{ARM} --model PATH --out o'), ('import', f'PATH --urdf {ARM} --out o'),
-    ('import', 'l.csv --urdf PATH --out o'), ('check', 'PATH'), ('check', 'bag --config PATH'),
-    ('identify', 'PATH --out o'), ('identify', 'bag --validate PATH --out o'),
-    ('validate', 'PATH bag'), ('compare', 'PATH PATH'), ('drift', 'PATH bag'),
-    ('payload', 'PATH bag'), ('payload', '--empty PATH --loaded bag'),
-    ('drive-gains', '--empty PATH --loaded bag 1'), ('open', 'PATH'),
-    ('calibrate', 'PATH --empty bag --out o'), ('postures', 'PATH --held bag')])
+@pytest.mark.parametrize(
+    'verb, words',
+    [
+        ('design', 'PATH --out o'),
+        ('design', f'{ARM} --config PATH --out o'),
+        ('design', f'{ARM} --model PATH --out o'),
+        ('import', f'PATH --urdf {ARM} --out o'),
+        ('import', 'l.csv --urdf PATH --out o'),
+        ('check', 'PATH'),
+        ('check', 'bag --config PATH'),
+        ('identify', 'PATH --out o'),
+        ('identify', 'bag --validate PATH --out o'),
+        ('validate', 'PATH bag'),
+        ('compare', 'PATH PATH'),
+        ('drift', 'PATH bag'),
+        ('payload', 'PATH bag'),
+        ('payload', '--empty PATH --loaded bag'),
+        ('drive-gains', '--empty PATH --loaded bag 1'),
+        ('open', 'PATH'),
+        ('calibrate', 'PATH --empty bag --out o'),
+        ('postures', 'PATH --held bag'),
+    ],
+)
 def test_paths_that_the_system_refuses_are_said_in_a_line(capsys, tmp_path, verb, words):
     (tmp_path / 'file').write_text('')
     (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
@@ -135,8 +155,9 @@ def test_help_of_a_verb_is_asked_for_as_elsewhere(capsys):
 def test_interrupting_the_start_prints_no_traceback(words):
     # The interpreter says when our package begins to be imported: from there on it is ours.
     command = [sys.executable, '-X', 'importtime', '-m', 'ros_inertial_id', *words]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     lines = []
     for line in process.stderr:
         lines.append(line)
@@ -151,24 +172,35 @@ def test_interrupting_the_start_prints_no_traceback(words):
 def test_every_verb_that_prints_json_is_documented_with_its_keys():
     doc = Path(__file__).parents[2] / 'doc'
     documented = (doc / 'json.md').read_text(encoding='utf-8')
-    assert not [name for name, verb in all_verbs().items()
-                if verb.prints_json and f'`{name}`' not in documented]
+    assert not [
+        name
+        for name, verb in all_verbs().items()
+        if verb.prints_json and f'`{name}`' not in documented
+    ]
     text = (doc / 'command_line.md').read_text(encoding='utf-8')
     assert not [name for name in all_verbs() if name not in text]
 
 
 def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
     import re
+
     urdf = Path(__file__).parents[2] / 'urdf' / 'arm2.urdf'
     log = tmp_path / 'log.csv'
     log.write_text('time,q1,q2,tau1,tau2\n0.00,0,0,1,2\n0.01,0,0,1,2\n')
-    assert main(['import', str(log), '--urdf', str(urdf), '--out', str(tmp_path / 'bag'),
-                 '--json']) == 0
+    assert (
+        main(['import', str(log), '--urdf', str(urdf), '--out', str(tmp_path / 'bag'), '--json'])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found['messages'] == {'/joint_states': 2} and found['bag'] == str(tmp_path / 'bag')
     assert found['schema'] == 'ros_inertial_id/import/1' and str(tmp_path) in found['verdict'][0]
-    line = next(words for words in (Path(__file__).parents[2] / 'doc' / 'json.md')
-                .read_text(encoding='utf-8').split('\n') if words.startswith('| `import` |'))
+    line = next(
+        words
+        for words in (Path(__file__).parents[2] / 'doc' / 'json.md')
+        .read_text(encoding='utf-8')
+        .split('\n')
+        if words.startswith('| `import` |')
+    )
     assert set(found) == {'schema', 'verdict', *re.findall(r'`(\w+)`', line)[1:]}
 
 

@@ -22,8 +22,10 @@ def _recorded(seed, rate, speed, turn=1.0):
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 4), q, v, a)
     tau = turn * (tau + size * (0.1 * v + 0.05 * np.tanh(v / 0.01)))
     tau = tau + 0.005 * size * rng.standard_normal(tau.shape)
-    return replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
-                   robot_description=urdf)
+    return replace(
+        mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
+        robot_description=urdf,
+    )
 
 
 @pytest.fixture(scope='module')

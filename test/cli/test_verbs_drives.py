@@ -20,15 +20,24 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     urdf = mujoco_arm.description('arm3')
     true = mujoco_arm.true_urdf(urdf, 6)
     (folder / 'arm.urdf').write_text(urdf)
-    (folder / 'arm.yaml').write_text('serial_arm: {friction: [viscous, coulomb], '
-                                     'coulomb_width: 0.02}\n')
+    (folder / 'arm.yaml').write_text(
+        'serial_arm: {friction: [viscous, coulomb], coulomb_width: 0.02}\n'
+    )
     write_recording(folder / 'bare', drives.record(true, 1))
     write_recording(folder / 'held', drives.record(drives.loaded(true), 2))
     ten = load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
-    words = ('drive-gains', '--empty', folder / 'bare', '--urdf', folder / 'arm.urdf', '--config',
-             folder / 'arm.yaml')
-    status, printed, _ = run(capsys, *words, '--json', '--loaded', folder / 'held',
-                             ' '.join(map(str, ten)))
+    words = (
+        'drive-gains',
+        '--empty',
+        folder / 'bare',
+        '--urdf',
+        folder / 'arm.urdf',
+        '--config',
+        folder / 'arm.yaml',
+    )
+    status, printed, _ = run(
+        capsys, *words, '--json', '--loaded', folder / 'held', ' '.join(map(str, ten))
+    )
     told = json.loads(printed)
     assert status == 0
     np.testing.assert_allclose(list(told['gains'].values()), drives.gains(), rtol=0.01)
@@ -42,14 +51,13 @@ def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():
     edges, center, mass = np.array([0.3, 0.2, 0.1]), np.array([0.5, -0.2, 0.1]), 12.0
     grid = (np.arange(20) + 0.5) / 20 - 0.5
     points = np.stack(np.meshgrid(grid, grid, grid), -1).reshape(-1, 3) * edges + center
-    inertia = mass * (np.mean((points ** 2).sum(1)) * np.eye(3)
-                      - points.T @ points / len(points))
+    inertia = mass * (np.mean((points**2).sum(1)) * np.eye(3) - points.T @ points / len(points))
     ten = known_load('12 0.5 -0.2 0.1 0.3 0.2 0.1')
     np.testing.assert_allclose(ten[:4], [mass, *(mass * center)])
     # The midpoint rule misses 1/400 of a block's own second moments.
     np.testing.assert_allclose(inertia_tensor(ten), inertia, atol=mass * 0.13 / 12 / 390)
     point = known_load('12, 0.5, -0.2, 0.1')
-    assert inertia_tensor(point)[2, 2] == pytest.approx(mass * (0.5 ** 2 + 0.2 ** 2))
+    assert inertia_tensor(point)[2, 2] == pytest.approx(mass * (0.5**2 + 0.2**2))
     np.testing.assert_array_equal(known_load(' '.join(map(repr, ten.tolist()))), ten)
     with pytest.raises(ConfigError, match='MASS X Y Z'):
         known_load('12 0.5')

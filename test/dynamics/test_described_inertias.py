@@ -18,20 +18,28 @@ def scaled(name, factor, only=1):
     """Return the URDF with attributes of a ``name`` times a factor, ``only`` that of link3."""
     at = URDF.index('<link name="link3">') if only else 0
     return URDF[:at] + re.sub(
-        rf'( {name})="([^"]*)"', lambda m: f'{m[1]}="' + ' '.join(
-            f'{factor * float(x):.9g}' for x in m[2].split()) + '"', URDF[at:], count=only)
+        rf'( {name})="([^"]*)"',
+        lambda m: f'{m[1]}="' + ' '.join(f'{factor * float(x):.9g}' for x in m[2].split()) + '"',
+        URDF[at:],
+        count=only,
+    )
 
 
-@pytest.mark.parametrize('text, doubts', [
-    (URDF, []), (mujoco_arm.description('franka'), []),
-    (scaled('izz', 1000.0), ['link3 (principal moments']),
-    (scaled(INERTIA, 1e6, only=0), ['link1', 'link2', 'link3']),  # kg mm^2
-    (scaled('(?:mass )?value', 1000.0, only=0), ['all links']),  # g
-    (scaled('xyz', 1000.0), ['link3'])], ids=[
-        'arm3', 'franka', 'decimal point', 'kg mm^2', 'g', 'mm'])
+@pytest.mark.parametrize(
+    'text, doubts',
+    [
+        (URDF, []),
+        (mujoco_arm.description('franka'), []),
+        (scaled('izz', 1000.0), ['link3 (principal moments']),
+        (scaled(INERTIA, 1e6, only=0), ['link1', 'link2', 'link3']),  # kg mm^2
+        (scaled('(?:mass )?value', 1000.0, only=0), ['all links']),  # g
+        (scaled('xyz', 1000.0), ['link3']),
+    ],
+    ids=['arm3', 'franka', 'decimal point', 'kg mm^2', 'g', 'mm'],
+)
 def test_inertias_that_no_body_has_are_named_and_not_used(text, doubts):
     found = load_robot_model(text)
-    assert [d[:len(e)] for d, e in zip(found.doubts, doubts)] == doubts
+    assert [d[: len(e)] for d, e in zip(found.doubts, doubts)] == doubts
     assert len(found.doubts) == len(doubts)
     if not doubts:
         assert plausible_inertias(text)[0] == text

@@ -10,8 +10,14 @@ from scipy.integrate import solve_ivp
 import static_friction_arm as arm
 
 from ros_inertial_id.dynamics import friction
-from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               nonlinear_unit, passive_rows, presliding_step)
+from ros_inertial_id.dynamics.friction import (
+    friction_column,
+    friction_parameters,
+    LAWS,
+    nonlinear_unit,
+    passive_rows,
+    presliding_step,
+)
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report.tables import friction_table
@@ -28,30 +34,45 @@ def dahl(q, v, distance):
     return np.array(z)
 
 
-@pytest.mark.parametrize('law, shape, formula', [
-    ('viscous', None, lambda q, v, a: v),
-    ('presliding', 0.4, lambda q, v, a: dahl(q, v, 0.4)),
-    ('coulomb', 0.0, lambda q, v, a: np.sign(v)),
-    ('coulomb', 0.02, lambda q, v, a: (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1)),
-    ('coulomb_atan', 0.02, lambda q, v, a: np.angle(1 + 50j * v) / (np.pi / 2)),
-    ('asymmetric', 0.0, lambda q, v, a: np.where(v == 0, 0, 1)),
-    ('stiction', None, lambda q, v, a: arm.sign(v)),
-    ('stribeck_atan', 4.0, lambda q, v, a: np.angle(1 + 4j * abs(v)) / (np.pi / 2) * arm.sign(v)),
-    ('stribeck', 0.1, lambda q, v, a: np.exp(-100 * v * v) * np.tanh(100 * v)),
-    ('power', 0.5, lambda q, v, a: np.where(v < 0, -1, 1) * np.sqrt(abs(v))),
-    ('offset', None, lambda q, v, a: np.ones(7)),
-    ('armature', None, lambda q, v, a: a),
-    ('spring', None, lambda q, v, a: q),
-    ('spring2', None, lambda q, v, a: q * q),
-    ('spring3', None, lambda q, v, a: q * q * q),
-    *((f'{name}{n}', None, lambda q, v, a, n=n, part=part: part(np.exp(1j * n * q)))
-      for n in (1, 2, 3) for name, part in (('sine', np.imag), ('cosine', np.real))),
-    ('coulomb_load', 0.02, lambda q, v, a: 3.0 * (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1))])
+@pytest.mark.parametrize(
+    'law, shape, formula',
+    [
+        ('viscous', None, lambda q, v, a: v),
+        ('presliding', 0.4, lambda q, v, a: dahl(q, v, 0.4)),
+        ('coulomb', 0.0, lambda q, v, a: np.sign(v)),
+        ('coulomb', 0.02, lambda q, v, a: (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1)),
+        ('coulomb_atan', 0.02, lambda q, v, a: np.angle(1 + 50j * v) / (np.pi / 2)),
+        ('asymmetric', 0.0, lambda q, v, a: np.where(v == 0, 0, 1)),
+        ('stiction', None, lambda q, v, a: arm.sign(v)),
+        (
+            'stribeck_atan',
+            4.0,
+            lambda q, v, a: np.angle(1 + 4j * abs(v)) / (np.pi / 2) * arm.sign(v),
+        ),
+        ('stribeck', 0.1, lambda q, v, a: np.exp(-100 * v * v) * np.tanh(100 * v)),
+        ('power', 0.5, lambda q, v, a: np.where(v < 0, -1, 1) * np.sqrt(abs(v))),
+        ('offset', None, lambda q, v, a: np.ones(7)),
+        ('armature', None, lambda q, v, a: a),
+        ('spring', None, lambda q, v, a: q),
+        ('spring2', None, lambda q, v, a: q * q),
+        ('spring3', None, lambda q, v, a: q * q * q),
+        *(
+            (f'{name}{n}', None, lambda q, v, a, n=n, part=part: part(np.exp(1j * n * q)))
+            for n in (1, 2, 3)
+            for name, part in (('sine', np.imag), ('cosine', np.real))
+        ),
+        (
+            'coulomb_load',
+            0.02,
+            lambda q, v, a: 3.0 * (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1),
+        ),
+    ],
+)
 def test_columns_are_their_formulas(law, shape, formula):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 7))
     v[3] = 0.0
-    parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: (shape,)})
+    (parameter,) = friction_parameters(1, 'j', (law,), 10.0, {law: (shape,)})
     column = friction_column(parameter, q, v, a, np.full(7, -3.0))
     np.testing.assert_allclose(column, formula(q, v, a), atol=1e-12)
 
@@ -68,19 +89,29 @@ def test_a_law_says_what_others_ask_of_it():
 def test_nobody_else_names_a_law():
     home = Path(friction.__file__).resolve()
     package, names = home.parents[1], LAWS.keys() - {'offset'}  # limits and motions have offsets
-    namers = {str(file.relative_to(package)) for file in package.rglob('*.py') if file != home
-              and any(isinstance(node, ast.Constant) and node.value in names
-                      for node in ast.walk(ast.parse(file.read_text())))}
-    assert namers <= {'identification/choose/choice.py',
-                      'identification/reduce/reduction.py'}
+    namers = {
+        str(file.relative_to(package))
+        for file in package.rglob('*.py')
+        if file != home
+        and any(
+            isinstance(node, ast.Constant) and node.value in names
+            for node in ast.walk(ast.parse(file.read_text()))
+        )
+    }
+    assert namers <= {'identification/choose/choice.py', 'identification/reduce/reduction.py'}
 
 
 def test_presliding_follows_the_differential_equation_and_holds_at_rest():
     t = np.linspace(0.0, 3.0, 3001)
     swing, rate = 0.01 * np.sin(2 * np.pi * t), lambda t: 0.02 * np.pi * np.cos(2 * np.pi * t)
-    z = solve_ivp(lambda t, z: (np.sign(rate(t)) - z) * abs(rate(t)) / 0.002, (0.0, 3.0), [0.0],
-                  t_eval=t, max_step=1e-3).y[0]
-    parameter, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (0.002,)})
+    z = solve_ivp(
+        lambda t, z: (np.sign(rate(t)) - z) * abs(rate(t)) / 0.002,
+        (0.0, 3.0),
+        [0.0],
+        t_eval=t,
+        max_step=1e-3,
+    ).y[0]
+    (parameter,) = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (0.002,)})
     none = np.zeros_like(t)
     column = friction_column(parameter, swing, rate(t), none)
     np.testing.assert_allclose(column, z, atol=5e-3)  # of samples of 6e-5 rad on 2e-3
@@ -105,17 +136,18 @@ def test_every_law_is_tested():
 
 def test_passive_rows_refuse_friction_that_drives():
     free = ('spring', 'spring2', 'spring3', 'sine1', 'cosine2', 'offset')
-    columns = friction_parameters(1, 'j', ('coulomb', 'viscous', 'power', *free), 10.0,
-                                  {'coulomb': (0.0,)})
+    columns = friction_parameters(
+        1, 'j', ('coulomb', 'viscous', 'power', *free), 10.0, {'coulomb': (0.0,)}
+    )
     C, any_of_them = passive_rows(columns), len(free) * [-9.0]
     assert (C @ [1.0, 2.0, -1.5, *any_of_them] > 0).all()  # bent down, but braking at any speed
     assert (C @ [0.5, 1.0, -2.5, *any_of_them]).min() < 0  # drives at 1 rad/s
     assert (C @ [-0.1, 1.0, 0.0, *any_of_them]).min() < 0
 
 
-@pytest.mark.parametrize('delta, cutoff, noise', [
-    (4.0, 0.0, 0.05), (8.0, 6.0, 0.05),
-    (6.17, 0.0, 0.003)])  # between two that are tried: that is most of the error
+@pytest.mark.parametrize(
+    'delta, cutoff, noise', [(4.0, 0.0, 0.05), (8.0, 6.0, 0.05), (6.17, 0.0, 0.003)]
+)  # between two that are tried: that is most of the error
 def test_stribeck_is_found_behind_any_cutoff(delta, cutoff, noise):
     """Stiction changes sign within 10 ms: its column has to be filtered as the torque was."""
     z = []
@@ -134,14 +166,22 @@ def test_stribeck_is_found_behind_any_cutoff(delta, cutoff, noise):
 def test_a_constant_at_the_end_of_those_tried_is_not_known():
     """Where the arm is never slow, nothing tells a fast Stribeck curve from faster ones."""
     model = identify([arm.recording(0, 500.0, 0.05)[0]], OPTIONS).model
-    assert all(entry['greatest'] is None
-               for entry in model.statistics['nonlinear_parameters'].values())
+    assert all(
+        entry['greatest'] is None for entry in model.statistics['nonlinear_parameters'].values()
+    )
     assert all(str(row[-1]).startswith('at least ') for row in friction_table(model).rows)
 
 
 def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():
     laws = ['viscous', 'coulomb', 'armature', 'spring', 'spring2', 'power', 'offset']
     slide = {p.law: p.unit for p in friction_parameters(1, 'rail', laws, 50.0, slides=True)}
-    assert slide == {'viscous': 'N s/m', 'coulomb': 'N', 'armature': 'kg', 'spring': 'N/m',
-                     'spring2': 'N/m^2', 'power': 'N (s/m)^n', 'offset': 'N'}
+    assert slide == {
+        'viscous': 'N s/m',
+        'coulomb': 'N',
+        'armature': 'kg',
+        'spring': 'N/m',
+        'spring2': 'N/m^2',
+        'power': 'N (s/m)^n',
+        'offset': 'N',
+    }
     assert nonlinear_unit('coulomb', 'N') == 'm/s' and nonlinear_unit('coulomb', 'N m') == 'rad/s'

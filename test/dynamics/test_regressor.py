@@ -1,6 +1,5 @@
 """The rows of a tree against pinocchio's rnea, MuJoCo, and Newton and Euler by hand."""
 
-
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -22,8 +21,9 @@ EXACT = 1e-10  # relative: some hundred roundings of products of order ten (issu
 def torques(robot, q, v, a):
     """Return joint torques (N, n) of the nominal parameters by our rows."""
     rows = tree_rows(robot, q, v, a)
-    return np.stack([W.T @ robot.inertias[list(robot.subtree(j))].ravel()
-                     for j, W in enumerate(rows)], axis=1)
+    return np.stack(
+        [W.T @ robot.inertias[list(robot.subtree(j))].ravel() for j, W in enumerate(rows)], axis=1
+    )
 
 
 def rnea(robot, q, v, a):
@@ -123,7 +123,7 @@ def test_a_slider_measures_force_and_a_hinge_torque():
     robot = load_robot_model(tree_urdf(('revolute', 'prismatic')))
     parameters = serial_arm.parameters(robot, serial_arm.Options())
     state = serial_arm.random_state(robot, 4, np.random.default_rng(0))
-    block, = serial_arm.regress(state, robot, parameters)
+    (block,) = serial_arm.regress(state, robot, parameters)
     assert [g.unit for g in block.groups] == ['N m', 'N']
 
 
@@ -133,9 +133,22 @@ def test_a_base_that_is_accelerated_is_that_of_a_floating_base():
     model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
     data, q = model.createData(), rng.uniform(-1.0, 1.0, (5, 7))
     field, none = rng.normal(size=6), np.zeros_like(q)
-    ours = np.stack([W.T @ robot.inertias[list(robot.subtree(j))].ravel() for j, W in enumerate(
-        tree_rows(robot, q, none, none, field))], axis=1)
+    ours = np.stack(
+        [
+            W.T @ robot.inertias[list(robot.subtree(j))].ravel()
+            for j, W in enumerate(tree_rows(robot, q, none, none, field))
+        ],
+        axis=1,
+    )
     model.gravity.linear[:] = 0.0
-    theirs = [pin.rnea(model, data, np.concatenate([np.zeros(6), [1.0], x]), np.zeros(13),
-                       np.concatenate([-field, np.zeros(7)]))[6:].copy() for x in q]
+    theirs = [
+        pin.rnea(
+            model,
+            data,
+            np.concatenate([np.zeros(6), [1.0], x]),
+            np.zeros(13),
+            np.concatenate([-field, np.zeros(7)]),
+        )[6:].copy()
+        for x in q
+    ]
     assert_same(ours, np.array(theirs))

@@ -30,12 +30,19 @@ def pin_rows(robot, count, seed):
     """Return the regressor (count * n, 10 n) of random states by pinocchio."""
     model, data = robot.pin_model, robot.pin_model.createData()
     rng = np.random.default_rng(seed)
-    return np.vstack([pin.computeJointTorqueRegressor(model, data, robot.pin_q(q), v, a)
-                      for q, v, a in rng.normal(size=(count, 3, len(robot)))])
+    return np.vstack(
+        [
+            pin.computeJointTorqueRegressor(model, data, robot.pin_q(q), v, a)
+            for q, v, a in rng.normal(size=(count, 3, len(robot)))
+        ]
+    )
 
 
-ROBOTS = {**{kind: tree_urdf(kinds, seed=5) for kind, kinds in KINDS.items()},
-          'franka': mujoco_arm.description('franka'), 'arm3': mujoco_arm.description('arm3')}
+ROBOTS = {
+    **{kind: tree_urdf(kinds, seed=5) for kind, kinds in KINDS.items()},
+    'franka': mujoco_arm.description('franka'),
+    'arm3': mujoco_arm.description('arm3'),
+}
 
 
 @pytest.mark.parametrize('gravity', [mujoco_arm.UPRIGHT, TILTED])

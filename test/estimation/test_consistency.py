@@ -21,8 +21,17 @@ serial_arm = METHODS['serial_arm']
 NOISE = 0.05  # N m
 
 
-def problem_of(urdf, true, friction=('viscous', 'coulomb'), samples=600, noise=NOISE, fv=0.4,
-               fc=0.3, gain=1.0, seed=0):
+def problem_of(
+    urdf,
+    true,
+    friction=('viscous', 'coulomb'),
+    samples=600,
+    noise=NOISE,
+    fv=0.4,
+    fc=0.3,
+    gain=1.0,
+    seed=0,
+):
     """Return the Problem of a noisy random motion of ``true``, described by ``urdf``."""
     joints = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(len(joints), samples / 60, 60, seed=seed)
@@ -60,10 +69,9 @@ def test_recovers_true_base_parameters_within_their_errors_and_fits_as_well(fran
     assert 0.0 <= estimate.loss_percent < 100 * 69 / 4200
     inertias = load_robot_model(true).inertias.ravel()
     truth = np.concatenate([inertias, np.tile([0.4, 0.3], 7)])
-    z = ((estimate.params - problem.base.reduce(truth))
-         / np.sqrt(np.diag(estimate.cov_params)))
+    z = (estimate.params - problem.base.reduce(truth)) / np.sqrt(np.diag(estimate.cov_params))
     # 57 values of a standard normal: mean square 1 +- 0.19; the prior only pulls it down.
-    assert np.mean(z ** 2) < 1.6
+    assert np.mean(z**2) < 1.6
     assert np.abs(z).max() < 4.5
 
 
@@ -113,8 +121,8 @@ def _objective(problem, free, x):
     parameters = problem.base.parameters
     total = 0.5 * np.sum((A @ problem.base.reduce(x) - b) ** 2)
     for k in bodies(parameters).values():
-        P0 = pseudo_inertia(np.array([p.nominal for p in parameters[k:k + 10]]))
-        P = pseudo_inertia(x[k:k + 10])
+        P0 = pseudo_inertia(np.array([p.nominal for p in parameters[k : k + 10]]))
+        P = pseudo_inertia(x[k : k + 10])
         total += np.trace(np.linalg.solve(P0, P)) - np.linalg.slogdet(P)[1]
     for k, parameter in enumerate(parameters):
         if parameter.law:
@@ -122,8 +130,10 @@ def _objective(problem, free, x):
     return total
 
 
-REAL = [('kuka_lwr4/kuka_lwr4.urdf', tuple(f'lwr_{i}_joint' for i in range(7))),
-        ('panda/panda.urdf', tuple(f'panda_joint{i}' for i in range(1, 8)))]
+REAL = [
+    ('kuka_lwr4/kuka_lwr4.urdf', tuple(f'lwr_{i}_joint' for i in range(7))),
+    ('panda/panda.urdf', tuple(f'panda_joint{i}' for i in range(1, 8))),
+]
 
 
 @pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
@@ -131,8 +141,9 @@ REAL = [('kuka_lwr4/kuka_lwr4.urdf', tuple(f'lwr_{i}_joint' for i in range(7))),
 def test_real_robots_lose_little_fit(file, names):
     urdf = (mujoco_arm.DATA / file).read_text()
     if 'kuka' in file:
-        train, evaluate = (mujoco_arm.real(f'kuka_lwr4/measurement_{i}.npz', names)
-                           for i in (1, 2))
+        train, evaluate = (
+            mujoco_arm.real(f'kuka_lwr4/measurement_{i}.npz', names) for i in (1, 2)
+        )
         evaluate = evaluate.window(2.75, 24.85)  # without the start-up transient
     else:
         whole = mujoco_arm.real('panda/excitation.npz', names)
@@ -153,12 +164,14 @@ def test_errors_hold_the_truth_at_the_border_of_what_can_exist_and_are_smaller()
     urdf, z, shares = mujoco_arm.description('franka'), [], []
     for seed in range(4):
         true = mujoco_arm.true_urdf(urdf, seed)
-        problem = problem_of(urdf, true, ('viscous', 'coulomb', 'armature'), noise=2.0, fv=0.02,
-                             fc=0.05, seed=seed)
+        problem = problem_of(
+            urdf, true, ('viscous', 'coulomb', 'armature'), noise=2.0, fv=0.02, fc=0.05, seed=seed
+        )
         free = ridge(problem)
         estimate = consistent(problem, free)
-        truth = np.concatenate([load_robot_model(true).inertias.ravel(),
-                                np.tile([0.02, 0.05, 0.0], 7)])
+        truth = np.concatenate(
+            [load_robot_model(true).inertias.ravel(), np.tile([0.02, 0.05, 0.0], 7)]
+        )
         errors = np.sqrt(np.diag(estimate.cov_params))
         z.extend((estimate.params - problem.base.reduce(truth)) / errors)
         shares.extend(errors / free.bse)
@@ -169,8 +182,16 @@ def test_errors_hold_the_truth_at_the_border_of_what_can_exist_and_are_smaller()
 def test_friction_that_dies_out_alone_is_no_obstacle_and_one_sided_is_refused():
     urdf = mujoco_arm.description('arm3')
     problem = problem_of(urdf, urdf, friction=('stribeck',), samples=300, fv=0.0)
-    alone = replace(problem, base=replace(problem.base, parameters=tuple(
-        p if p.law != 'stribeck' else replace(p, nonlinear=0.1) for p in problem.base.parameters)))
+    alone = replace(
+        problem,
+        base=replace(
+            problem.base,
+            parameters=tuple(
+                p if p.law != 'stribeck' else replace(p, nonlinear=0.1)
+                for p in problem.base.parameters
+            ),
+        ),
+    )
     assert np.isfinite(consistent(alone, ridge(alone)).values).all()
     sided = problem_of(urdf, urdf, friction=('asymmetric',), samples=300)
     with pytest.raises(EstimationError, match='joint1 cannot brake both ways.*asymmetric'):

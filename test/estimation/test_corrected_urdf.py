@@ -52,8 +52,11 @@ MERGED = """<?xml version='1.0'?>
 
 def parameters_of(robot):
     """Return the Parameters of a robot's bodies."""
-    return [p for i, link in enumerate(robot.link_names)
-            for p in body_parameters(i + 1, link, robot.inertias[i], robot.reach())]
+    return [
+        p
+        for i, link in enumerate(robot.link_names)
+        for p in body_parameters(i + 1, link, robot.inertias[i], robot.reach())
+    ]
 
 
 def other_bodies(robot, seed=0):
@@ -64,8 +67,11 @@ def other_bodies(robot, seed=0):
         P = stretch @ pseudo_inertia(pi) @ stretch.T
         inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
         centre = P[:3, 3] / P[3, 3]
-        central = pin.Inertia(P[3, 3], centre, inertia - P[3, 3] * (
-            centre @ centre * np.eye(3) - np.outer(centre, centre)))
+        central = pin.Inertia(
+            P[3, 3],
+            centre,
+            inertia - P[3, 3] * (centre @ centre * np.eye(3) - np.outer(centre, centre)),
+        )
         out.append(central.toDynamicParameters())
     return np.concatenate(out)
 
@@ -74,11 +80,20 @@ TURNED = re.sub(r'rpy="0.3 -0.2 0.1"', 'quat_xyzw="0 1.4 0 1.4"', MERGED)
 TURNED = TURNED.replace('rpy="0.5 0 0.7"', 'quat_xyzw="0.5 0.5 -0.5 0.5"')
 
 
-@pytest.mark.parametrize('urdf', [mujoco_arm.description('franka'),
-                                  mujoco_arm.description('arm3'), MERGED, TURNED,
-                                  *(TURNED.replace('name="merged"', f'name="m" version="{v}"')
-                                    for v in ('1.0', '1.1', '1.2'))],
-                         ids=('franka', 'arm3', 'merged', 'no version', '1.0', '1.1', '1.2'))
+@pytest.mark.parametrize(
+    'urdf',
+    [
+        mujoco_arm.description('franka'),
+        mujoco_arm.description('arm3'),
+        MERGED,
+        TURNED,
+        *(
+            TURNED.replace('name="merged"', f'name="m" version="{v}"')
+            for v in ('1.0', '1.1', '1.2')
+        ),
+    ],
+    ids=('franka', 'arm3', 'merged', 'no version', '1.0', '1.1', '1.2'),
+)
 def test_torques_are_those_of_the_parameters(urdf):
     robot = load_robot_model(urdf)
     values = other_bodies(robot)
@@ -96,8 +111,11 @@ def test_an_identified_urdf_reproduces_the_model_s_torques():
     t, q, v, a = mujoco_arm.motion(7, 15, 100, speed=0.8)
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 1), q, v, a) + 0.5 * v
     tau += 0.6 * np.tanh(v / 0.02) + 0.1 * np.random.default_rng(0).normal(size=v.shape)
-    options = replace(options_class('serial_arm')(), consistent=True,
-                      friction=('viscous', 'coulomb', 'armature', 'offset'))
+    options = replace(
+        options_class('serial_arm')(),
+        consistent=True,
+        friction=('viscous', 'coulomb', 'armature', 'offset'),
+    )
     model = identify([mujoco_arm.recording(names, t, q, v, tau)], options, urdf=urdf).model
     robot = load_robot_model(urdf)
     text = corrected_urdf(robot, model.parameters, model.values, model.validity_range)
@@ -109,8 +127,12 @@ def test_an_identified_urdf_reproduces_the_model_s_torques():
     for j, name in enumerate(names):
         value, width = friction['coulomb', name]
         step = np.tanh(v[:, j] / width) if width else np.sign(v[:, j])
-        rest[:, j] = (value * step + friction['viscous', name][0] * v[:, j]
-                      + friction['armature', name][0] * a[:, j] + friction['offset', name][0])
+        rest[:, j] = (
+            value * step
+            + friction['viscous', name][0] * v[:, j]
+            + friction['armature', name][0] * a[:, j]
+            + friction['offset', name][0]
+        )
     state = JointSpaceState(t, 0, q, v, a, tau, tau)
     low = 0
     for block in serial_arm.regress(state, robot, model.parameters):
@@ -131,14 +153,17 @@ def test_only_numbers_of_inertials_change():
         return re.sub(number, '#', re.sub(r'<origin xyz="[^"]*"/>', '', urdf))
 
     def joints(urdf):
-        return urdf[urdf.index('<joint'):]
+        return urdf[urdf.index('<joint') :]
 
     assert joints(text) == joints(MERGED)
     assert '<!-- a comment with a > in it -->' in text
     assert "<link name='arm'> <!-- kept -->" in text
     assert '<mass   value = "' in text and 'rpy="0.3 -0.2 0.1"' in text
-    changed = [line for line in difflib.ndiff(MERGED.splitlines(), text.splitlines())
-               if line.startswith('- ')]
+    changed = [
+        line
+        for line in difflib.ndiff(MERGED.splitlines(), text.splitlines())
+        if line.startswith('- ')
+    ]
     assert changed and all('mass' in c or 'inertia' in c or 'origin' in c for c in changed)
 
 
@@ -158,8 +183,13 @@ def test_merged_links_stay_bodies_and_massless_ones_stay_bare():
 def test_a_link_without_inertial_gets_one():
     urdf = MERGED
     for link in ('arm', 'tool', 'camera'):
-        urdf = re.sub(rf"(<link name=['\"]{link}['\"]>.*?)<inertial>.*?</inertial>", r'\1', urdf,
-                      count=1, flags=re.DOTALL)
+        urdf = re.sub(
+            rf"(<link name=['\"]{link}['\"]>.*?)<inertial>.*?</inertial>",
+            r'\1',
+            urdf,
+            count=1,
+            flags=re.DOTALL,
+        )
     robot = load_robot_model(urdf)
     values = np.array([1.0, 0.1, 0, 0, 0.02, 0, 0.03, 0, 0, 0.02])
     again = load_robot_model(corrected_urdf(robot, parameters_of(robot), values))
@@ -176,8 +206,9 @@ def test_impossible_bodies_are_refused():
 
 def test_friction_is_written_where_the_urdf_has_it():
     robot = load_robot_model(MERGED)
-    laws = friction_parameters(1, 'turn', ('viscous', 'coulomb', 'offset'), 10.0,
-                               {'coulomb': (0.01,)})
+    laws = friction_parameters(
+        1, 'turn', ('viscous', 'coulomb', 'offset'), 10.0, {'coulomb': (0.01,)}
+    )
     parameters = parameters_of(robot) + laws
     text = corrected_urdf(robot, parameters, np.r_[robot.inertias.ravel(), 0.7, 0.3, 5.0])
     assert '<dynamics damping="0.7"/>' in text  # it has no friction attribute

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy import special
 
-from ros_inertial_id.estimation.distributions import (digamma, normal_quantile, student_quantile,
-                                                      trigamma)
+from ros_inertial_id.estimation.distributions import (
+    digamma,
+    normal_quantile,
+    student_quantile,
+    trigamma,
+)
 
 
 def test_derivatives_of_log_gamma_are_scipys():
@@ -17,6 +21,7 @@ def test_derivatives_of_log_gamma_are_scipys():
 @pytest.mark.parametrize('level', [0.6, 0.95, 0.975])
 def test_quantiles_are_scipys(level):
     freedom = np.geomspace(1.0, 1e4, 50)
-    np.testing.assert_allclose([student_quantile(level, f) for f in freedom],
-                               special.stdtrit(freedom, level), rtol=1e-10)
+    np.testing.assert_allclose(
+        [student_quantile(level, f) for f in freedom], special.stdtrit(freedom, level), rtol=1e-10
+    )
     assert normal_quantile(level) == pytest.approx(special.ndtri(level), rel=1e-14)

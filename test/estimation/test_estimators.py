@@ -55,10 +55,15 @@ def test_an_error_of_more_torque_than_there_was_is_no_number():
     t = np.arange(0.0, 20.0, 0.02)
     v = np.array([1.0, -0.7]) + 1e-4 * rng.normal(size=(len(t), 2))
     q, a = np.outer(t, [1.0, -0.7]), np.zeros_like(v)
-    tau = (mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.4 * v + 0.3 * np.sign(v)
-           + 0.05 * rng.normal(size=v.shape))
-    problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=('viscous', 'coulomb')),
-                                    t, q, v, a, tau)
+    tau = (
+        mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a)
+        + 0.4 * v
+        + 0.3 * np.sign(v)
+        + 0.05 * rng.normal(size=v.shape)
+    )
+    problem, _ = mujoco_arm.problem(
+        urdf, serial_arm.Options(friction=('viscous', 'coulomb')), t, q, v, a, tau
+    )
     estimate, names = weighted(problem), problem.base.names()
     friction = np.array([n.startswith('f') for n in names])
     assert not estimate.determined[friction].any() and estimate.determined[~friction].any()

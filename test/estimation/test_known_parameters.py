@@ -67,13 +67,21 @@ def test_a_link_and_a_joint_can_be_known_as_described():
     robot = load_robot_model(urdf)
     parameters = with_known(serial_arm.parameters(robot, OPTIONS), ('link3', 'joint1'))
     tight = {p.name for p in parameters if p.prior_sd <= 1e-5 * p.scale}
-    assert tight == {f'{s}3' for s in ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz',
-                                       'Iyz', 'Izz')} | {'fv1', 'fc1'}
+    assert tight == {
+        f'{s}3' for s in ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+    } | {'fv1', 'fc1'}
 
 
-@pytest.mark.parametrize('line, words', [
-    ('elbow 3', 'elbow.*Ixx1'), ('fv1 much', 'NAME VALUE'), ('fv1 1 -1', 'NAME VALUE'),
-    ('', 'NAME VALUE'), ('link3 2.0', 'one of its parameters')])
+@pytest.mark.parametrize(
+    'line, words',
+    [
+        ('elbow 3', 'elbow.*Ixx1'),
+        ('fv1 much', 'NAME VALUE'),
+        ('fv1 1 -1', 'NAME VALUE'),
+        ('', 'NAME VALUE'),
+        ('link3 2.0', 'one of its parameters'),
+    ],
+)
 def test_what_cannot_be_known_is_refused(line, words):
     robot = load_robot_model(mujoco_arm.description('arm3'))
     with pytest.raises(ConfigError, match=words):
@@ -87,8 +95,12 @@ def test_known_values_reach_the_model_and_the_consistent_estimate():
     tau = mujoco_arm.torque(urdf, q, v, a) + 0.4 * v + 0.7 * np.tanh(v / 0.01)
     tau += 0.1 * np.random.default_rng(0).normal(size=v.shape)
     recording = mujoco_arm.recording(names, t, q, v, tau)
-    options = replace(options_class('serial_arm')(), friction=('viscous', 'coulomb'),
-                      given=('m2 4.5', 'fv3 0.35', 'mcz3 0.01'), consistent=True)
+    options = replace(
+        options_class('serial_arm')(),
+        friction=('viscous', 'coulomb'),
+        given=('m2 4.5', 'fv3 0.35', 'mcz3 0.01'),
+        consistent=True,
+    )
     model = identify([recording], options, urdf=urdf).model
     values = dict(zip((p.name for p in model.parameters), model.values))
     assert values['m2'] == pytest.approx(4.5, abs=1e-6)

@@ -3,8 +3,11 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from ros_inertial_id.estimation.least_squares import (deviations, nonnegative_solution,
-                                                      standard_errors)
+from ros_inertial_id.estimation.least_squares import (
+    deviations,
+    nonnegative_solution,
+    standard_errors,
+)
 
 
 def test_of_a_mean_it_is_the_standard_error_of_the_mean():

@@ -57,8 +57,9 @@ def test_ordinary_is_least_squares_with_its_covariance(problem, rows):
     error = np.abs(estimate.params - solution)
     assert np.all(error < 1e-9 * estimate.bse)
     variance = ((y - W @ solution) ** 2).sum() / (len(y) - len(solution))
-    np.testing.assert_allclose(estimate.cov_params, variance * np.linalg.inv(W.T @ W), rtol=1e-6,
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        estimate.cov_params, variance * np.linalg.inv(W.T @ W), rtol=1e-6, atol=1e-12
+    )
     assert estimate.condition_number == pytest.approx(np.linalg.cond(W), rel=1e-6)
 
 
@@ -70,12 +71,12 @@ def test_weighted_is_aitkens_with_the_joints_own_deviations(problem, rows):
     np.testing.assert_allclose(found, NOISE, rtol=0.1)
     square = np.bincount(joint, (y - W @ estimate.params) ** 2)
     # The parameters take their number of degrees of freedom, a third from each joint.
-    np.testing.assert_allclose(
-        found ** 2, square / (np.bincount(joint) - W.shape[1] / 3), rtol=1e-4)
+    np.testing.assert_allclose(found**2, square / (np.bincount(joint) - W.shape[1] / 3), rtol=1e-4)
     weight = 1.0 / found[joint]
     Ww, yw = W * weight[:, None], y * weight
-    np.testing.assert_allclose(estimate.cov_params, np.linalg.inv(Ww.T @ Ww), rtol=1e-6,
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        estimate.cov_params, np.linalg.inv(Ww.T @ Ww), rtol=1e-6, atol=1e-12
+    )
     solution = np.linalg.lstsq(Ww, yw, rcond=None)[0]
     # The weights are those of the step before, the same to within a hundredth.
     assert np.all(np.abs(estimate.params - solution) < 0.02 * estimate.bse)
@@ -120,14 +121,16 @@ def test_ridge_stays_at_nominal_where_the_data_are_silent():
     unseen = [names.index(n) for n in ('fv2', 'fc3', 'fv3')]
     np.testing.assert_allclose(estimate.params[unseen], problem.base.nominal()[unseen], atol=1e-9)
     assert not estimate.determined[unseen].any()
-    assert np.isclose(estimate.bse[unseen],
-                      np.sqrt(np.diag(problem.base.prior_covariance()))[unseen]).all()
+    assert np.isclose(
+        estimate.bse[unseen], np.sqrt(np.diag(problem.base.prior_covariance()))[unseen]
+    ).all()
     assert estimate.determined[names.index('fv1')]
     assert 0 < estimate.rank < len(problem.base)
 
 
 def test_fewer_rows_than_parameters_are_refused():
     problem = arm(duration=0.1)[0]
-    with pytest.raises(EstimationError, match='too short: joint1; expected more than 7 samples; '
-                                              'found 5'):
+    with pytest.raises(
+        EstimationError, match='too short: joint1; expected more than 7 samples; found 5'
+    ):
         weighted(problem)

@@ -55,8 +55,8 @@ def test_folded_blocks_give_the_batch_solution(blocks, standard_deviation):
     W, y = rows_of(blocks, standard_deviation)
     solution, square, *_ = np.linalg.lstsq(W, y, rcond=None)
     np.testing.assert_allclose(np.linalg.solve(A, b), solution, rtol=1e-10)
-    np.testing.assert_allclose(A.T @ A, W.T @ W, rtol=1e-10, atol=1e-10 * (W ** 2).sum())
-    assert outside ** 2 == pytest.approx(square[0], rel=1e-10)
+    np.testing.assert_allclose(A.T @ A, W.T @ W, rtol=1e-10, atol=1e-10 * (W**2).sum())
+    assert outside**2 == pytest.approx(square[0], rel=1e-10)
     np.testing.assert_array_equal(np.tril(A, -1), 0.0)
 
 
@@ -66,20 +66,22 @@ def test_merged_triangles_are_those_of_all_rows(blocks):
     assert apart.rows() == together.rows() == 3 * 161
     for name, group in together.groups.items():
         other = apart.groups[name]
-        np.testing.assert_allclose(other.R.T @ other.R, group.R.T @ group.R, rtol=1e-10,
-                                   atol=1e-10)
+        np.testing.assert_allclose(
+            other.R.T @ other.R, group.R.T @ group.R, rtol=1e-10, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize('raw', [False, True])
 def test_selected_and_combined_columns_leave_what_they_leave_of_the_rows(blocks, raw):
     T, x = np.random.default_rng(4).normal(size=(SIZE, 3)), np.array([0.5, -1.0, 2.0])
-    for factors, columns in ((accumulated(blocks).combine(T), T),
-                             (accumulated(blocks).select([4, 1, 3]), np.eye(SIZE)[:, [4, 1, 3]])):
+    for factors, columns in (
+        (accumulated(blocks).combine(T), T),
+        (accumulated(blocks).select([4, 1, 3]), np.eye(SIZE)[:, [4, 1, 3]]),
+    ):
         for k, (name, own) in enumerate(COLUMNS.items()):
             groups = [b.groups[k] for b in blocks]
             y = np.concatenate([g.y_raw if raw else g.y for g in groups])
-            expected = np.linalg.norm(
-                y - np.vstack([g.W for g in groups]) @ (columns @ x)[own])
+            expected = np.linalg.norm(y - np.vstack([g.W for g in groups]) @ (columns @ x)[own])
             assert factors.groups[name].residual(x, raw) == pytest.approx(expected, rel=1e-10)
 
 
@@ -89,9 +91,10 @@ def test_keeps_the_accuracy_of_qr_where_normal_equations_lose_it():
     right, _ = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))
     W = left * np.logspace(0, -7, SIZE) @ right.T  # condition number 1e7
     truth = np.ones(SIZE)
-    parts = [RegressorBlock(np.arange(500.0), 0, (RowGroup('a', '', EVERY, w, w @ truth,
-                                                           w @ truth),))
-             for w in np.split(W, 8)]
+    parts = [
+        RegressorBlock(np.arange(500.0), 0, (RowGroup('a', '', EVERY, w, w @ truth, w @ truth),))
+        for w in np.split(W, 8)
+    ]
     A, b, _ = accumulated(parts).system()
     error = np.abs(np.linalg.solve(A, b) - truth).max()
     assert error < 1e-8  # 1e7 times 2e-16, with room; measured 1e-10

@@ -16,8 +16,16 @@ def blocks(rng, sizes):
         groups, predicted = [], {}
         for scale, name in enumerate(JOINTS, 1):
             y = scale * rng.normal(size=size)
-            groups.append(RowGroup(name, 'N m', np.zeros(0, int), np.zeros((size, 0)), y,
-                                   y + rng.normal(size=size)))
+            groups.append(
+                RowGroup(
+                    name,
+                    'N m',
+                    np.zeros(0, int),
+                    np.zeros((size, 0)),
+                    y,
+                    y + rng.normal(size=size),
+                )
+            )
             predicted[name] = y + 0.1 * scale * rng.normal(size=size)
         out.append((RegressorBlock(0.01 * np.arange(size), 0, tuple(groups)), predicted))
     return out
@@ -44,23 +52,28 @@ def test_summary_is_that_of_all_samples(raw):
     both = [series(parts, joint, raw) for joint in JOINTS]
     assert found['samples'] == 141
     for joint, (error, target) in zip(JOINTS, both):
-        assert found['rms'][joint] == pytest.approx(np.sqrt(np.mean(error ** 2)))
-        assert found['measured_rms'][joint] == pytest.approx(np.sqrt(np.mean(target ** 2)))
+        assert found['rms'][joint] == pytest.approx(np.sqrt(np.mean(error**2)))
+        assert found['measured_rms'][joint] == pytest.approx(np.sqrt(np.mean(target**2)))
     error, target = (np.concatenate(x) for x in zip(*both))
-    assert found['rms_all'] == pytest.approx(np.sqrt(np.mean(error ** 2)))
+    assert found['rms_all'] == pytest.approx(np.sqrt(np.mean(error**2)))
     assert found['relative_percent'] == pytest.approx(
-        100.0 * np.linalg.norm(error) / np.linalg.norm(target))
+        100.0 * np.linalg.norm(error) / np.linalg.norm(target)
+    )
 
 
 def test_correlation_fades_with_what_showed_it():
     rng = np.random.default_rng(2)
-    slow = [np.convolve(rng.normal(size=5019), np.ones(20), 'valid') / np.sqrt(20.0)
-            for _ in range(20)]  # integrated time 20 samples
+    slow = [
+        np.convolve(rng.normal(size=5019), np.ones(20), 'valid') / np.sqrt(20.0) for _ in range(20)
+    ]  # integrated time 20 samples
     white = rng.normal(size=5000)
 
     def block(error):
-        return RegressorBlock(np.arange(5000) * 0.01, 0, (RowGroup(
-            'a', 'N m', np.zeros(0, int), np.zeros((5000, 0)), error, error),)), {'a': 0 * error}
+        return RegressorBlock(
+            np.arange(5000) * 0.01,
+            0,
+            (RowGroup('a', 'N m', np.zeros(0, int), np.zeros((5000, 0)), error, error),),
+        ), {'a': 0 * error}
 
     residuals = added([block(error) for error in slow])
     assert residuals.correlation()['a'] == pytest.approx(20.0, rel=0.25)

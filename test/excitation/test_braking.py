@@ -23,8 +23,13 @@ LIMITS = kinematic_limits(ARM, DesignOptions(acceleration=(8.0,), acceleration_m
 
 
 def course(seed=0, speed=1.0):
-    motion = random_motion(ARM.joint_names, (ARM.lower, ARM.upper, ARM.velocity, np.full(3, 8.0)),
-                           np.random.default_rng(seed), period=5.0, harmonics=3)
+    motion = random_motion(
+        ARM.joint_names,
+        (ARM.lower, ARM.upper, ARM.velocity, np.full(3, 8.0)),
+        np.random.default_rng(seed),
+        period=5.0,
+        harmonics=3,
+    )
     return plan_course(motion, motion.start, ARM, speed=speed)
 
 
@@ -39,8 +44,10 @@ def pieces(planned, brakes, count=40):
 
 
 def test_acceleration_and_its_changes_are_kept_from_every_moment():
-    planned, limits = course(), replace(LIMITS, jerk=np.full(3, 150.0),
-                                        effort_rate=np.array([900.0, 700.0, 200.0]))
+    planned, limits = (
+        course(),
+        replace(LIMITS, jerk=np.full(3, 150.0), effort_rate=np.array([900.0, 700.0, 200.0])),
+    )
     times = {}
     for name, kept in (('free', LIMITS), ('limited', limits)):
         brakes, hardest, fastest = planned.brakes(ARM, kept), 0.0, 0.0
@@ -60,8 +67,12 @@ def test_torque_of_braking_is_kept_by_mujoco_s_word():
     free = kinematic_limits(ARM, DesignOptions(acceleration=(1000.0,)))
 
     def peak(brakes):
-        return np.max([np.abs(mujoco_arm.torque(TEXT, q, v, a)).max(0) / ARM.effort
-                       for _, q, v, a in pieces(planned, brakes)])
+        return np.max(
+            [
+                np.abs(mujoco_arm.torque(TEXT, q, v, a)).max(0) / ARM.effort
+                for _, q, v, a in pieces(planned, brakes)
+            ]
+        )
 
     own = mujoco_arm.torque(TEXT, *planned.at(np.linspace(0.0, planned.duration, 2000)))
     hard = planned.brakes(ARM, free)

@@ -25,10 +25,23 @@ def write_stl(path, size, center):
     """Write a binary STL of a box ``size`` (3,) about ``center`` (3,) [m]."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = 0.5 * corners * size + center
-    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
-             (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
-    body = b''.join(struct.pack('<12fH', 0, 0, 0, *corners[list(face)].ravel(), 0)
-                    for face in faces)
+    faces = [
+        (0, 1, 3),
+        (0, 3, 2),
+        (4, 6, 7),
+        (4, 7, 5),
+        (0, 4, 5),
+        (0, 5, 1),
+        (2, 3, 7),
+        (2, 7, 6),
+        (0, 2, 6),
+        (0, 6, 4),
+        (1, 5, 7),
+        (1, 7, 3),
+    ]
+    body = b''.join(
+        struct.pack('<12fH', 0, 0, 0, *corners[list(face)].ravel(), 0) for face in faces
+    )
     path.write_bytes(bytes(80) + struct.pack('<I', len(faces)) + body)
 
 
@@ -37,8 +50,11 @@ def with_meshes(name='package://arm_meshes/{}.stl'):
     bare = re.sub(r'\s*<collision>.*?</collision>', '', TEXT, flags=re.S)
     for link in ('base_link', 'link1', 'link2', 'link3'):
         mesh = name.format(link)
-        bare = bare.replace(f'<link name="{link}">', f'<link name="{link}"><collision><geometry>'
-                            f'<mesh filename="{mesh}"/></geometry></collision>')
+        bare = bare.replace(
+            f'<link name="{link}">',
+            f'<link name="{link}"><collision><geometry>'
+            f'<mesh filename="{mesh}"/></geometry></collision>',
+        )
     return bare
 
 
@@ -46,10 +62,12 @@ def with_meshes(name='package://arm_meshes/{}.stl'):
 def folder(tmp_path):
     """Return a folder of a package with boxes as the arm's meshes."""
     (tmp_path / 'arm_meshes').mkdir()
-    for link, size, center in (('base_link', (0.2, 0.2, 0.2), (0, 0, 0.1)),
-                               ('link1', (0.12, 0.12, 0.12), (0, 0, -0.07)),
-                               ('link2', (0.35, 0.08, 0.08), (0.175, 0, 0.1)),
-                               ('link3', (0.3, 0.06, 0.06), (0.15, 0, 0))):
+    for link, size, center in (
+        ('base_link', (0.2, 0.2, 0.2), (0, 0, 0.1)),
+        ('link1', (0.12, 0.12, 0.12), (0, 0, -0.07)),
+        ('link2', (0.35, 0.08, 0.08), (0.175, 0, 0.1)),
+        ('link3', (0.3, 0.06, 0.06), (0.15, 0, 0)),
+    ):
         write_stl(tmp_path / 'arm_meshes' / f'{link}.stl', np.array(size), np.array(center))
     return tmp_path
 
@@ -73,8 +91,17 @@ def test_meshes_are_found_and_keep_the_robot_from_what_they_touch(folder):
         for joint, size, center in boxes:
             M = data.oMi[joint]
             at = coal.Transform3s(M.rotation, M.act(np.array(center)))
-            hits.append(coal.collide(coal.Box(*size), at, ball, place, coal.CollisionRequest(),
-                                     coal.CollisionResult()) > 0)
+            hits.append(
+                coal.collide(
+                    coal.Box(*size),
+                    at,
+                    ball,
+                    place,
+                    coal.CollisionRequest(),
+                    coal.CollisionResult(),
+                )
+                > 0
+            )
         touching = found.colliding(robot, q[None])
         if touching is None or 'obstacle' in touching[1]:
             assert bool(touching) == any(hits)
@@ -113,10 +140,14 @@ def test_obstacles_of_a_robot_without_any_shape_are_refused():
     assert 'neither collisions nor the floor' in shapes(bare, NEAR)[1].notices[0]
 
 
-@pytest.mark.parametrize('gravity, floor, words', [
-    ((0.0, 0.0, -9.81), True, 'a floor is assumed at z = 0 m'),
-    ((0.0, 0.0, -9.81), False, 'no floor: floor: false'),
-    ((9.81, 0.0, 0.0), True, 'no floor is assumed: the base is not upright')])
+@pytest.mark.parametrize(
+    'gravity, floor, words',
+    [
+        ((0.0, 0.0, -9.81), True, 'a floor is assumed at z = 0 m'),
+        ((0.0, 0.0, -9.81), False, 'no floor: floor: false'),
+        ((9.81, 0.0, 0.0), True, 'no floor is assumed: the base is not upright'),
+    ],
+)
 def test_floor_is_there_under_an_upright_base_unless_taken_away(gravity, floor, words):
     robot = load_robot_model(TEXT, gravity_base=gravity)
     found = wanted_shapes(robot, replace(NEAR, floor=floor), np.random.default_rng(0))
@@ -147,17 +178,21 @@ def test_distance_is_kept_and_what_is_near_is_said_with_its_gradient():
     assert all((found.colliding(robot, x[None]) is None) == good for x, good in zip(q, allowed))
     near = found.near(robot, q, 0.02)
     assert set(near.samples[near.gaps < 0.0]) == set(np.flatnonzero(~allowed))
-    for sample, pair, gap, points, normal in zip(near.samples, near.pairs, near.gaps, near.points,
-                                                 near.normals):
+    for sample, pair, gap, points, normal in zip(
+        near.samples, near.pairs, near.gaps, near.points, near.normals
+    ):
         assert distances(q[sample])[pair] - found.margins[pair] == pytest.approx(gap, abs=1e-5)
-        assert normal @ (points[1] - points[0]) == pytest.approx(gap + found.margins[pair],
-                                                                 abs=1e-9)
+        assert normal @ (points[1] - points[0]) == pytest.approx(
+            gap + found.margins[pair], abs=1e-9
+        )
 
 
 def test_pairs_that_always_touch_are_left_out_as_pairs_alone():
     """Two shapes on bodies two joints apart overlap for good; all other pairs stay."""
-    fat = TEXT.replace('<link name="link3">', '<link name="link3"><collision><geometry>'
-                       '<sphere radius="0.45"/></geometry></collision>')
+    fat = TEXT.replace(
+        '<link name="link3">',
+        '<link name="link3"><collision><geometry><sphere radius="0.45"/></geometry></collision>',
+    )
     robot, found = shapes(fat, NEAR)
     plain = shapes(TEXT, NEAR)[1]
     assert set(plain.pairs) - set(found.pairs) <= {('base_link', 'link3'), ('link1', 'link3')}

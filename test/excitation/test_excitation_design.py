@@ -17,7 +17,8 @@ import yaml
 from ros_inertial_id.dynamics.mechanism_text import mechanism_description
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
-from ros_inertial_id.excitation import problem as problem_module, search as search_module
+from ros_inertial_id.excitation import problem as problem_module
+from ros_inertial_id.excitation import search as search_module
 from ros_inertial_id.excitation.design import design, DesignOptions, load_design, SAMPLES
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
@@ -29,18 +30,32 @@ from ros_inertial_id.report.design_files import write_design
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL = 9.81, 0.0, 0.0
 # Troebinger et al., of a Panda: lower, upper, velocity, effort
-PANDA = ((-2.8973, 2.8973, 2.175, 87.0), (-1.7628, 1.7628, 2.175, 87.0),
-         (-2.8973, 2.8973, 2.175, 87.0), (-3.0718, -0.0698, 2.175, 87.0),
-         (-2.8973, 2.8973, 2.61, 12.0), (-0.0175, 3.7525, 2.61, 12.0),
-         (-2.8973, 2.8973, 2.61, 12.0))
+PANDA = (
+    (-2.8973, 2.8973, 2.175, 87.0),
+    (-1.7628, 1.7628, 2.175, 87.0),
+    (-2.8973, 2.8973, 2.175, 87.0),
+    (-3.0718, -0.0698, 2.175, 87.0),
+    (-2.8973, 2.8973, 2.61, 12.0),
+    (-0.0175, 3.7525, 2.61, 12.0),
+    (-2.8973, 2.8973, 2.61, 12.0),
+)
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 # One restart in this process: the search is not cut short by a clock, so results are repeatable.
 # Without margins: the figures that results are compared with had none.
-QUICK = DesignOptions(restarts=1, seconds=3600.0, acceleration=ACCELERATION,
-                      position_margin=0.0, velocity_margin=0.0, acceleration_margin=0.0,
-                      effort_margin=0.0,
-                      distance=0.0, floor=False, criterion='condition_number', friction=(),
-                      sigma=(1.0,))
+QUICK = DesignOptions(
+    restarts=1,
+    seconds=3600.0,
+    acceleration=ACCELERATION,
+    position_margin=0.0,
+    velocity_margin=0.0,
+    acceleration_margin=0.0,
+    effort_margin=0.0,
+    distance=0.0,
+    floor=False,
+    criterion='condition_number',
+    friction=(),
+    sigma=(1.0,),
+)
 SMALL = replace(QUICK, acceleration=(100.0,))
 START = (0.3, -0.5, 0.2, -2.0, 0.1, 1.8, 0.4)  # [rad]
 BRIEF = (4.0, 100.0, 30), (400.0, 1e4, 60)  # runs of a search whose limits matter, not its value
@@ -49,17 +64,23 @@ SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 def bare(name):
     """Return a URDF without shapes, of which no collisions are known."""
-    return re.sub(r'<(visual|collision)>.*?</\1>', '', (URDF / f'{name}.urdf').read_text(),
-                  flags=re.S)
+    return re.sub(
+        r'<(visual|collision)>.*?</\1>', '', (URDF / f'{name}.urdf').read_text(), flags=re.S
+    )
 
 
 def franka(text=None):
     """Return the paper's robot: the Franka with the limits of a Panda, on a wall."""
     text = (text or (URDF / 'franka.urdf').read_text()).replace('fr3_', 'fer_')
     for k, (low, high, speed, effort) in enumerate(PANDA, 1):
-        text = re.sub(rf'(name="fer_joint{k}".*?)<limit [^>]*/>', rf'\1<limit lower="{low}" '
-                      rf'upper="{high}" velocity="{speed}" effort="{effort}"/>', text, count=1,
-                      flags=re.S)
+        text = re.sub(
+            rf'(name="fer_joint{k}".*?)<limit [^>]*/>',
+            rf'\1<limit lower="{low}" '
+            rf'upper="{high}" velocity="{speed}" effort="{effort}"/>',
+            text,
+            count=1,
+            flags=re.S,
+        )
     return load_robot_model(text, gravity_base=WALL)
 
 
@@ -85,8 +106,12 @@ def fr3():
     robot = load_robot_model((URDF / 'franka.urdf').read_text())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, 'RUNS', BRIEF)
-        return design(robot, DesignOptions(restarts=1, seconds=3600.0, start=START,
-                                           effort=(60.0,) * 4 + (10.0,) * 3))
+        return design(
+            robot,
+            DesignOptions(
+                restarts=1, seconds=3600.0, start=START, effort=(60.0,) * 4 + (10.0,) * 3
+            ),
+        )
 
 
 def pinocchio_rows(robot, motion, samples):
@@ -105,12 +130,12 @@ def base_columns(names):
     return [10 * (int(number) - 1) + SYMBOLS.index(symbol) for symbol, number in parts]
 
 
-MECHANISM = '''mechanism: lever
+MECHANISM = """mechanism: lever
 bodies:
   a: {joint: hinge, mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
   b: {joint: hinge, at: [0.5, 0, 0], mass: 1, inertia: [0.1, 0.1, 0.1], limits: [-1, 1, 20]}
 closures: [coupling b a -1.0]
-'''
+"""
 
 
 def test_motions_of_a_mechanism_with_loops_are_refused_by_name(tmp_path):
@@ -159,26 +184,32 @@ def errors_over_the_workspace(robot, motion, sigma, count=1500):
     of friction of 2 sigma, known to 1 beforehand and shown beyond 0.2 s from rest alone, through a
     filter of 10 Hz; states drawn here anew, slow ones more often.
     """
+
     def rows(q, v, a):
         data = robot.pin_model.createData()
-        W = np.array([pin.computeJointTorqueRegressor(robot.pin_model, data, *x)
-                      for x in zip(q, v, a)])
+        W = np.array(
+            [pin.computeJointTorqueRegressor(robot.pin_model, data, *x) for x in zip(q, v, a)]
+        )
         own = np.zeros((*v.shape, 3 * len(robot)))
         for j in range(len(robot)):
             slope = 2.0 * sigma[j] * v[:, j] / 0.02 / np.cosh(v[:, j] / 0.02) ** 2
-            own[:, j, 3 * j:3 * j + 3] = np.column_stack(
-                [v[:, j], np.tanh(v[:, j] / 0.05), slope])
+            own[:, j, 3 * j : 3 * j + 3] = np.column_stack(
+                [v[:, j], np.tanh(v[:, j] / 0.05), slope]
+            )
         return np.concatenate([W, own], axis=2)
 
     times = np.arange(2000) * (motion.period / 2000)
     W = rows(*motion.at(times)) / np.sqrt(2.0)  # for 1000 samples
     slopes = np.arange(10 * len(robot) + 2, W.shape[2], 3)
-    W[np.ix_(np.abs(times - motion.period / 2) >= motion.period / 2 - 0.2, range(len(robot)),
-             slopes)] = 0.0
+    W[
+        np.ix_(
+            np.abs(times - motion.period / 2) >= motion.period / 2 - 0.2, range(len(robot)), slopes
+        )
+    ] = 0.0
     kernel = np.exp(-0.5 * (np.arange(-20, 21) * (motion.period / 2000) / 0.016) ** 2)
     for j, k in enumerate(slopes):
         W[:, j, k] = np.convolve(W[:, j, k], kernel / kernel.sum(), 'same')
-    G = np.einsum('kjp,kjq,j->pq', W, W, sigma ** -2.0)
+    G = np.einsum('kjp,kjq,j->pq', W, W, sigma**-2.0)
     G[slopes, slopes] += 1.0
     values, vectors = np.linalg.eigh(G)
     kept = values > 1e-9 * values[-1]
@@ -195,8 +226,13 @@ def test_torque_errors_are_those_of_pinocchio_and_smaller_by_v_optimality(brief)
     robot, sigma = arm3(), np.array([0.4, 0.4, 0.2])
     by = {}
     for criterion in ('v_optimality', 'condition_number'):
-        options = replace(SMALL, criterion=criterion, friction=('viscous', 'coulomb'),
-                          acceleration=(50.0,), sigma=tuple(sigma))
+        options = replace(
+            SMALL,
+            criterion=criterion,
+            friction=('viscous', 'coulomb'),
+            acceleration=(50.0,),
+            sigma=tuple(sigma),
+        )
         result = design(robot, options)
         by[criterion] = errors_over_the_workspace(robot, result.motion, sigma)
         assert result.torque_errors == pytest.approx(by[criterion], rel=0.15)
@@ -204,8 +240,9 @@ def test_torque_errors_are_those_of_pinocchio_and_smaller_by_v_optimality(brief)
     rng = np.random.default_rng(5)
     bounds = robot.lower, robot.upper, robot.velocity, np.full(3, 50.0)
     for _ in range(5):
-        other = errors_over_the_workspace(robot, random_motion(robot.joint_names, bounds, rng),
-                                          sigma)
+        other = errors_over_the_workspace(
+            robot, random_motion(robot.joint_names, bounds, rng), sigma
+        )
         assert (by['v_optimality'] < other).all()
 
 
@@ -242,8 +279,12 @@ def touches(robot, motion, first, wall=None):
     model = robot.pin_model
     shapes = pin.buildGeomFromUrdfString(model, robot.urdf, pin.COLLISION)
     links = list(enumerate(shapes.geometryObjects))
-    pairs = [(i, k) for i, one in links for k, other in links
-             if other.parentJoint - one.parentJoint >= first]
+    pairs = [
+        (i, k)
+        for i, one in links
+        for k, other in links
+        if other.parentJoint - one.parentJoint >= first
+    ]
     if wall:
         number = shapes.addGeometryObject(pin.GeometryObject('wall', 0, 0, *wall))
         pairs = [(k, number) for k, link in links if link.parentJoint > 0]
@@ -279,8 +320,10 @@ def test_torque_limits_bind_where_they_are_tight(brief):
 
 def test_search_in_processes_finds_what_one_process_finds():
     problem = motion_problem(arm3(), replace(SMALL, harmonics=2))[0]
-    alone, spread = (min(c.value for c in search(problem, SAMPLES // 4, 2, 0, 3600.0, count) if c)
-                     for count in (1, 2))
+    alone, spread = (
+        min(c.value for c in search(problem, SAMPLES // 4, 2, 0, 3600.0, count) if c)
+        for count in (1, 2)
+    )
     assert spread == pytest.approx(alone, rel=1e-9)
 
 
@@ -298,12 +341,22 @@ def test_ctrl_c_keeps_the_best_motion_so_far():
     assert result.found == 1 and result.summary()['feasible']
 
 
-@pytest.mark.parametrize('change, joint, words', [
-    (('velocity="3.0"', 'velocity="0.0"'), 'joint1, joint2', 'no velocity limit above zero'),
-    (('effort="40.0"', 'effort="0"'), 'joint3', 'no effort limit above zero'),
-    (('type="revolute">\n    <parent link="base_link"', 'type="continuous">\n    <parent '
-      'link="base_link"'), 'joint1', 'no position limits'),
-    (('lower="-2.9" upper="2.9"', 'lower="1" upper="1"'), 'joint1', 'empty position range')])
+@pytest.mark.parametrize(
+    'change, joint, words',
+    [
+        (('velocity="3.0"', 'velocity="0.0"'), 'joint1, joint2', 'no velocity limit above zero'),
+        (('effort="40.0"', 'effort="0"'), 'joint3', 'no effort limit above zero'),
+        (
+            (
+                'type="revolute">\n    <parent link="base_link"',
+                'type="continuous">\n    <parent link="base_link"',
+            ),
+            'joint1',
+            'no position limits',
+        ),
+        (('lower="-2.9" upper="2.9"', 'lower="1" upper="1"'), 'joint1', 'empty position range'),
+    ],
+)
 def test_missing_limit_names_joint_and_remedy(change, joint, words):
     text = (URDF / 'arm3.urdf').read_text()
     assert change[0] in text
@@ -319,22 +372,27 @@ def test_given_limits_go_before_the_urdf():
     assert find_limits(robot, replace(SMALL, velocity=(0.5,))).velocity.tolist() == [0.5] * 3
 
 
-@pytest.mark.parametrize('settings, words', [
-    ({'start': (9.0, 0.0, 0.0)}, 'start is outside the position limits.*joint1 at 9'),
-    ({'start': (0.0,)}, 'expected 3 positions'),
-    ({'box': (5.0, 5.0, 5.0, 6.0, 6.0, 6.0)}, 'none of .* postures .* is allowed'),
-    ({'box': (1.0, 0.0, 0.0, -1.0, 1.0, 1.0)}, 'each min below its max'),
-    ({'start': (0.0, 0.0, 0.0), 'sphere': 0.9}, 'start is outside the box or sphere'),
-    ({'acceleration': (1.0, 2.0)}, 'nothing, 1 or 3 values'),
-    ({'sigma': (0.0,)}, 'option sigma'),
-    ({'effort': (0.5,), 'start': (0.0, 0.0, 0.0)}, 'no motion that keeps.*effort of joint2')])
+@pytest.mark.parametrize(
+    'settings, words',
+    [
+        ({'start': (9.0, 0.0, 0.0)}, 'start is outside the position limits.*joint1 at 9'),
+        ({'start': (0.0,)}, 'expected 3 positions'),
+        ({'box': (5.0, 5.0, 5.0, 6.0, 6.0, 6.0)}, 'none of .* postures .* is allowed'),
+        ({'box': (1.0, 0.0, 0.0, -1.0, 1.0, 1.0)}, 'each min below its max'),
+        ({'start': (0.0, 0.0, 0.0), 'sphere': 0.9}, 'start is outside the box or sphere'),
+        ({'acceleration': (1.0, 2.0)}, 'nothing, 1 or 3 values'),
+        ({'sigma': (0.0,)}, 'option sigma'),
+        ({'effort': (0.5,), 'start': (0.0, 0.0, 0.0)}, 'no motion that keeps.*effort of joint2'),
+    ],
+)
 def test_impossible_wish_is_refused_with_words(settings, words):
     with pytest.raises(MotionError, match=words):
         design(arm3(), replace(SMALL, **settings))
 
 
-@pytest.mark.parametrize('settings', [
-    {'criterion': 'beauty'}, {'period': -1.0}, {'friction': ('glue',)}])
+@pytest.mark.parametrize(
+    'settings', [{'criterion': 'beauty'}, {'period': -1.0}, {'friction': ('glue',)}]
+)
 def test_option_out_of_range_is_refused(settings):
     with pytest.raises(ConfigError):
         design(arm3(), replace(SMALL, **settings))
@@ -361,8 +419,9 @@ def test_files_hold_the_motion(small, tmp_path):
 def test_page_needs_nothing_from_outside(small, tmp_path):
     text = write_design(small, tmp_path)[2].read_text()
     name = "const NS = 'http://www.w3.org/2000/svg'"  # nothing is fetched from there
-    assert not re.search(r'\bsrc\s*=|\bhref\s*=\s*"?[^"#]|https?:|@import|url\((?!#)',
-                         text.replace(name, ''))
+    assert not re.search(
+        r'\bsrc\s*=|\bhref\s*=\s*"?[^"#]|https?:|@import|url\((?!#)', text.replace(name, '')
+    )
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
     view = json.loads(html.unescape(re.search(r"data-view='(.*?)'", text, re.S)[1]))
 
@@ -371,9 +430,10 @@ def test_page_needs_nothing_from_outside(small, tmp_path):
         return low + step * np.frombuffer(base64.b64decode(codes), dtype='<u2')
 
     tau = pinocchio_rows(small.robot, small.motion, 400)[1]
-    torque, = (c for c in data['charts'].values() if c['title'].startswith('torque'))
-    shown = np.array([numbers(s['y']) for s in torque['panes'][0]['series']
-                      if s['kind'] == 'line']).T[:-1]
+    (torque,) = (c for c in data['charts'].values() if c['title'].startswith('torque'))
+    shown = np.array(
+        [numbers(s['y']) for s in torque['panes'][0]['series'] if s['kind'] == 'line']
+    ).T[:-1]
     assert np.abs(shown - tau).max() < 2e-5 * np.ptp(tau)  # sixteen bits
     path = numbers(view['points']).reshape(-1, view['count'], 3)[:, -1]
     assert np.abs(path[::40] - tool_path(small.robot, small.motion, 'tool')[::200]).max() < 1e-4
@@ -415,7 +475,8 @@ def test_fr3_keeps_its_own_limits_with_margins_above_the_floor(fr3):
             if item.parentJoint > 1:  # the lowest point of a cylinder
                 z = M.rotation[2, 2]
                 reach = item.geometry.halfLength * abs(z) + item.geometry.radius * np.sqrt(
-                    max(1 - z * z, 0.0))
+                    max(1 - z * z, 0.0)
+                )
                 assert M.translation[2] - reach > 0.02 - 1e-6
     used = fr3.summary()['use_of_limits_percent']
     assert 50.0 < used['velocity'] <= 90.0 and used['position'] <= 95.0

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.excitation.fourier import (FourierMotion, motion_from_dict, random_motion,
-                                                rest_space)
+from ros_inertial_id.excitation.fourier import (
+    FourierMotion,
+    motion_from_dict,
+    random_motion,
+    rest_space,
+)
 from ros_inertial_id.excitation.motion_files import read_motion
 
 LOWER, UPPER = np.array([-2.0, 0.1, -0.4]), np.array([2.0, 3.0, 0.4])
@@ -23,7 +27,7 @@ def test_velocity_and_acceleration_are_derivatives_of_position():
     before, after = m.at(t - h)[0], m.at(t + h)[0]
     # truncation h^2/6 q''' and rounding eps/h^2, with q''' and q of order 10
     assert np.abs((after - before) / (2 * h) - v).max() < 1e-6
-    assert np.abs((after - 2 * q + before) / h ** 2 - a).max() < 1e-5
+    assert np.abs((after - 2 * q + before) / h**2 - a).max() < 1e-5
 
 
 @pytest.mark.parametrize('seed', range(5))
@@ -48,12 +52,16 @@ def test_rest_space_holds_all_motions_at_rest(given, free):
         assert abs(q[0, 0] - 0.7) < 1e-12
 
 
-@pytest.mark.parametrize('change, words', [
-    (lambda d: d.pop('period'), 'period'),
-    (lambda d: d['joints']['a'].pop('sine'), 'sine'),
-    (lambda d: d['joints']['a'].update(sine=[1.0]), 'not a motion'),
-    (lambda d: d['joints']['a'].update(offset=float('nan')), 'non-finite'),
-    (lambda d: d.update(period=0), 'period above 0')])
+@pytest.mark.parametrize(
+    'change, words',
+    [
+        (lambda d: d.pop('period'), 'period'),
+        (lambda d: d['joints']['a'].pop('sine'), 'sine'),
+        (lambda d: d['joints']['a'].update(sine=[1.0]), 'not a motion'),
+        (lambda d: d['joints']['a'].update(offset=float('nan')), 'non-finite'),
+        (lambda d: d.update(period=0), 'period above 0'),
+    ],
+)
 def test_broken_motion_is_refused_with_words(change, words):
     content = motion().to_dict()
     change(content)

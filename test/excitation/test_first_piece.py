@@ -24,23 +24,34 @@ ROBOT = load_robot_model(URDF)
 LIMITS = kinematic_limits(ROBOT, DesignOptions())
 RATE = 1000.0  # [Hz]
 TILTED = (7.0, 0.0, -7.0)  # [m/s^2]: gravity pulls at both joints
-PIECE = 0.05   # [s] between pieces
+PIECE = 0.05  # [s] between pieces
 TRANSPORT = 0.003  # [s] of a message on its way
 STEP, TORQUE_STEP = 1e-3, 1.0  # [rad], [N m] in a millisecond, as a Franka allows
 
 
 def resting(**options):
     """Return an arm that came to rest below its command, and its last sample."""
-    arm = ControlledArm(URDF, gravity_base=TILTED, options=ControlledArmOptions(
-        rate=RATE, seed=1, mass_change=0.5, bandwidth=60.0, **options))
+    arm = ControlledArm(
+        URDF,
+        gravity_base=TILTED,
+        options=ControlledArmOptions(
+            rate=RATE, seed=1, mass_change=0.5, bandwidth=60.0, **options
+        ),
+    )
     for _ in range(150):
         sample = arm.step()
     return arm, sample
 
 
 def course_from(start):
-    motion = random_motion(ROBOT.joint_names, (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
-                           np.random.default_rng(1), period=6.0, harmonics=3, share=0.5)
+    motion = random_motion(
+        ROBOT.joint_names,
+        (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
+        np.random.default_rng(1),
+        period=6.0,
+        harmonics=3,
+        share=0.5,
+    )
     return plan_course(motion, start, ROBOT)
 
 
@@ -58,8 +69,10 @@ def enter(arm, course, delay, held, seconds=0.45):
         return course.piece(clock, now, past)
 
     sent = [(delay, piece(first, PAST if held else 0))]
-    sent += [(now + LEAD + TRANSPORT, piece(now))
-             for now in np.arange(first + PIECE if held else 0.0, seconds - LEAD, PIECE)]
+    sent += [
+        (now + LEAD + TRANSPORT, piece(now))
+        for now in np.arange(first + PIECE if held else 0.0, seconds - LEAD, PIECE)
+    ]
     sent.sort(key=lambda message: message[0])
     commands, torques, start = [], [], arm.time + 1.0 / RATE  # one sample before the first piece
     for _ in range(round(seconds * RATE)):
@@ -75,9 +88,15 @@ def largest_step(values):
     return np.abs(np.diff(values, axis=0)).max()
 
 
-@pytest.mark.parametrize('delay, anchor, control', [
-    (0.0, MEASURED, 'effort_pid'), (0.1, MEASURED, 'computed_torque'),
-    (0.0, DESIRED, 'computed_torque'), (0.1, DESIRED, 'effort_pid')])
+@pytest.mark.parametrize(
+    'delay, anchor, control',
+    [
+        (0.0, MEASURED, 'effort_pid'),
+        (0.1, MEASURED, 'computed_torque'),
+        (0.0, DESIRED, 'computed_torque'),
+        (0.1, DESIRED, 'effort_pid'),
+    ],
+)
 def test_arm_does_not_jerk_whenever_the_first_piece_arrives(delay, anchor, control):
     arm, sample = resting(anchor=anchor, control=control)
     held = arm.controller.command([arm.time])[0][0]

@@ -20,8 +20,10 @@ def robot():
 def samples(robot):
     """Return expected, q, v, tau (5, n) of a robot that does what it should."""
     middle = (robot.lower + robot.upper) / 2
-    return [np.tile(x, (5, 1)) for x in (middle, middle + 0.05, 0.5 * robot.velocity,
-                                         0.9 * robot.effort)]
+    return [
+        np.tile(x, (5, 1))
+        for x in (middle, middle + 0.05, 0.5 * robot.velocity, 0.9 * robot.effort)
+    ]
 
 
 def test_a_robot_that_follows_is_left_alone(robot):
@@ -30,12 +32,20 @@ def test_a_robot_that_follows_is_left_alone(robot):
     assert GUARD.objection(robot, expected, q, v, np.full_like(tau, np.nan)) == ''  # no efforts
 
 
-@pytest.mark.parametrize('which, value, words', [
-    (1, lambda r: (r.lower + r.upper)[1] / 2 - 0.11, 'joint2 is 0.110 from where it should be'),
-    (1, lambda r: np.nan, 'joint2: position is not finite'),
-    (2, lambda r: -1.5 * r.velocity[1], 'joint2 at .* is beyond its speed limit'),
-    (3, lambda r: 0.96 * r.effort[1], r'joint2: effort .* is above 0.95 of its limit'),
-    (3, lambda r: -0.96 * r.effort[1], r'joint2: effort .* is above 0.95 of its limit')])
+@pytest.mark.parametrize(
+    'which, value, words',
+    [
+        (
+            1,
+            lambda r: (r.lower + r.upper)[1] / 2 - 0.11,
+            'joint2 is 0.110 from where it should be',
+        ),
+        (1, lambda r: np.nan, 'joint2: position is not finite'),
+        (2, lambda r: -1.5 * r.velocity[1], 'joint2 at .* is beyond its speed limit'),
+        (3, lambda r: 0.96 * r.effort[1], r'joint2: effort .* is above 0.95 of its limit'),
+        (3, lambda r: -0.96 * r.effort[1], r'joint2: effort .* is above 0.95 of its limit'),
+    ],
+)
 def test_one_sample_of_one_joint_is_enough(robot, which, value, words):
     given = samples(robot)
     given[which][3, 1] = value(robot)

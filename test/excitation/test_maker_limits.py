@@ -21,10 +21,20 @@ from ros_inertial_id.excitation.problem import DesignOptions, motion_problem
 from ros_inertial_id.excitation.published_limits import ROBOTS
 from ros_inertial_id.excitation.rehearsal import rehearse
 
-UR = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint', 'wrist_1_joint',
-      'wrist_2_joint', 'wrist_3_joint')
-FREE = {'position_margin': 0.0, 'velocity_margin': 0.0, 'acceleration_margin': 0.0,
-        'effort_margin': 0.0}
+UR = (
+    'shoulder_pan_joint',
+    'shoulder_lift_joint',
+    'elbow_joint',
+    'wrist_1_joint',
+    'wrist_2_joint',
+    'wrist_3_joint',
+)
+FREE = {
+    'position_margin': 0.0,
+    'velocity_margin': 0.0,
+    'acceleration_margin': 0.0,
+    'effort_margin': 0.0,
+}
 
 
 def arm(names, robot='arm', effort=1000.0, mesh=''):
@@ -33,22 +43,30 @@ def arm(names, robot='arm', effort=1000.0, mesh=''):
     links = ''.join(
         f'<link name="l{k}"><inertial><mass value="1"/><origin xyz="0.3 0 0"/><inertia ixx="0.1" '
         f'ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>{mesh}</link>'
-        for k in range(1, len(names) + 1))
+        for k in range(1, len(names) + 1)
+    )
     joints = ''.join(
         f'<joint name="{name}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/>'
         f'<origin xyz="0.3 0 0"/><axis xyz="0 {k % 2} {1 - k % 2}"/><limit lower="-6" upper="6" '
-        f'velocity="20" effort="{effort}"/></joint>' for k, name in enumerate(names))
+        f'velocity="20" effort="{effort}"/></joint>'
+        for k, name in enumerate(names)
+    )
     return load_robot_model(f'<robot name="{robot}"><link name="l0"/>{links}{joints}</robot>')
 
 
-@pytest.mark.parametrize('names, robot, mesh, found', [
-    ([f'left_fr3_joint{k}' for k in range(1, 8)], 'cell', '', 'Franka Research 3'),
-    ([f'panda_joint{k}' for k in range(1, 8)], 'cell', '', 'Franka Emika Robot'),
-    (UR, 'ur5e', '', 'UR5e'), (UR, 'my_ur10e', '', 'UR10e'),
-    ([f'a_{n}' for n in UR], 'ur', 'package://ur_description/meshes/ur3e/base.dae', 'UR3e'),
-    ([f'lbr_A{k}' for k in range(1, 8)], 'iiwa14', '', 'KUKA LBR iiwa 14 R820'),
-    ([f'joint_{k}' for k in range(1, 8)], 'gen3', '', 'Kinova Gen3, 7 joints'),
-    (['fr3_joint2', 'fr3_joint4'], 'locked', '', 'Franka Research 3')])
+@pytest.mark.parametrize(
+    'names, robot, mesh, found',
+    [
+        ([f'left_fr3_joint{k}' for k in range(1, 8)], 'cell', '', 'Franka Research 3'),
+        ([f'panda_joint{k}' for k in range(1, 8)], 'cell', '', 'Franka Emika Robot'),
+        (UR, 'ur5e', '', 'UR5e'),
+        (UR, 'my_ur10e', '', 'UR10e'),
+        ([f'a_{n}' for n in UR], 'ur', 'package://ur_description/meshes/ur3e/base.dae', 'UR3e'),
+        ([f'lbr_A{k}' for k in range(1, 8)], 'iiwa14', '', 'KUKA LBR iiwa 14 R820'),
+        ([f'joint_{k}' for k in range(1, 8)], 'gen3', '', 'Kinova Gen3, 7 joints'),
+        (['fr3_joint2', 'fr3_joint4'], 'locked', '', 'Franka Research 3'),
+    ],
+)
 def test_limits_are_found_by_the_names_of_joints_robot_and_meshes(names, robot, mesh, found):
     limits = kinematic_limits(arm(names, robot, mesh=mesh), DesignOptions(**FREE))
     assert limits.notices[0].startswith(f'limits of {found}')
@@ -108,7 +126,7 @@ def rates(motion):
     """Return the largest jerk (n,) and change of torque (n,) in closed form and by differences."""
     t = np.linspace(0.0, motion.period, 50001)
     w = 2.0 * np.pi / motion.period * np.arange(1, motion.harmonics + 1)
-    jerk = -(motion.sine * w ** 3) @ np.cos(np.outer(w, t))
+    jerk = -(motion.sine * w**3) @ np.cos(np.outer(w, t))
     data = ARM.pin_model.createData()
     tau = np.array([pin.rnea(ARM.pin_model, data, *x) for x in zip(*motion.at(t))])
     return np.abs(jerk).max(1), np.abs(np.diff(tau, axis=0)).max(0) / (t[1] - t[0])
@@ -138,13 +156,13 @@ def test_motions_are_made_small_enough_for_jerk_and_effort_rate(kind):
     problem = problem_within(**{kind: 0.7 * highest})
     c = np.column_stack([motion.offset, motion.sine, motion.cosine])
     dense = [phase.T for phase in basis(10, 5.0, finest_grid(problem))]
-    x = shrink(problem, Objective(problem, grid(problem, 500)), dense,
-               (c @ problem.space).ravel())
+    x = shrink(problem, Objective(problem, grid(problem, 500)), dense, (c @ problem.space).ravel())
     assert 0.5 < assess(problem, x).use.joints[kind].max() <= 1.0
 
 
-@pytest.mark.parametrize('kind, words', [('jerk', 'jerk limit of'),
-                                         ('effort_rate', 'effort_rate limit of')])
+@pytest.mark.parametrize(
+    'kind, words', [('jerk', 'jerk limit of'), ('effort_rate', 'effort_rate limit of')]
+)
 def test_a_course_is_checked_for_jerk_and_effort_rate(kind, words):
     motion = fast_motion()
     highest = dict(zip(('jerk', 'effort_rate'), rates(motion)))[kind].max()

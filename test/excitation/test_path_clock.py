@@ -29,9 +29,14 @@ STOPS = (0.1, 0.2, 0.35, 0.6, 1.0)  # [s]
 @pytest.fixture(scope='module')
 def course():
     """Return a Course of fast motions in all seven joints."""
-    motion = random_motion(ROBOT.joint_names, (ROBOT.lower, ROBOT.upper, ROBOT.velocity,
-                                               np.full(7, 8.0)),
-                           np.random.default_rng(3), period=6.0, harmonics=3, share=0.8)
+    motion = random_motion(
+        ROBOT.joint_names,
+        (ROBOT.lower, ROBOT.upper, ROBOT.velocity, np.full(7, 8.0)),
+        np.random.default_rng(3),
+        period=6.0,
+        harmonics=3,
+        share=0.8,
+    )
     return plan_course(motion, motion.start + 0.05, ROBOT, approach_speed=0.5)
 
 
@@ -52,8 +57,9 @@ def play(course, brakes, stops):
         clock.go_on(now, HORIZON, MARGIN)
         messages.append((now + TRANSPORT, course.piece(clock, now)))
         now += PIECE
-        now = next((begin + long for begin, long in stops.items() if begin <= now < begin + long),
-                   now)
+        now = next(
+            (begin + long for begin, long in stops.items() if begin <= now < begin + long), now
+        )
     # A controller enters each at its own clock, since it has a past, and follows it till the next.
     ticks, commands = np.arange(0.0, now + 4.0, TICK), []
     ends = [at for at, _ in messages[1:]] + [np.inf]
@@ -68,7 +74,7 @@ def play(course, brakes, stops):
 @pytest.mark.parametrize('long', STOPS)
 def test_a_player_that_is_held_up_never_makes_the_arm_leap(course, brakes, long):
     places = np.linspace(0.3, course.duration - 1.5, 4 * len(STOPS))
-    for begin in places[STOPS.index(long)::len(STOPS)]:  # each length elsewhere on the course
+    for begin in places[STOPS.index(long) :: len(STOPS)]:  # each length elsewhere on the course
         commands, clock = play(course, brakes, {begin: long})
         v = np.diff(commands, axis=0) / TICK
         a = np.diff(v, axis=0) / TICK
@@ -94,7 +100,7 @@ def test_periods_are_those_that_were_played(course, brakes):
 
 def test_a_second_stop_while_it_goes_on_is_stretched_too(course, brakes):
     commands, clock = play(course, brakes, {2.0: 0.5, 2.75: 0.4, 3.4: 0.3})
-    a = np.diff(commands, 2, axis=0) / TICK ** 2
+    a = np.diff(commands, 2, axis=0) / TICK**2
     assert np.abs(a).max() < 1.03 * ALLOWED
     assert np.abs(np.diff(commands, axis=0)).max() < 3e-3
 

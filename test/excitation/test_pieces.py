@@ -8,8 +8,12 @@ do; pieces arrive every 0.1 s, late and unevenly.  The measure is the same motio
 from functools import cache
 from pathlib import Path
 
-from joint_trajectory_controller import (ControllerOptions, DESIRED, JointTrajectoryController,
-                                         MEASURED)
+from joint_trajectory_controller import (
+    ControllerOptions,
+    DESIRED,
+    JointTrajectoryController,
+    MEASURED,
+)
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -32,8 +36,14 @@ STIFFNESS, DAMPING = 600.0, 30.0  # [N m/rad], [N m s/rad] of an effort controll
 @cache
 def course(speed):
     """Return a Course of fast motions in all seven joints, a short way from its start."""
-    motion = random_motion(ROBOT.joint_names, (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
-                           np.random.default_rng(3), period=6.0, harmonics=3, share=0.8)
+    motion = random_motion(
+        ROBOT.joint_names,
+        (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
+        np.random.default_rng(3),
+        period=6.0,
+        harmonics=3,
+        share=0.8,
+    )
     return plan_course(motion, motion.start + 0.05, ROBOT, speed=speed, approach_speed=0.5)
 
 
@@ -83,13 +93,16 @@ def whole(course):
 def rate_of_nominal_torque(q):
     """Return the largest change of the nominal torque per tick of commands (k, n) [N m]."""
     data, v = ROBOT.pin_model.createData(), np.gradient(q, TICK, axis=0)
-    tau = np.array([pin.rnea(ROBOT.pin_model, data, *x)
-                    for x in zip(q, v, np.gradient(v, TICK, axis=0))])
+    tau = np.array(
+        [pin.rnea(ROBOT.pin_model, data, *x) for x in zip(q, v, np.gradient(v, TICK, axis=0))]
+    )
     return np.abs(np.diff(tau[3:-3], axis=0)).max()
 
 
-@pytest.mark.parametrize('anchor, lag, speed', [
-    (MEASURED, 0.0, 0.1), (MEASURED, 0.01, 1.0), (MEASURED, 0.05, 1.0), (DESIRED, 0.05, 1.0)])
+@pytest.mark.parametrize(
+    'anchor, lag, speed',
+    [(MEASURED, 0.0, 0.1), (MEASURED, 0.01, 1.0), (MEASURED, 0.05, 1.0), (DESIRED, 0.05, 1.0)],
+)
 def test_pieces_are_followed_as_the_whole_trajectory_is(anchor, lag, speed):
     planned, options = course(speed), ControllerOptions(anchor=anchor)
     one, effort = play(planned, options, lag, whole(planned))
@@ -113,8 +126,9 @@ def test_a_controller_whose_clock_is_behind_follows_all_the_same():
     assert np.abs(many - one)[50:].max() < 1e-5  # [rad] interpolation between other knots
 
 
-@pytest.mark.parametrize('lost', [{20, 21, 22}, set(range(1, 40, 2))],
-                         ids=['three in a row', 'every second'])
+@pytest.mark.parametrize(
+    'lost', [{20, 21, 22}, set(range(1, 40, 2))], ids=['three in a row', 'every second']
+)
 def test_lost_messages_are_made_up_for_by_the_next(lost):
     """Each piece covers four times the player's 50 ms."""
     planned, options = course(1.0), ControllerOptions()
@@ -128,10 +142,12 @@ def test_lost_messages_are_made_up_for_by_the_next(lost):
 def test_pieces_without_a_past_would_jump_at_the_measured_state():
     """What the past of a piece is for, and that the simulated controller shows it."""
     planned = course(1.0)
-    commands, efforts = play(planned, ControllerOptions(anchor=MEASURED), 0.05,
-                             pieces(planned, past=False))
-    steps = np.diff(commands, axis=0) - np.diff(planned.at(np.arange(len(commands)) * TICK)[0],
-                                                axis=0)
+    commands, efforts = play(
+        planned, ControllerOptions(anchor=MEASURED), 0.05, pieces(planned, past=False)
+    )
+    steps = np.diff(commands, axis=0) - np.diff(
+        planned.at(np.arange(len(commands)) * TICK)[0], axis=0
+    )
     assert np.abs(steps).max() > 0.05  # [rad]
     assert np.abs(np.diff(efforts, axis=0)).max() > 5.0  # [N m] in a millisecond
 
@@ -142,7 +158,7 @@ def test_no_more_pieces_leave_the_arm_at_rest_on_its_path():
     last = 2.0
     sent = [m for m in pieces(planned) if m[0] <= last]
     commands, _ = play(planned, ControllerOptions(), 0.0, sent, seconds=3.0)
-    assert np.abs(np.diff(commands[round((last + 0.5) / TICK):], axis=0)).max() == 0.0
+    assert np.abs(np.diff(commands[round((last + 0.5) / TICK) :], axis=0)).max() == 0.0
     path = planned.at(np.arange(0.0, last + 1.0, 0.0005))[0]
     away = np.abs(commands[::7, None] - path[None]).max(-1).min(-1)
     assert away.max() < 2e-3  # [rad] half the way in half a millisecond at 3 rad/s

@@ -29,14 +29,16 @@ def robot(text=TEXT, gravity=(0.0, 0.0, -9.81)):
 
 
 def shapes(arm, obstacles=(), **options):
-    options = DesignOptions(obstacles=tuple(obstacles), **{'floor': False, 'distance': 0.0,
-                                                           **options})
+    options = DesignOptions(
+        obstacles=tuple(obstacles), **{'floor': False, 'distance': 0.0, **options}
+    )
     return wanted_shapes(arm, options, np.random.default_rng(0))
 
 
 def rehearse(course, arm, found, effort=1.0, **options):
-    return rehearsal.rehearse(course, arm, found, kinematic_limits(arm, DesignOptions(**options)),
-                              effort)
+    return rehearsal.rehearse(
+        course, arm, found, kinematic_limits(arm, DesignOptions(**options)), effort
+    )
 
 
 def motion(size=0.3):
@@ -72,17 +74,20 @@ def test_torque_beyond_the_allowed_share_is_refused_and_slower_is_not():
 def test_robot_that_bends_into_itself_is_refused_on_the_way_to_the_start_too():
     arm = robot()
     rng, inside = np.random.default_rng(1), shapes(arm)
-    bent = next(q for q in rng.uniform(arm.lower, arm.upper, (5000, 3))
-                if inside.colliding(arm, q[None]))
+    bent = next(
+        q for q in rng.uniform(arm.lower, arm.upper, (5000, 3)) if inside.colliding(arm, q[None])
+    )
     rehearse(course(arm), arm, inside)
     with pytest.raises(MotionError, match='course .* comes too near to .*; move the robot nearer'):
         rehearse(course(arm, start=bent), arm, inside)
 
 
-@pytest.mark.parametrize('obstacle', [
-    'sphere {} {} {} 0.05', 'box {} {} {} 0.1 0.08 0.1', 'cylinder {} {} {} 0.05 0.1'])
+@pytest.mark.parametrize(
+    'obstacle', ['sphere {} {} {} 0.05', 'box {} {} {} 0.1 0.08 0.1', 'cylinder {} {} {} 0.05 0.1']
+)
 def test_obstacle_in_the_way_is_named_and_one_elsewhere_is_not(obstacle):
     import pinocchio as pin
+
     arm = robot()
     data = arm.pin_model.createData()
     pin.framesForwardKinematics(arm.pin_model, data, START)
@@ -93,8 +98,17 @@ def test_obstacle_in_the_way_is_named_and_one_elsewhere_is_not(obstacle):
     rehearse(course(arm), arm, shapes(arm, [obstacle.format(5, 5, 5)]))
 
 
-@pytest.mark.parametrize('text', ['', 'ball 1 2 3 4', 'sphere 1 2 3', 'box 0 0 0 1 1 -1',
-                                  'sphere a b c d', 'cylinder 0 0 0 nan 1'])
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        'ball 1 2 3 4',
+        'sphere 1 2 3',
+        'box 0 0 0 1 1 -1',
+        'sphere a b c d',
+        'cylinder 0 0 0 nan 1',
+    ],
+)
 def test_obstacle_that_is_none_is_refused(text):
     with pytest.raises(MotionError, match='option obstacles; .*there is: box X Y Z LX LY LZ'):
         shapes(robot(), [text])
@@ -110,32 +124,45 @@ def test_what_cannot_be_checked_is_said():
 
 def test_the_feedforward_error_of_a_model_is_said_for_the_course(monkeypatch):
     arm = robot()
-    terms = {'constant': 0.98, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.0,
-             'slow': 0.0, 'peak': 1.2, 'peak_scale': 0.1}
-    model = SimpleNamespace(validity_range={}, statistics={
-        'prediction_band': {'joints': {name: terms for name in arm.joint_names}}})
+    terms = {
+        'constant': 0.98,
+        'per_speed': 0.0,
+        'per_acceleration': 0.0,
+        'near_reversal': 0.0,
+        'slow': 0.0,
+        'peak': 1.2,
+        'peak_scale': 0.1,
+    }
+    model = SimpleNamespace(
+        validity_range={},
+        statistics={'prediction_band': {'joints': {name: terms for name in arm.joint_names}}},
+    )
     monkeypatch.setattr(rehearsal, 'read_text', lambda path: path)
-    monkeypatch.setattr(rehearsal, 'IdentifiedModel', SimpleNamespace(
-        from_yaml=lambda text, source: model))
+    monkeypatch.setattr(
+        rehearsal, 'IdentifiedModel', SimpleNamespace(from_yaml=lambda text, source: model)
+    )
     limits = kinematic_limits(arm, DesignOptions())
     found = rehearsal.rehearse(course(arm), arm, shapes(arm), limits, 1.0, 'model.yaml')
     assert 'rms and peak [N m, N]: joint1 0.5 and 1.' in found.words('upright')
     np.testing.assert_allclose(found.feedforward.rms, 0.98 / 1.96)
     # Gumbel: of K seconds the largest stays below mu - s log(-log(0.95) / K) in 95 %.
     seconds = found.course.approach + 4.0
-    np.testing.assert_allclose(found.feedforward.peak, 0.98 * (
-        1.2 - 0.1 * np.log(-np.log(0.95) / seconds)), rtol=0.01)
+    np.testing.assert_allclose(
+        found.feedforward.peak, 0.98 * (1.2 - 0.1 * np.log(-np.log(0.95) / seconds)), rtol=0.01
+    )
     assert 'feedforward' not in rehearse(course(arm), arm, shapes(arm)).words('upright')
 
 
 def test_motion_of_other_kinematics_is_refused_naming_both(tmp_path):
     arm = robot()
-    longer = robot(TEXT.replace('<origin xyz="0.35 0 0"',
-                                '<origin xyz="0.5 0 0"'))
+    longer = robot(TEXT.replace('<origin xyz="0.35 0 0"', '<origin xyz="0.5 0 0"'))
     assert longer.kinematics_sha256() != arm.kinematics_sha256()
     path = tmp_path / 'motion.yaml'
-    content = {'robot': 'arm3', 'kinematics_sha256': longer.kinematics_sha256(),
-               'motion': motion().to_dict()}
+    content = {
+        'robot': 'arm3',
+        'kinematics_sha256': longer.kinematics_sha256(),
+        'motion': motion().to_dict(),
+    }
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(MotionError) as caught:
         check_kinematics(path, arm)

@@ -26,8 +26,9 @@ def recording(urdf, truth, tilt, seed=0, spring=0.0, load=0.0):
     tau = mujoco_arm.torque(truth, q, v, a, gravity)
     tau += load * np.abs(tau) * np.sign(v) + 0.8 * v + 0.5 * np.sign(v)
     tau[:, 1] += spring * q[:, 1]
-    return mujoco_arm.recording(names, t, q, v + 1e-3 * rng.normal(size=q.shape),
-                                tau + 0.05 * rng.normal(size=q.shape))
+    return mujoco_arm.recording(
+        names, t, q, v + 1e-3 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape)
+    )
 
 
 def candidates(model):
@@ -49,8 +50,9 @@ def test_a_tilted_base_is_found_and_predicts(arm3, tilted):
     stated = float(re.search(r'[+]- ([0-9.]+) deg', found['candidate']).group(1))
     assert np.degrees(np.arccos(np.clip(direction @ true, -1, 1))) < 3.0 * stated < 1.0
     other = [recording(*arm3, np.radians(2.0), seed=1)]
-    upright = identify([recording(*arm3, np.radians(2.0))],
-                       replace(OPTIONS, mounting='upright'), urdf=arm3[0]).model
+    upright = identify(
+        [recording(*arm3, np.radians(2.0))], replace(OPTIONS, mounting='upright'), urdf=arm3[0]
+    ).model
     errors = [validation(m, other)[0]['filtered']['relative_percent'] for m in (tilted, upright)]
     assert errors[0] < 0.8 * errors[1]
     # What the user says stands, but the evidence against it is there to be shown.
@@ -78,9 +80,10 @@ def test_a_real_spring_is_no_tilt(arm3):
 
 
 def test_friction_that_grows_with_the_load_is_chosen_and_predicts(arm3):
-    model, plain = (identify([recording(*arm3, 0.0, load=0.08)], replace(OPTIONS, **laws),
-                             urdf=arm3[0]).model
-                    for laws in ({}, {'friction': ('viscous', 'coulomb', 'offset', 'armature')}))
+    model, plain = (
+        identify([recording(*arm3, 0.0, load=0.08)], replace(OPTIONS, **laws), urdf=arm3[0]).model
+        for laws in ({}, {'friction': ('viscous', 'coulomb', 'offset', 'armature')})
+    )
     (chosen,) = [c for c in model.statistics['choices'] if c['what'] == 'model' and c['chosen']]
     assert 'coulomb_load' in chosen['candidate']
     # The load is the description's, whose masses are up to a fifth wrong.

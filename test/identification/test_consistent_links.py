@@ -49,13 +49,15 @@ def _smallest(links):
 def _errors(model, truth, names):
     """Return how many standard errors each base parameter of a consistent model is off."""
     entries = {e['name']: e for e in model.base}
-    return np.array([(entries[n]['value'] - t) / entries[n]['standard_error']
-                     for n, t in zip(names, truth)])
+    return np.array(
+        [(entries[n]['value'] - t) / entries[n]['standard_error'] for n, t in zip(names, truth)]
+    )
 
 
 @pytest.fixture(scope='module')
 def rig():
     import platform_truth
+
     return platform_truth
 
 
@@ -66,8 +68,12 @@ def recordings(rig):
 
 
 def _identified(rig, recordings, text=None, **changes):
-    return identify(recordings, replace(PLATFORM, **changes), method='suspended_platform',
-                    urdf=text or rig.description(rig.TWO_LINKS)).model
+    return identify(
+        recordings,
+        replace(PLATFORM, **changes),
+        method='suspended_platform',
+        urdf=text or rig.description(rig.TWO_LINKS),
+    ).model
 
 
 def test_links_of_a_platform_can_exist_and_weigh_what_is_known(rig, recordings):
@@ -115,14 +121,15 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
     rig, problem, truth = _two_bodies(noise=1.0)
     free = ESTIMATORS['weighted'](problem)
     base = problem.base
-    found = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem,
-                             EstimateOfRows(free))
+    found = consistent_links(
+        Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, EstimateOfRows(free)
+    )
     told = found.entry
     assert list(told['links']) == ['upper', 'lower'] and _smallest(told['links']) > 0.0
     assert 0.0 <= told['loss_percent'] < 5.0
     z = (found.estimate.params - base.reduce(truth)) / found.estimate.bse
     # Unconstrained they are normal; bounds on true bodies only pull closer.
-    assert np.sqrt((z ** 2).mean()) < 1.5 and abs(z).max() < 4.0
+    assert np.sqrt((z**2).mean()) < 1.5 and abs(z).max() < 4.0
 
 
 @pytest.fixture(scope='module')

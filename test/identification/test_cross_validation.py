@@ -14,7 +14,8 @@ COLUMNS, ROWS, FOLDS = 8, 12, 4
 EVERY = np.arange(COLUMNS)
 BASE = find_base_parameters(
     np.random.default_rng(0).normal(size=(40, COLUMNS)),
-    tuple(Parameter(f'x{i}', '', 1.0, 0.0, 1e3, 'rows') for i in EVERY))
+    tuple(Parameter(f'x{i}', '', 1.0, 0.0, 1e3, 'rows') for i in EVERY),
+)
 
 
 def folds(rng):
@@ -24,8 +25,10 @@ def folds(rng):
         W = rng.normal(size=(ROWS, COLUMNS))
         y = W.sum(1) + rng.normal(size=ROWS)
         factors = RFactors(COLUMNS)
-        factors.accumulate(RegressorBlock(np.arange(ROWS) * 0.01, 0, (
-            RowGroup('rows', '', EVERY, W, y, y),)), EVERY)
+        factors.accumulate(
+            RegressorBlock(np.arange(ROWS) * 0.01, 0, (RowGroup('rows', '', EVERY, W, y, y),)),
+            EVERY,
+        )
         out.append((factors, W, y))
     return out
 
@@ -40,8 +43,9 @@ def test_each_fold_is_predicted_from_the_others_alone():
     square = target = 0.0
     for k, (_, W, y) in enumerate(data):
         others = [d for i, d in enumerate(data) if i != k]
-        beta = np.linalg.lstsq(np.vstack([d[1] for d in others]),
-                               np.concatenate([d[2] for d in others]), rcond=None)[0]
+        beta = np.linalg.lstsq(
+            np.vstack([d[1] for d in others]), np.concatenate([d[2] for d in others]), rcond=None
+        )[0]
         square, target = square + np.sum((y - W @ beta) ** 2), target + y @ y
     found = cross_validate([d[0] for d in data], estimated)
     assert found.residual == pytest.approx({'rows': square}, rel=1e-6)

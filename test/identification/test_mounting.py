@@ -10,8 +10,7 @@ from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.prepare.mounting import any_mounting, structural_base
-from ros_inertial_id.identification.prepare.mounting import robot_of
+from ros_inertial_id.identification.prepare.mounting import any_mounting, robot_of, structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
@@ -20,10 +19,32 @@ serial_arm = METHODS['serial_arm']
 
 WALL = (0.0, 9.81, 0.0)
 NO_FRICTION = serial_arm.Options(friction=())
-TABLE_II = {'Izz1': 0.2, 'mcx1': 0.8, 'mcy1': 0.1, 'Ixx2': 1.71, 'Iyy2': 0.12, 'Ixy2': 0.21,
-            'Ixz2': -0.03, 'Iyz2': 0.21, 'Izz2': 1.66, 'mcx2': 0.3, 'mcy2': -2.1, 'mcz2': 1.0}
-PRINTED = {'IzzR1': 0.32, 'mcx1': 0.8, 'mcyR1': 1.1, 'IxxR2': 1.59, 'Ixy2': 0.21, 'Ixz2': -0.03,
-           'Iyz2': 0.21, 'Izz2': 1.66, 'mcx2': 0.3, 'mcy2': -2.1}
+TABLE_II = {
+    'Izz1': 0.2,
+    'mcx1': 0.8,
+    'mcy1': 0.1,
+    'Ixx2': 1.71,
+    'Iyy2': 0.12,
+    'Ixy2': 0.21,
+    'Ixz2': -0.03,
+    'Iyz2': 0.21,
+    'Izz2': 1.66,
+    'mcx2': 0.3,
+    'mcy2': -2.1,
+    'mcz2': 1.0,
+}
+PRINTED = {
+    'IzzR1': 0.32,
+    'mcx1': 0.8,
+    'mcyR1': 1.1,
+    'IxxR2': 1.59,
+    'Ixy2': 0.21,
+    'Ixz2': -0.03,
+    'Iyz2': 0.21,
+    'Izz2': 1.66,
+    'mcx2': 0.3,
+    'mcy2': -2.1,
+}
 
 
 def base_of(urdf, gravities, options=NO_FRICTION):
@@ -70,10 +91,15 @@ def fit(urdf, pi, gravity):
 def test_seven_joints_have_57_parameters_upright_and_59_otherwise():
     urdf = mujoco_arm.description('franka')
     options = serial_arm.Options(friction=('viscous', 'coulomb'), coulomb_width=0.01)
-    for gravities, count in (([mujoco_arm.UPRIGHT], 43), ([(0, 0, 9.81)], 43), ([WALL], 45),
-                             ([gravity_from_mounting('rpy 0.017453 0 0')], 45),
-                             ([gravity_from_mounting('rpy 3.1416 0 0')], 43),  # of the page
-                             ([mujoco_arm.UPRIGHT, WALL], 45), (9.81 * np.eye(3), 45)):
+    for gravities, count in (
+        ([mujoco_arm.UPRIGHT], 43),
+        ([(0, 0, 9.81)], 43),
+        ([WALL], 45),
+        ([gravity_from_mounting('rpy 0.017453 0 0')], 45),
+        ([gravity_from_mounting('rpy 3.1416 0 0')], 43),  # of the page
+        ([mujoco_arm.UPRIGHT, WALL], 45),
+        (9.81 * np.eye(3), 45),
+    ):
         base = base_of(urdf, gravities, options)
         assert (bodies_in(base), len(base)) == (count, count + 14)
 
@@ -96,11 +122,13 @@ def test_upright_parameters_fail_on_the_wall_and_general_ones_hold_anywhere():
     rms = []
     for seed in range(20):
         _, q, v, a = mujoco_arm.motion(2, 10, 50, seed=seed)
-        error = (torques(urdf, vbs.expand(upright.params, np.zeros(20)), q, v, a, WALL)
-                 - torques(urdf, pi, q, v, a, WALL))
-        rms.append(np.sqrt(np.mean(error ** 2, axis=0)))
-        error = (torques(urdf, gbs.expand(wall.params, np.zeros(20)), q, v, a, mujoco_arm.UPRIGHT)
-                 - torques(urdf, pi, q, v, a, mujoco_arm.UPRIGHT))
+        error = torques(urdf, vbs.expand(upright.params, np.zeros(20)), q, v, a, WALL) - torques(
+            urdf, pi, q, v, a, WALL
+        )
+        rms.append(np.sqrt(np.mean(error**2, axis=0)))
+        error = torques(
+            urdf, gbs.expand(wall.params, np.zeros(20)), q, v, a, mujoco_arm.UPRIGHT
+        ) - torques(urdf, pi, q, v, a, mujoco_arm.UPRIGHT)
         assert np.abs(error).max() < 1e-12 * 100  # of torques up to 100 N m
     rms = np.array(rms)
     assert 8.0 < np.median(rms[:, 0]) < 12.0  # the paper: 10.9 N m, by the motion 8 to 12
@@ -126,6 +154,7 @@ def arm():
 def options():
     """Return options without friction."""
     from dataclasses import replace
+
     return replace(options_class('serial_arm')(), friction=())
 
 
@@ -143,12 +172,14 @@ def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(
 
 def test_recordings_of_several_mountings_are_one_identification(arm):
     true, urdf = arm
-    model = identify([record(true, 'upright', 0), record(true, 'rpy 1.5707963 0 0', 2)],
-                     options(), urdf=urdf).model
+    model = identify(
+        [record(true, 'upright', 0), record(true, 'rpy 1.5707963 0 0', 2)], options(), urdf=urdf
+    ).model
     assert len(model.mounting['gravity_base']) == 2 and model.mounting['missing'] == []
     truth = load_robot_model(true).inertias.ravel()
-    general = structural_base(serial_arm, any_mounting(serial_arm, urdf, options()),
-                              model.parameters)
+    general = structural_base(
+        serial_arm, any_mounting(serial_arm, urdf, options()), model.parameters
+    )
     error = general.reduce(model.values) - general.reduce(truth)
     # 0.01 N m of noise, and what the low-pass takes off, against moments of 0.1 to 1.
     assert np.abs(error).max() < 0.003

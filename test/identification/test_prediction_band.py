@@ -5,18 +5,24 @@ import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.identification.judge.prediction import alarm_ratios, Band, Excess
-from ros_inertial_id.identification.judge.validation import (band_of, BAND_LEVEL, Outside,
-                                                             quantile_of_stretches)
+from ros_inertial_id.identification.judge.validation import (
+    BAND_LEVEL,
+    band_of,
+    Outside,
+    quantile_of_stretches,
+)
 from ros_inertial_id.identification.reduce.stretches import SHORTEST_PIECE
 
-RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
-          'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}
+RANGES = {
+    'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
+    'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]},
+}
 
 
 def noise(count, samples, rng, spread=0.3):
     """Return (count, samples) errors of stretches of their own size, correlated in time."""
     white = rng.standard_normal((count, samples + 9))
-    slow = sum(white[:, k:k + samples] for k in range(10)) / np.sqrt(10.0)
+    slow = sum(white[:, k : k + samples] for k in range(10)) / np.sqrt(10.0)
     return slow * np.exp(spread * rng.standard_normal((count, 1)))
 
 
@@ -36,10 +42,13 @@ def test_the_largest_errors_of_stretches_exceed_the_limit_as_often_as_is_said(sh
     rng = np.random.default_rng(0)
     seen, new = noise(400, 200, rng, 0.0), noise(20000, 200, rng, 0.0)
     still = np.zeros(seen.size)
-    band = band_of([{'j': np.stack([np.repeat(np.arange(400.0), 200), seen.ravel(), still,
-                                    still])}], RANGES)
-    limit = alarm_ratios(band, ['j'], share * 3600.0 / SHORTEST_PIECE) * Band(
-        band, ['j'], RANGES).at({'j': {'v': np.zeros(1)}})[0]
+    band = band_of(
+        [{'j': np.stack([np.repeat(np.arange(400.0), 200), seen.ravel(), still, still])}], RANGES
+    )
+    limit = (
+        alarm_ratios(band, ['j'], share * 3600.0 / SHORTEST_PIECE)
+        * Band(band, ['j'], RANGES).at({'j': {'v': np.zeros(1)}})[0]
+    )
     # Of the maxima of normal numbers Gumbel's distribution is the limit, not the truth.
     assert np.mean(np.abs(new).max(1) > limit) == pytest.approx(share, rel=0.4)
 
@@ -59,13 +68,26 @@ def test_the_band_is_wide_where_the_residual_is():
 
 
 def test_the_band_widens_with_the_way_out_of_range():
-    still = {'constant': 1.0, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.5,
-             'slow': 0.1}
+    still = {
+        'constant': 1.0,
+        'per_speed': 0.0,
+        'per_acceleration': 0.0,
+        'near_reversal': 0.5,
+        'slow': 0.1,
+    }
     band = {'joints': {'j': still}}
-    seen = {'j': {'q': np.array([0.0, 1.5, 1.01, 0.0, 0.0]), 'v': np.array([1.0, 1, 1, 4, 0]),
-                  'a': np.zeros(5)},
-            'k': {'q': np.array([0.5, 0.5, 0.5, 0.5, 2.0]), 'v': np.array([9.0, 9, 9, 9, 9]),
-                  'a': np.zeros(5)}}
+    seen = {
+        'j': {
+            'q': np.array([0.0, 1.5, 1.01, 0.0, 0.0]),
+            'v': np.array([1.0, 1, 1, 4, 0]),
+            'a': np.zeros(5),
+        },
+        'k': {
+            'q': np.array([0.5, 0.5, 0.5, 0.5, 2.0]),
+            'v': np.array([9.0, 9, 9, 9, 9]),
+            'a': np.zeros(5),
+        },
+    }
     half, outside = Band(band, ['j', 'k'], RANGES).at(seen)
     # An end of a range is one sample, with noise; the speed of another joint is its own matter.
     np.testing.assert_allclose(outside[:, 0], [0.0, 0.5, 0.0, 1.0, 2.0])
@@ -86,8 +108,10 @@ def test_a_turn_further_is_the_same_position_where_the_joint_says_so():
 
 
 def _block(errors):
-    groups = tuple(RowGroup(name, 'N m', np.array([0]), np.zeros((len(e), 1)), 1.0 + e, 1.0 + e)
-                   for name, e in errors.items())
+    groups = tuple(
+        RowGroup(name, 'N m', np.array([0]), np.zeros((len(e), 1)), 1.0 + e, 1.0 + e)
+        for name, e in errors.items()
+    )
     return RegressorBlock(np.arange(4.0), 0, groups)
 
 
@@ -97,9 +121,10 @@ def test_errors_are_counted_where_they_are():
     errors = {'a': np.array([0.1, 0.1, 0.5, 0.5]), 'b': np.full(4, 0.2)}
     outside.add(_block(errors), {name: np.ones(4) for name in errors}, outside.mask(seen))
     found = outside.summary()
-    assert found['joints'] == {'a': {'v': {'trained': [-1.0, 1.0], 'seen': [0.0, 3.0],
-                                           'samples_percent': 50.0}}}
+    assert found['joints'] == {
+        'a': {'v': {'trained': [-1.0, 1.0], 'seen': [0.0, 3.0], 'samples_percent': 50.0}}
+    }
     assert found['samples_percent'] == 50.0
     assert found['rms'] == {'a': {'inside': pytest.approx(0.1), 'outside': pytest.approx(0.5)}}
-    there = np.sqrt(2 * (0.5 ** 2 + 0.2 ** 2) / (2 * (1.5 ** 2 + 1.2 ** 2)))
+    there = np.sqrt(2 * (0.5**2 + 0.2**2) / (2 * (1.5**2 + 1.2**2)))
     assert found['relative_percent_outside'] == pytest.approx(100 * there)

@@ -35,8 +35,9 @@ def panda(shared_data):
     recording = mujoco_arm.real('panda/excitation.npz', PANDA)
     stamps = recording.channels['/joint_states'].stamp_ns
     cut = (stamps[int(0.6 * len(stamps))] - stamps[0]) * 1e-9
-    return identify([recording.window(0.0, cut)], DEFAULTS, urdf=urdf,
-                    validate=[recording.window(cut, None)])
+    return identify(
+        [recording.window(0.0, cut)], DEFAULTS, urdf=urdf, validate=[recording.window(cut, None)]
+    )
 
 
 def test_kuka_beats_plain_code_in_the_excited_region(kuka):
@@ -56,8 +57,9 @@ def test_kuka_beats_the_best_peer_with_the_start_up_transient(kuka):
 @pytest.mark.parametrize('number', [2, 3])
 def test_another_clean_recording_of_the_kuka_is_usable(kuka, number):
     other = mujoco_arm.real(f'kuka_lwr4/measurement_{number}.npz', KUKA)
-    verdict, checkup = validation_verdict(kuka[0].model, [other],
-                                          validation(kuka[0].model, [other])[0])
+    verdict, checkup = validation_verdict(
+        kuka[0].model, [other], validation(kuka[0].model, [other])[0]
+    )
     # Of the wrist friction is left that no law explains; nothing is wrong with the recording.
     assert verdict['word'] == USABLE
     assert {f.severity for f in checkup.checks} == {NOTE}
@@ -67,7 +69,7 @@ def test_a_push_of_half_a_standard_deviation_is_found_on_the_kuka(kuka, shared_d
     urdf = (shared_data / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
     first = mujoco_arm.real('kuka_lwr4/measurement_1.npz', KUKA)
     pushed, _, (start, end) = FAULTS['contact'][0](first, DEFAULTS, 0, np.random.default_rng(0))
-    found, = (f for f in check([pushed], DEFAULTS, urdf=urdf).checks if f.name == 'contact')
+    (found,) = (f for f in check([pushed], DEFAULTS, urdf=urdf).checks if f.name == 'contact')
     assert found.windows == (pytest.approx((start, end), abs=0.2),)
 
 

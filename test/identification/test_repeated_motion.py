@@ -5,9 +5,9 @@ from scipy.signal import lfilter
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.residuals import robust_errors
 from ros_inertial_id.estimation.estimators import Problem, ridge
 from ros_inertial_id.estimation.r_factors import GroupFactor, merge, RFactors, triangle
+from ros_inertial_id.estimation.residuals import robust_errors
 from ros_inertial_id.identification.reduce.stretches import distinct_stretches
 
 
@@ -46,13 +46,16 @@ def test_periods_share_their_stretches():
 def test_errors_hold_the_truth_where_each_stretch_shows_something_else():
     """Errors that last; every direction is shown by one stretch above all, one is the noisiest."""
     rng, rows, z, wider = np.random.default_rng(7), 400, [], []
-    base = find_base_parameters(rng.normal(size=(24, 8)), tuple(
-        Parameter(f'x{k}', '', 1.0, 0.0, 10.0, 'rows') for k in range(8)))
+    base = find_base_parameters(
+        rng.normal(size=(24, 8)),
+        tuple(Parameter(f'x{k}', '', 1.0, 0.0, 10.0, 'rows') for k in range(8)),
+    )
     for _ in range(150):
         folds = []
         for stretch in range(8):
-            W, error = (lfilter([1.0], [1.0, -0.9], rng.normal(size=(rows, k)), axis=0)
-                        for k in (8, 1))
+            W, error = (
+                lfilter([1.0], [1.0, -0.9], rng.normal(size=(rows, k)), axis=0) for k in (8, 1)
+            )
             W *= np.where(np.arange(8) == stretch, 3.0, 1.0)
             y = W.sum(1) + error[:, 0] * (3.0 if stretch == 5 else 1.0)
             R = triangle(np.asfortranarray(np.column_stack([W, y, y])))

@@ -24,8 +24,9 @@ def _moved(moving, seed, seconds=15.0):
     tau = rigid + [3.0, 2.0, 1.0] * (0.5 * v + np.tanh(v / 0.01))
     tau += 0.05 * rng.standard_normal(tau.shape)
     noisy = q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape)
-    recording = replace(mujoco_arm.recording(names, t, *noisy, tau, 'upright'),
-                        robot_description=urdf)
+    recording = replace(
+        mujoco_arm.recording(names, t, *noisy, tau, 'upright'), robot_description=urdf
+    )
     return recording, (q, v, a), rigid, tau
 
 
@@ -46,7 +47,7 @@ def test_joints_that_stood_predict_what_the_description_says_and_no_friction(alo
         error = np.sqrt(np.mean((predicted[:, j] - rigid[:, j]) ** 2))
         assert error < 0.1 * np.sqrt(np.mean(rigid[:, j] ** 2))
     moving = predicted[:, 1] - tau[:, 1]
-    assert np.sqrt(np.mean(moving ** 2)) < 0.1 * np.sqrt(np.mean(tau[:, 1] ** 2))
+    assert np.sqrt(np.mean(moving**2)) < 0.1 * np.sqrt(np.mean(tau[:, 1] ** 2))
 
 
 def test_recordings_that_move_the_joints_in_turn_make_one_model(alone):

@@ -21,27 +21,41 @@ def test_what_is_known_together_is_named_with_its_inflation():
     shared = dependence('abcd', R * np.outer(sd, sd), np.array([True, True, True, False]))
     assert set(shared) == set('abc')
     assert shared['a']['partner'] == 'b' and shared['b']['correlation'] == pytest.approx(r)
-    assert shared['a']['inflation'] == pytest.approx(1.0 / (1.0 - r ** 2))
+    assert shared['a']['inflation'] == pytest.approx(1.0 / (1.0 - r**2))
     assert shared['c']['inflation'] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize('z', [0.0, 2.0])
 def test_a_model_that_predicts_worse_by_z_errors_counts_by_its_likelihood(z):
-    base = BaseParameters(tuple(Parameter(f'x{k}', '', 1.0, 0.0, 1.0, 'rows') for k in range(2)),
-                          np.arange(2), np.arange(0), np.zeros((2, 0)), np.inf)
+    base = BaseParameters(
+        tuple(Parameter(f'x{k}', '', 1.0, 0.0, 1.0, 'rows') for k in range(2)),
+        np.arange(2),
+        np.arange(0),
+        np.zeros((2, 0)),
+        np.inf,
+    )
     worse = 0.1 * np.array([-1.0, 1.0, -1.0, 1.0])  # standard error of their mean: 0.1 / sqrt(3)
-    best, other = (SimpleNamespace(params=np.array(params), errors=errors, constants={})
-                   for params, errors in (([1.0, 2.0], np.ones(4)),
-                                          ([1.5, 0.0], np.exp(worse + z * 0.1 / np.sqrt(3.0)))))
-    choice = SimpleNamespace(best=best, candidates=[best, other], model_columns=SimpleNamespace(
-        parameters=base.parameters, wide=SimpleNamespace(structure=SimpleNamespace(base=base))))
+    best, other = (
+        SimpleNamespace(params=np.array(params), errors=errors, constants={})
+        for params, errors in (
+            ([1.0, 2.0], np.ones(4)),
+            ([1.5, 0.0], np.exp(worse + z * 0.1 / np.sqrt(3.0))),
+        )
+    )
+    choice = SimpleNamespace(
+        best=best,
+        candidates=[best, other],
+        model_columns=SimpleNamespace(
+            parameters=base.parameters, wide=SimpleNamespace(structure=SimpleNamespace(base=base))
+        ),
+    )
     H = choice_errors(choice, base)
-    odds = np.exp(-0.5 * z ** 2)
+    odds = np.exp(-0.5 * z**2)
     np.testing.assert_allclose(H @ H.T, odds / (1.0 + odds) * np.outer([0.5, -2.0], [0.5, -2.0]))
 
 
 def test_the_left_out_error_shown_counts_every_stretch_once():
     errors = np.array([[1.0, np.nan, 3.0], [2.0, 4.0, np.nan]])  # of two sets of stretches
     best = Candidate({}, (), errors, np.zeros(2))
-    shown, = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best]))
+    (shown,) = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best]))
     assert shown['left_out_error'] == pytest.approx(100.0 * np.sqrt((1.5 + 4.0 + 3.0) / 100.0))

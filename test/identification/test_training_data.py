@@ -11,7 +11,11 @@ import ros_inertial_id as rid
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.dataset import (
-    check_one_robot, each_once, read_dataset, seen_before)
+    check_one_robot,
+    each_once,
+    read_dataset,
+    seen_before,
+)
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.bags.writing import write_recording
 
@@ -56,20 +60,38 @@ def test_validation_on_training_data_is_called_none(bag):
 def test_fast_and_slow_recordings_are_read_behind_one_filter(arm3, arm3_recording):
     channel, options = arm3_recording.channels['/joint_states'], options_class('serial_arm')()
     noise = 1e-3 * np.random.default_rng(0).normal(size=channel.fields['velocity'].shape)
-    fast, slow = (replace(arm3_recording, channels={'/joint_states': replace(
-        channel, stamp_ns=times * channel.stamp_ns, fields={
-            **channel.fields, 'velocity': channel.fields['velocity'] / times + noise})})
-        for times in (1, 3))
-    alone, both = ([o.summary.cutoff for o in read_dataset(
-        recordings, options, 'serial_arm', arm3[0]).observations]
-        for recordings in ([slow], [slow, fast]))
+    fast, slow = (
+        replace(
+            arm3_recording,
+            channels={
+                '/joint_states': replace(
+                    channel,
+                    stamp_ns=times * channel.stamp_ns,
+                    fields={
+                        **channel.fields,
+                        'velocity': channel.fields['velocity'] / times + noise,
+                    },
+                )
+            },
+        )
+        for times in (1, 3)
+    )
+    alone, both = (
+        [
+            o.summary.cutoff
+            for o in read_dataset(recordings, options, 'serial_arm', arm3[0]).observations
+        ]
+        for recordings in ([slow], [slow, fast])
+    )
     assert both[0] == both[1] > 1.5 * alone[0]
 
 
 def test_all_recordings_that_are_too_short_are_named(bag):
     parts = [rid.read_bag(f'{bag}@{k}:{k + 0.5}') for k in range(2)]
-    named = [replace(part, provenance={**part.provenance, 'path': name})
-             for part, name in zip(parts, 'ab')]
+    named = [
+        replace(part, provenance={**part.provenance, 'path': name})
+        for part, name in zip(parts, 'ab')
+    ]
     with pytest.raises(rid.RecordingError, match='^a, b: /joint_states is too short'):
         identify(named, options_class('serial_arm')())
 
@@ -78,8 +100,10 @@ def test_two_robots_are_refused_with_what_differs(arm3, arm3_recording):
     arm2 = mujoco_arm.description('arm2')
     names = mujoco_arm.joints_of(arm2)
     t, q, v, a = mujoco_arm.motion(len(names), 20.0, 250.0, seed=5)
-    other = replace(mujoco_arm.recording(names, t, q, v, mujoco_arm.torque(arm2, q, v, a)),
-                    robot_description=arm2)
+    other = replace(
+        mujoco_arm.recording(names, t, q, v, mujoco_arm.torque(arm2, q, v, a)),
+        robot_description=arm2,
+    )
     with pytest.raises(rid.RobotModelError, match='another robot') as error:
         rid.identify([replace(arm3_recording, robot_description=arm3[0]), other])
     assert names[0] in str(error.value)

@@ -9,8 +9,10 @@ import pytest
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.identification.prepare.dataset import read_dataset
-from ros_inertial_id.identification.prepare.description_choice import (description_of,
-                                                                       with_shared_texts)
+from ros_inertial_id.identification.prepare.description_choice import (
+    description_of,
+    with_shared_texts,
+)
 from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.channels import JOINT_STATE
@@ -18,7 +20,9 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 
 OPTIONS = options_class('serial_arm')()
 URDF = mujoco_arm.description('arm3')
-HAND = URDF.replace('</robot>', """
+HAND = URDF.replace(
+    '</robot>',
+    """
 <link name="finger_link"><inertial><mass value="0.03"/><origin xyz="0 0 0.02"/>
  <inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="finger" type="revolute"><parent link="link3"/><child link="finger_link"/>
@@ -27,7 +31,8 @@ HAND = URDF.replace('</robot>', """
  <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="bar_joint" type="revolute"><parent link="link2"/><child link="bar"/>
  <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="1" velocity="1"/>
- <mimic joint="joint3" multiplier="-1" offset="0.1"/></joint></robot>""")
+ <mimic joint="joint3" multiplier="-1" offset="0.1"/></joint></robot>""",
+)
 NAMES = ('joint1', 'joint2', 'joint3', 'finger')
 
 
@@ -49,11 +54,15 @@ def recording(*channels, **others):
     return Recording({c.topic: c for c in channels}, **others)
 
 
-@pytest.mark.parametrize('at, given, expected', [
-    ({'joint3': 1.2, 'finger': 0.3}, (), (1.2, 0.3, -1.1)),  # of the mimic joint: 0.1 - 1.2
-    ({'joint3': 1.2, 'finger': np.linspace(0.0, 0.8, 500)}, (), (1.2, 0.4, -1.1)),  # light
-    ({'joint3': 1.2, 'finger': 0.3}, (1.22, 0.0, -1.1), (1.22, 0.0, -1.1)),
-    ({'joint3': 1.2, 'finger': 80.0}, (1.2, 0.1, -1.1), (1.2, 0.1, -1.1))])  # in percent
+@pytest.mark.parametrize(
+    'at, given, expected',
+    [
+        ({'joint3': 1.2, 'finger': 0.3}, (), (1.2, 0.3, -1.1)),  # of the mimic joint: 0.1 - 1.2
+        ({'joint3': 1.2, 'finger': np.linspace(0.0, 0.8, 500)}, (), (1.2, 0.4, -1.1)),  # light
+        ({'joint3': 1.2, 'finger': 0.3}, (1.22, 0.0, -1.1), (1.22, 0.0, -1.1)),
+        ({'joint3': 1.2, 'finger': 80.0}, (1.2, 0.1, -1.1), (1.2, 0.1, -1.1)),
+    ],
+)  # in percent
 def test_locked_joints_are_where_they_were_recorded(at, given, expected):
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'), locked_positions=given)
     at['joint3'] = np.full(500, at['joint3'])
@@ -61,15 +70,24 @@ def test_locked_joints_are_where_they_were_recorded(at, given, expected):
     data = read_dataset([recording(states(**at))], options, 'serial_arm', HAND)
     assert data.options.locked_joints == ('joint3', 'finger', 'bar_joint')
     np.testing.assert_allclose(data.options.locked_positions, expected, atol=1e-3)
-    held = load_robot_model(HAND, ('joint1', 'joint2'), locked=dict(
-        zip(data.options.locked_joints, expected)))
+    held = load_robot_model(
+        HAND, ('joint1', 'joint2'), locked=dict(zip(data.options.locked_joints, expected))
+    )
     np.testing.assert_allclose(data.robot.inertias, held.inertias, atol=1e-4)
 
 
-@pytest.mark.parametrize('at, given, words', [
-    ({'joint3': np.linspace(-0.8, 0.8, 500), 'finger': 0.1}, (), 'joint3 is locked and moves'),
-    ({'joint3': 0.3, 'finger': 0.1}, (1.5, 0.0, -1.4), 'another place of joint3 .* 0.3 as rec'),
-    ({'joint3': 0.3, 'finger': 80.0}, (), 'finger is far beyond its limits; .*0 to 0.8')])
+@pytest.mark.parametrize(
+    'at, given, words',
+    [
+        ({'joint3': np.linspace(-0.8, 0.8, 500), 'finger': 0.1}, (), 'joint3 is locked and moves'),
+        (
+            {'joint3': 0.3, 'finger': 0.1},
+            (1.5, 0.0, -1.4),
+            'another place of joint3 .* 0.3 as rec',
+        ),
+        ({'joint3': 0.3, 'finger': 80.0}, (), 'finger is far beyond its limits; .*0 to 0.8'),
+    ],
+)
 def test_locked_joints_that_are_elsewhere_are_refused(at, given, words):
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'), locked_positions=given)
     with pytest.raises((RecordingError, ConfigError), match=words):
@@ -95,19 +113,27 @@ ARM = NAMES[:3]
 RIGHT = tuple(f'right_{name}' for name in ARM)
 
 
-@pytest.mark.parametrize('texts, topics, asked, expected', [
-    ({'/a': ONE, '/b': TWO}, {'/a': ARM, '/b': ARM}, '', None),
-    ({'/a': ONE, '/b': TWO}, {'/a': ARM, '/b': ARM}, 'b/joint_states', TWO),
-    ({'': ONE, '/b': TWO}, {'/b': ARM}, '', TWO),
-    ({'': ONE, '/b': TWO}, {'': ARM}, '', ONE),
-    ({'/a': ONE, '/b': OTHER}, {'': ARM}, '', ONE),  # by the names
-    ({'/a': OTHER, '/b': ONE}, {'': ARM + RIGHT}, '', None),
-    ({'/a': ONE, '/b': ONE}, {'': ARM}, '', ONE)])
+@pytest.mark.parametrize(
+    'texts, topics, asked, expected',
+    [
+        ({'/a': ONE, '/b': TWO}, {'/a': ARM, '/b': ARM}, '', None),
+        ({'/a': ONE, '/b': TWO}, {'/a': ARM, '/b': ARM}, 'b/joint_states', TWO),
+        ({'': ONE, '/b': TWO}, {'/b': ARM}, '', TWO),
+        ({'': ONE, '/b': TWO}, {'': ARM}, '', ONE),
+        ({'/a': ONE, '/b': OTHER}, {'': ARM}, '', ONE),  # by the names
+        ({'/a': OTHER, '/b': ONE}, {'': ARM + RIGHT}, '', None),
+        ({'/a': ONE, '/b': ONE}, {'': ARM}, '', ONE),
+    ],
+)
 def test_descriptions_go_with_joint_states_of_their_namespace_and_names(
-        texts, topics, asked, expected):
+    texts, topics, asked, expected
+):
     texts = {f'{space}/robot_description': text for space, text in texts.items()}
-    found = recording(*(states(f'{space}/joint_states', names) for space, names in topics.items()),
-                      robot_description=next(iter(texts.values())), descriptions=texts)
+    found = recording(
+        *(states(f'{space}/joint_states', names) for space, names in topics.items()),
+        robot_description=next(iter(texts.values())),
+        descriptions=texts,
+    )
     options = replace(OPTIONS, joint_states_topic=asked)
     if expected is None:
         with pytest.raises(RecordingError, match='several robots; .*joint_states_topic:'):
@@ -117,8 +143,10 @@ def test_descriptions_go_with_joint_states_of_their_namespace_and_names(
 
 
 def test_files_of_a_split_bag_share_what_was_recorded_once():
-    first, second, other = (Recording({}, provenance={'path': f'day/{name}.mcap'})
-                            for name in ('bag_0', 'bag_1', 'monday'))
+    first, second, other = (
+        Recording({}, provenance={'path': f'day/{name}.mcap'})
+        for name in ('bag_0', 'bag_1', 'monday')
+    )
     first = replace(first, robot_description=ONE, mounting='rpy 0 1.5708 0')
     out = with_shared_texts([second, first, other])
     assert [r.robot_description for r in out] == [ONE] * 3

@@ -18,22 +18,30 @@ from ros_inertial_id.identification.settings import options_class
 OPTIONS = options_class('serial_arm')()
 
 
-@pytest.mark.parametrize('condition, limit', [
-    (1e2, 1e-9), (1e4, 1e-9), (1e6, 1e-9), (1e7, 1e-8)])
+@pytest.mark.parametrize('condition, limit', [(1e2, 1e-9), (1e4, 1e-9), (1e6, 1e-9), (1e7, 1e-8)])
 def test_triangles_of_stretches_lose_nothing_beside_direct_least_squares(condition, limit):
     rng = np.random.default_rng(3)
     rows, count = 4000, 12
-    U, V = (np.linalg.qr(rng.standard_normal(shape))[0] for shape in ((rows, count),
-                                                                      (count, count)))
+    U, V = (
+        np.linalg.qr(rng.standard_normal(shape))[0] for shape in ((rows, count), (count, count))
+    )
     W = U * np.geomspace(1.0, 1.0 / condition, count) @ V.T * np.sqrt(rows)
     y = W @ rng.standard_normal(count) + 0.1 * rng.standard_normal(rows)
-    base = find_base_parameters(rng.standard_normal((40, count)), tuple(
-        Parameter(f'x{k}', '', 1.0, 0.0, 1e12, 'rows') for k in range(count)))
+    base = find_base_parameters(
+        rng.standard_normal((40, count)),
+        tuple(Parameter(f'x{k}', '', 1.0, 0.0, 1e12, 'rows') for k in range(count)),
+    )
     stretches = []
     for part in np.array_split(np.arange(rows), 16):
         own = RFactors(count)
-        own.accumulate(RegressorBlock(part * 1e-3, 0, (RowGroup(
-            'rows', '', np.arange(count), W[part], y[part], y[part]),)), np.arange(count))
+        own.accumulate(
+            RegressorBlock(
+                part * 1e-3,
+                0,
+                (RowGroup('rows', '', np.arange(count), W[part], y[part], y[part]),),
+            ),
+            np.arange(count),
+        )
         stretches.append(own)
     found = weighted(Problem(merge(stretches), base, {})).params
     # Columns of unit length, QR of all rows at once, one step of refinement: the oracle.
@@ -52,8 +60,9 @@ def arm():
     """Return (Dataset, WideFactor) of a 3R arm."""
     recording = mujoco_arm.recorded('arm3', 2)
     data = read_dataset([recording], OPTIONS, 'serial_arm', recording.robot_description)
-    return data, wide_factor(data, wide_structure(data, data.method.parameters(
-        data.robot, OPTIONS)))
+    return data, wide_factor(
+        data, wide_structure(data, data.method.parameters(data.robot, OPTIONS))
+    )
 
 
 def test_rows_under_any_gravity_are_algebra(arm):
@@ -70,8 +79,10 @@ def test_rows_under_any_gravity_are_algebra(arm):
                 W[:, place[place >= 0]] = g.W[:, place >= 0]
                 rows[g.name].append(np.column_stack([W, g.y]))
     # The load of a gear is a magnitude: its friction stays as under gravity as given.
-    affine = np.append([not LAWS[p.law].loaded if p.law else True
-                        for p in wide.structure.parameters_of_places()], True)
+    affine = np.append(
+        [not LAWS[p.law].loaded if p.law else True for p in wide.structure.parameters_of_places()],
+        True,
+    )
     for name, group in turned.groups.items():
         own = np.concatenate(rows[name])
         R = np.zeros((len(group.R), wide.places + 1))
@@ -83,7 +94,7 @@ def test_rows_under_any_gravity_are_algebra(arm):
 def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     data, wide = arm
     model_columns = ModelColumns(wide, data.robot.gravity_base)
-    errors, = model_columns.left_out([model_columns.plain])
+    (errors,) = model_columns.left_out([model_columns.plain])
     one = wide.sets_left_out().every[0]
     rest = np.setdiff1d(np.arange(model_columns.count), one)
     A, b = [model_columns.prior.rows[:, :-1]], [model_columns.prior.rows[:, -1]]

@@ -31,9 +31,14 @@ def test_messages_that_a_busy_driver_sends_at_once_are_not_the_rate_of_the_rest(
 
 def test_joints_are_found_by_name_whatever_their_order_in_the_message():
     stamps = np.arange(3)
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps, {
-        'position': np.array([[3.0, 1.0, 9.0], [np.nan] * 3, [30.0, 10.0, 90.0]])},
-        ('elbow', 'shoulder', 'finger'))
+    channel = Channel(
+        '/joint_states',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps,
+        {'position': np.array([[3.0, 1.0, 9.0], [np.nan] * 3, [30.0, 10.0, 90.0]])},
+        ('elbow', 'shoulder', 'finger'),
+    )
     rows, values = carried(channel, ('shoulder', 'elbow'), ('position', 'velocity'))
     np.testing.assert_array_equal(rows, [0, 2])
     np.testing.assert_array_equal(values['position'], [[1.0, 3.0], [10.0, 30.0]])
@@ -43,9 +48,14 @@ def test_joints_are_found_by_name_whatever_their_order_in_the_message():
 def test_what_carries_less_than_the_driver_is_not_its_word():
     def channel(*messages):
         stamps, values = np.arange(len(messages)), np.array(messages, dtype=float)
-        return Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps, {
-            name: values[:, [k, k]] for k, name in enumerate(('position', 'velocity', 'effort'))},
-            ('shoulder', 'elbow'))
+        return Channel(
+            '/joint_states',
+            'sensor_msgs/msg/JointState',
+            stamps,
+            stamps,
+            {name: values[:, [k, k]] for k, name in enumerate(('position', 'velocity', 'effort'))},
+            ('shoulder', 'elbow'),
+        )
 
     own, nan = OwnMessages(('shoulder', 'elbow')), np.nan
     assert own(channel((1, 2, 3), (1, nan, nan)))[0].tolist() == [0]

@@ -15,14 +15,20 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.measurement.summary import Summary
 
 JOINTS, DELAY, LIMIT = ('shoulder', 'elbow'), 0.005, 3.0
-OPTIONS = SignalOptions(effort_kind='command', stiffness=(100.0, 80.0), damping=(3.0, 2.0),
-                        joint_states_topic='/states', effort_topic='/commands /ahead',
-                        velocity='measured', cutoff=8.0)
+OPTIONS = SignalOptions(
+    effort_kind='command',
+    stiffness=(100.0, 80.0),
+    damping=(3.0, 2.0),
+    joint_states_topic='/states',
+    effort_topic='/commands /ahead',
+    velocity='measured',
+    cutoff=8.0,
+)
 T, SENT = np.arange(0.0, 8.0, 0.002), 0.3 + np.arange(0.0, 7.7, 1.0 / 120)  # [s]
 
 
 def channel(topic, t, kind='sensor_msgs/msg/JointState', names=JOINTS, **fields):
-    stamp_ns = 10 ** 18 + np.round(1e9 * t).astype(np.int64)
+    stamp_ns = 10**18 + np.round(1e9 * t).astype(np.int64)
     return Channel(topic, kind, stamp_ns, stamp_ns, fields, names)
 
 
@@ -33,8 +39,9 @@ def motion(t, phase=0.0):
 
 STATES = channel('/states', T, position=motion(T)[0], velocity=motion(T)[1])
 COMMANDS = channel('/commands', SENT, position=motion(SENT, 0.04)[0], velocity=motion(SENT)[1])
-AHEAD = channel('/ahead', SENT[::9], 'std_msgs/msg/Float64MultiArray', (),
-                data=3.0 * motion(SENT[::9])[0])
+AHEAD = channel(
+    '/ahead', SENT[::9], 'std_msgs/msg/Float64MultiArray', (), data=3.0 * motion(SENT[::9])[0]
+)
 
 
 def states_of(channels, limit=(0.0, LIMIT), batch=40):
@@ -59,8 +66,11 @@ def states_of(channels, limit=(0.0, LIMIT), batch=40):
 def test_torques_are_those_of_the_whole_recording():
     t, tau, late = states_of((STATES, COMMANDS, AHEAD), (0.0, 0.0))
     recording = Recording({c.topic: c for c in (STATES, COMMANDS, AHEAD)})
-    whole = [*with_time_offset(observe_joints(recording, JOINTS, OPTIONS, limit=np.zeros(2)),
-                               -DELAY).states()]
+    whole = [
+        *with_time_offset(
+            observe_joints(recording, JOINTS, OPTIONS, limit=np.zeros(2)), -DELAY
+        ).states()
+    ]
     known = np.isfinite(tau).all(axis=1) & (t > 1.0) & (t < 7.0)
     assert known.sum() > 2500
     for live, name in ((tau, 'tau'), (late, 'late')):

@@ -32,6 +32,7 @@ def test_large_array_takes_no_memory_and_keeps_its_values():
 def test_full_disk_leaves_the_array_in_memory(monkeypatch):
     def full(*_):
         raise OSError(28, 'No space left on device')
+
     monkeypatch.setattr(os, 'posix_fallocate', full)
     array = large_arrays.empty((1_000_000, 3), float)
     assert array.base is None and array.shape == (1_000_000, 3)
@@ -42,12 +43,15 @@ def test_channel_beyond_its_room_is_the_same_as_one_in_memory(monkeypatch):
     fields = {name: rng.normal(size=(600, 2)) for name in ('position', 'velocity', 'effort')}
     messages = list(encode(Channel('/j', JOINT_STATE, stamps, stamps, fields, ('a', 'b'))))
     in_memory = decode(JOINT_STATE, messages, '/j', stamps)
-    for module, name, value in ((decoding, '_TOGETHER', 5000), (decoding, '_BATCH', 16),
-                                (large_arrays, 'LARGE', 1000)):
+    for module, name, value in (
+        (decoding, '_TOGETHER', 5000),
+        (decoding, '_BATCH', 16),
+        (large_arrays, 'LARGE', 1000),
+    ):
         monkeypatch.setattr(module, name, value)
     builder = channel_builder(JOINT_STATE, '/j')
     for k in range(0, 600, 20):
-        builder.add(RawMessages.of(messages[k:k + 20], stamps[k:k + 20]))
+        builder.add(RawMessages.of(messages[k : k + 20], stamps[k : k + 20]))
     in_files = builder.channel()
     assert in_files.fields['effort'].base is not None
     assert not in_files.fields['effort'].flags.writeable
@@ -58,8 +62,15 @@ def test_channel_beyond_its_room_is_the_same_as_one_in_memory(monkeypatch):
 
 def test_a_recording_is_pickled_whole_and_shown_without_its_description():
     stamps = np.arange(3)
-    channel = Channel('/j', 'sensor_msgs/msg/JointState', stamps, stamps + 5,
-                      {'position': np.eye(3)}, ('a', 'b', 'c'), 'base')
+    channel = Channel(
+        '/j',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps + 5,
+        {'position': np.eye(3)},
+        ('a', 'b', 'c'),
+        'base',
+    )
     recording = Recording({'/j': channel}, '<robot/>', provenance={'path': 'bag'})
     again = pickle.loads(pickle.dumps(recording))
     assert repr(again) == "Recording('bag', /j: sensor_msgs/msg/JointState)" == repr(recording)
@@ -73,6 +84,9 @@ def test_a_recording_is_pickled_whole_and_shown_without_its_description():
 def test_topics_whose_types_cannot_be_read_are_listed():
     skipped = {'/iiwa/state/JointPosition': 'iiwa_msgs/msg/JointPosition'}
     recording = Recording({}, provenance={'path': 'bag', 'skipped': skipped})
-    with pytest.raises(RecordingError, match=r'bag holds no samples; there is: /iiwa/state/'
-                       r'JointPosition \(iiwa_msgs/msg/JointPosition\).*JointState, or import'):
+    with pytest.raises(
+        RecordingError,
+        match=r'bag holds no samples; there is: /iiwa/state/'
+        r'JointPosition \(iiwa_msgs/msg/JointPosition\).*JointState, or import',
+    ):
         recording.origin_ns()

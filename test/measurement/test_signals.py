@@ -47,8 +47,11 @@ def test_longer_gaps_cut_the_clock_into_segments():
 def test_time_running_backwards_is_refused_with_the_place():
     t = np.arange(100) * 0.01
     t[60:] -= 0.3
-    with pytest.raises(RecordingError, match=r'stamps of /joint_states run backwards 1 times; '
-                                             r'found first by 0\.290000 s at 0\.590 s .sample 59'):
+    with pytest.raises(
+        RecordingError,
+        match=r'stamps of /joint_states run backwards 1 times; '
+        r'found first by 0\.290000 s at 0\.590 s .sample 59',
+    ):
         clock_of(t)
 
 
@@ -63,8 +66,9 @@ def test_the_end_of_a_kernel_does_not_bend_its_passband(share):
     kernel = signals.zero_phase_kernel(PERIOD, share / PERIOD)
     wanted = np.linspace(0.0, 0.45 / PERIOD, 400)
     _, ours = signal.freqz(kernel, worN=wanted, fs=1 / PERIOD)
-    _, once = signal.sosfreqz(signal.butter(signals.FILTER_ORDER, 2 * share, output='sos'),
-                              worN=wanted, fs=1 / PERIOD)
+    _, once = signal.sosfreqz(
+        signal.butter(signals.FILTER_ORDER, 2 * share, output='sos'), worN=wanted, fs=1 / PERIOD
+    )
     np.testing.assert_allclose(np.abs(ours), np.abs(once) ** 2, atol=1e-5)
 
 
@@ -95,14 +99,14 @@ def test_derivatives_are_right_up_to_a_quarter_of_the_rate(share, error):
     first, second = signals.smoothed_derivatives(np.sin(w * k)[:, None], np.ones(1), 1.0)[1:]
     inner = slice(40, -40)
     assert abs(first[inner, 0] - w * np.cos(w * k)[inner]).max() < error * w
-    assert abs(second[inner, 0] + w ** 2 * np.sin(w * k)[inner]).max() < 2 * error * w ** 2
+    assert abs(second[inner, 0] + w**2 * np.sin(w * k)[inner]).max() < 2 * error * w**2
 
 
 def test_a_lost_sample_spoils_the_derivative_no_further_than_the_stencil():
     x = np.sin(0.1 * np.arange(60))[:, None]
     x[30] = np.nan
     seen = np.isfinite(signals.differentiate(x, 1.0))[:, 0]
-    assert seen[:30 - signals.STENCIL].all() and seen[31 + signals.STENCIL:].all()
+    assert seen[: 30 - signals.STENCIL].all() and seen[31 + signals.STENCIL :].all()
 
 
 def test_cutoff_ignores_joints_that_stand_still():
@@ -166,7 +170,7 @@ def _lines(t, low, high, joints, speed=1.0, seed=1):
     """Return positions and velocities (N, n) with lines from low to high, 0.1 Hz apart."""
     omega = 2 * np.pi * np.arange(low, high + 0.05, 0.1)
     size = np.random.default_rng(seed).normal(size=(2, len(omega), joints)) / omega[:, None]
-    size *= speed / np.sqrt((size ** 2).sum((0, 1)) / 2)
+    size *= speed / np.sqrt((size**2).sum((0, 1)) / 2)
     sin, cos = np.sin(np.outer(t, omega)), np.cos(np.outer(t, omega))
     return (sin / omega) @ size[0] - (cos / omega) @ size[1], cos @ size[0] + sin @ size[1]
 
@@ -174,9 +178,11 @@ def _lines(t, low, high, joints, speed=1.0, seed=1):
 GLITCHES = {  # velocities of one joint [rad/s] at t, every so many seconds
     'velocity jumps up and down': lambda t, every: 0.1 * (t // every % 2),
     'velocity jumps and comes back': lambda t, every: 0.1 * (t > every) * (1.0 - t / every % 1.0),
-    'position slips in 16 ms': lambda t, every: 1.2 * np.maximum(
-        0.0, np.sin(np.pi * np.minimum(t % every, 0.016) / 0.016)),
-    'velocity is wrong for 12 ms': lambda t, every: 0.1 * (t % every < 0.012)}
+    'position slips in 16 ms': lambda t, every: (
+        1.2 * np.maximum(0.0, np.sin(np.pi * np.minimum(t % every, 0.016) / 0.016))
+    ),
+    'velocity is wrong for 12 ms': lambda t, every: 0.1 * (t % every < 0.012),
+}
 
 
 @pytest.mark.parametrize('rate', [30.0, 1000.0])
@@ -201,11 +207,16 @@ def test_a_glitch_of_one_joint_raises_no_cutoff(rate, speed, glitch, measured):
 
 
 @pytest.mark.parametrize('rate', [100, 1000])
-@pytest.mark.parametrize('fault', [
-    lambda t, v: v + 0.05 * np.sin(2 * np.pi * 0.21 * len(t) / t[-1] * t),
-    lambda t, v: v + 0.3 * (np.arange(len(t)) % 10 == 0),
-    lambda t, v: v * (np.arange(len(t)) % 50 > 0),
-    lambda t, v: v[np.arange(len(t)) // 10 * 10]], ids=['tone', 'spikes', 'zeros', 'held'])
+@pytest.mark.parametrize(
+    'fault',
+    [
+        lambda t, v: v + 0.05 * np.sin(2 * np.pi * 0.21 * len(t) / t[-1] * t),
+        lambda t, v: v + 0.3 * (np.arange(len(t)) % 10 == 0),
+        lambda t, v: v * (np.arange(len(t)) % 50 > 0),
+        lambda t, v: v[np.arange(len(t)) // 10 * 10],
+    ],
+    ids=['tone', 'spikes', 'zeros', 'held'],
+)
 def test_what_velocities_of_one_joint_show_and_positions_do_not_is_no_motion(rate, fault):
     t, rng = np.arange(40 * rate) / rate, np.random.default_rng(0)
     q, v = _lines(t, 0.1, 3.0, 7)
@@ -221,8 +232,9 @@ def test_what_velocities_of_one_joint_show_and_positions_do_not_is_no_motion(rat
 def test_jumps_that_a_controller_smooths_are_no_motion_up_to_its_bandwidth(every):
     t = np.arange(60 * 250) / 250.0
     _, v = _lines(t, 0.1, 3.0, 7, 0.2)
-    wrong = signal.sosfilt(signal.butter(2, 40.0, fs=250.0, output='sos'),
-                           0.1 * (t % every < 0.012))
+    wrong = signal.sosfilt(
+        signal.butter(2, 40.0, fs=250.0, output='sos'), 0.1 * (t % every < 0.012)
+    )
     clean = _cutoff(v, 250.0)
     assert _cutoff(v + np.outer(wrong, np.eye(7)[3]), 250.0) == pytest.approx(clean, rel=0.3)
 
@@ -246,7 +258,7 @@ def test_joints_that_move_in_turn_and_rest_are_not_cut(rate, noise):
     q = noise * np.random.default_rng(0).normal(size=(len(t), 6))
     for move in range(30):
         s = np.clip(t - 2.0 * move - 0.3, 0.0, 1.0)
-        q[:, move % 6] += (-1) ** (move // 6) * s ** 3 * (10.0 - 15.0 * s + 6.0 * s ** 2)
+        q[:, move % 6] += (-1) ** (move // 6) * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     assert _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) >= min(3.0 * 2.0, rate / 4)
 
 
@@ -258,8 +270,10 @@ def test_the_quiet_below_a_motion_is_no_valley(rate, noise, order):
     t, rng = np.arange(int(60.0 * rate)) / rate, np.random.default_rng(0)
     if order:
         v = rng.normal(size=(len(t), 3))
-        for band in (signal.butter(3, 2.0, 'high', fs=rate, output='sos'),
-                     signal.butter(order, 5.0, fs=rate, output='sos')):
+        for band in (
+            signal.butter(3, 2.0, 'high', fs=rate, output='sos'),
+            signal.butter(order, 5.0, fs=rate, output='sos'),
+        ):
             v = signal.sosfilt(band, v, axis=0)
         q = np.cumsum(v / v.std(axis=0), axis=0) / rate
     else:

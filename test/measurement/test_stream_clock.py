@@ -16,10 +16,10 @@ def stamps(count, period=0.002, start=START):
 
 
 def batches(stamp_ns, size):
-    return [stamp_ns[k:k + size] for k in range(0, len(stamp_ns), size)]
+    return [stamp_ns[k : k + size] for k in range(0, len(stamp_ns), size)]
 
 
-@pytest.mark.parametrize('wild', [-10 ** 9, 10 ** 9, None], ids=['early', 'late', 'none'])
+@pytest.mark.parametrize('wild', [-(10**9), 10**9, None], ids=['early', 'late', 'none'])
 @pytest.mark.parametrize('size', [1, 10, 1000])
 def test_one_stamp_in_fifty_costs_one_message_each(wild, size):
     clock, given = StreamClock(), stamps(1000)
@@ -47,15 +47,16 @@ def test_a_bag_that_is_played_again_is_a_clock_that_went_back(size):
 def test_in_the_batch_in_which_time_went_back_nothing_of_before_is_used():
     clock = StreamClock()
     clock.sound(stamps(100))
-    mask, back = clock.sound(np.concatenate([stamps(50, start=START + 200_000_000),
-                                             stamps(50, start=START - 10 ** 10)]))
-    assert back and not mask[:50].any() and mask[50 + module.CONFIRMED:].all()
+    mask, back = clock.sound(
+        np.concatenate([stamps(50, start=START + 200_000_000), stamps(50, start=START - 10**10)])
+    )
+    assert back and not mask[:50].any() and mask[50 + module.CONFIRMED :].all()
 
 
 def test_a_pause_of_a_stream_is_gone_on_after():
     clock = StreamClock()
     clock.sound(stamps(100))
-    mask, back = clock.sound(stamps(100, start=START + 60 * 10 ** 9))
+    mask, back = clock.sound(stamps(100, start=START + 60 * 10**9))
     assert not back and mask.sum() == 100 - module.CONFIRMED + 1 and clock.jumps == 0
     assert clock.jumped == 'its stamps leapt ahead by 59.8 s'
 
@@ -63,7 +64,7 @@ def test_a_pause_of_a_stream_is_gone_on_after():
 def test_a_slow_topic_is_no_series_of_wild_stamps():
     clock = StreamClock()
     masks = [clock.sound(batch)[0] for batch in batches(stamps(50, period=1.0), 1)]
-    assert np.concatenate(masks)[module.CONFIRMED:].all()
+    assert np.concatenate(masks)[module.CONFIRMED :].all()
 
 
 def test_a_driver_that_stamps_nothing_is_left_to_its_reader():
@@ -75,12 +76,18 @@ def test_a_driver_that_stamps_nothing_is_left_to_its_reader():
     assert stopped.sound(np.zeros(module.UNSTAMPED + 5, dtype=np.int64))[0].sum() == 5
 
 
-@pytest.mark.parametrize('share, waited, words', [
-    (1.0, 0.0, ''), (0.97, 0.0, ''),
-    (0.7, 0.0, r'^500 Hz by the stamps, 350 Hz arrive, 1.\d\d s old .*its driver is too slow'),
-    (0.7, 1.0, r'^500 Hz by the stamps, 350 Hz arrive, .*this node reads too slowly')])
+@pytest.mark.parametrize(
+    'share, waited, words',
+    [
+        (1.0, 0.0, ''),
+        (0.97, 0.0, ''),
+        (0.7, 0.0, r'^500 Hz by the stamps, 350 Hz arrive, 1.\d\d s old .*its driver is too slow'),
+        (0.7, 1.0, r'^500 Hz by the stamps, 350 Hz arrive, .*this node reads too slowly'),
+    ],
+)
 def test_a_stream_that_falls_behind_says_by_how_much_and_whose_it_is(
-        monkeypatch, share, waited, words):
+    monkeypatch, share, waited, words
+):
     clock, wall = StreamClock(), [1000.0]
     monkeypatch.setattr(module.time, 'monotonic', lambda: wall[0])
     monkeypatch.setattr(module.time, 'time_ns', lambda: round(wall[0] * 1e9))

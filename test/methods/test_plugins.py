@@ -12,8 +12,8 @@ import pytest
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.plugins import METHODS_GROUP, Plugins, SIMULATED_RIGS
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.plugins import METHODS_GROUP, Plugins, SIMULATED_RIGS
 
 TOY = Path(__file__).parent / 'toy_method'
 TRUE = {'I': 0.7, 'mc': 0.4, 'fv': 0.2}
@@ -24,15 +24,33 @@ def command(tmp_path_factory):
     """Return a function that runs inertial-id with the toy installed in a folder of its own."""
     pytest.importorskip('pip', reason='the toy is installed by pip')
     folder = tmp_path_factory.mktemp('toy')
-    subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps', '--no-index',
-                    '--no-build-isolation', '--target', str(folder / 'site'),
-                    str(TOY)], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            '-m',
+            'pip',
+            'install',
+            '--quiet',
+            '--no-deps',
+            '--no-index',
+            '--no-build-isolation',
+            '--target',
+            str(folder / 'site'),
+            str(TOY),
+        ],
+        check=True,
+    )
     path = os.pathsep.join(filter(None, [str(folder / 'site'), os.environ.get('PYTHONPATH')]))
 
     def run(*words):
-        return subprocess.run([sys.executable, '-m', 'ros_inertial_id', *map(str, words)],
-                              env=dict(os.environ, PYTHONPATH=path), cwd=folder,
-                              capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, '-m', 'ros_inertial_id', *map(str, words)],
+            env=dict(os.environ, PYTHONPATH=path),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+
     return run
 
 
@@ -44,11 +62,21 @@ def bag(tmp_path_factory):
     q = 0.8 * np.sin(2.0 * t) + 0.3 * np.cos(5.0 * t)
     v = 1.6 * np.cos(2.0 * t) - 1.5 * np.sin(5.0 * t)
     a = -3.2 * np.sin(2.0 * t) - 7.5 * np.cos(5.0 * t)
-    tau = (TRUE['I'] * a + TRUE['mc'] * 9.81 * np.sin(q) + TRUE['fv'] * v
-           + np.random.default_rng(0).normal(scale=0.02, size=len(t)))
+    tau = (
+        TRUE['I'] * a
+        + TRUE['mc'] * 9.81 * np.sin(q)
+        + TRUE['fv'] * v
+        + np.random.default_rng(0).normal(scale=0.02, size=len(t))
+    )
     stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps, {
-        'position': q[:, None], 'velocity': v[:, None], 'effort': tau[:, None]}, ('hinge',))
+    channel = Channel(
+        '/joint_states',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps,
+        {'position': q[:, None], 'velocity': v[:, None], 'effort': tau[:, None]},
+        ('hinge',),
+    )
     write_recording(folder / 'bag', Recording({'/joint_states': channel}))
     (folder / 'pendulum.txt').write_text('hinge\n')
     return folder / 'bag', folder / 'pendulum.txt'
@@ -56,8 +84,19 @@ def bag(tmp_path_factory):
 
 def test_a_method_of_another_package_identifies(command, bag, tmp_path):
     recording, description = bag
-    told = command('identify', recording, '--method', 'pendulum', '--urdf', description,
-                   '--validate', recording, '--out', tmp_path / 'out', '--json')
+    told = command(
+        'identify',
+        recording,
+        '--method',
+        'pendulum',
+        '--urdf',
+        description,
+        '--validate',
+        recording,
+        '--out',
+        tmp_path / 'out',
+        '--json',
+    )
     assert told.returncode == 0, told.stderr
     found = {entry['name']: entry for entry in json.loads(told.stdout)['base_parameters']}
     assert set(found) == set(TRUE)
@@ -82,13 +121,16 @@ def test_a_method_that_is_not_installed_is_refused_with_those_that_are(bag, comm
 def test_without_metadata_arms_are_known_and_the_cause_is_named(tmp_path):
     package = Path(sys.modules['ros_inertial_id'].__file__).parent
     (tmp_path / 'ros_inertial_id').symlink_to(package)
-    code = ('import sys\n'
-            f'sys.path = [{str(tmp_path)!r}, *(p for p in sys.path if "site-packages" not in p)]\n'
-            'from ros_inertial_id.plugins import METHODS_GROUP, Plugins\n'
-            'known = Plugins(METHODS_GROUP, "method", {"serial_arm": "a:b"})\n'
-            'print(list(known))\nknown["closed_loop"]\n')
-    told = subprocess.run([sys.executable, '-S', '-c', code], cwd=tmp_path, capture_output=True,
-                          text=True)
+    code = (
+        'import sys\n'
+        f'sys.path = [{str(tmp_path)!r}, *(p for p in sys.path if "site-packages" not in p)]\n'
+        'from ros_inertial_id.plugins import METHODS_GROUP, Plugins\n'
+        'known = Plugins(METHODS_GROUP, "method", {"serial_arm": "a:b"})\n'
+        'print(list(known))\nknown["closed_loop"]\n'
+    )
+    told = subprocess.run(
+        [sys.executable, '-S', '-c', code], cwd=tmp_path, capture_output=True, text=True
+    )
     assert told.stdout == "['serial_arm']\n" and 'is not installed' in told.stderr
 
 
@@ -100,5 +142,6 @@ def test_what_does_not_import_is_refused_with_its_cause():
 
 def test_the_package_registers_its_methods_and_rigs():
     assert {name: METHODS[name].name for name in METHODS} == {
-        name: name for name in ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')}
+        name: name for name in ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')
+    }
     assert set(SIMULATED_RIGS) == {'slider_crank', 'wrist_sensor'}

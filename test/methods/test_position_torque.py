@@ -22,8 +22,10 @@ def test_ripple_and_a_bent_spring_are_found_and_predict(arm3):
     recording = mujoco_arm.recording(names, t, q, v, tau + NOISE * rng.normal(size=q.shape))
     options = replace(options_class('serial_arm')(), coulomb_width=0.0)
     laws = ('viscous', 'coulomb', 'offset', 'armature')
-    plain, whole = (identify([recording], replace(options, friction=f), urdf=urdf).model
-                    for f in (laws, (*laws, 'spring3', 'sine3', 'cosine3')))
+    plain, whole = (
+        identify([recording], replace(options, friction=f), urdf=urdf).model
+        for f in (laws, (*laws, 'spring3', 'sine3', 'cosine3'))
+    )
     found = {e['name']: e for e in whole.base}
     for name, true in (('tsc2', 0.4), ('tcc2', -0.3), ('ksc3', 0.6), ('tsc1', 0.0)):
         entry = found[name]

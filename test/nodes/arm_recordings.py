@@ -20,8 +20,9 @@ def random_arm_motion(seed, period=10.0, share=0.8, acceleration=8.0):
     """Return a FourierMotion inside ``share`` of the arm's limits."""
     limits = SimulatedArm(ARM.read_text()).limits
     bounds = limits.lower, limits.upper, limits.velocity, (acceleration, acceleration)
-    return random_motion(('joint1', 'joint2'), bounds, np.random.default_rng(seed),
-                         period=period, share=share)
+    return random_motion(
+        ('joint1', 'joint2'), bounds, np.random.default_rng(seed), period=period, share=share
+    )
 
 
 def simulated(motion, seconds=10.0):
@@ -30,7 +31,12 @@ def simulated(motion, seconds=10.0):
     arm = SimulatedArm(ARM.read_text(), options=options)
     state = simulate(arm, motion.at, seconds)
     stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
-        'position': state.measured_q, 'velocity': state.measured_v,
-        'effort': state.measured_tau}, arm.joint_names)
+    channel = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamp_ns,
+        stamp_ns.copy(),
+        {'position': state.measured_q, 'velocity': state.measured_v, 'effort': state.measured_tau},
+        arm.joint_names,
+    )
     return Recording({'/joint_states': channel}, ARM.read_text(), 'upright'), state

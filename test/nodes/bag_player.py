@@ -54,16 +54,23 @@ def main(path, rate, clock='', part='0'):
 def say_time(clocks, now_ns):
     """Publish the time of the bag [ns]."""
     message = Clock()
-    message.clock.sec, message.clock.nanosec = divmod(now_ns, 10 ** 9)
+    message.clock.sec, message.clock.nanosec = divmod(now_ns, 10**9)
     clocks.publish(message)
 
 
 def _publisher(node, connection):
     package, _, name = connection.msgtype.split('/')
     kind = getattr(importlib.import_module(f'{package}.msg'), name)
-    return node.create_publisher(kind, connection.topic, QoSProfile(
-        depth=connection.msgcount, durability=DurabilityPolicy.TRANSIENT_LOCAL
-        if _is_latched(connection) else DurabilityPolicy.VOLATILE))
+    return node.create_publisher(
+        kind,
+        connection.topic,
+        QoSProfile(
+            depth=connection.msgcount,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL
+            if _is_latched(connection)
+            else DurabilityPolicy.VOLATILE,
+        ),
+    )
 
 
 def _is_latched(connection):

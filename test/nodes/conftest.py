@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / 'examples'
 def graph(tmp_path):
     """Yield a Graph with a domain of its own."""
     from live_graph import Graph
+
     folder = tmp_path / 'logs'
     folder.mkdir()
     with Graph(folder) as graph:
@@ -25,6 +26,7 @@ def graph(tmp_path):
 def shared_graph(tmp_path_factory):
     """Yield a Graph for all tests of a module."""
     from live_graph import Graph
+
     with Graph(tmp_path_factory.mktemp('logs')) as graph:
         yield graph
 
@@ -33,6 +35,7 @@ def shared_graph(tmp_path_factory):
 def whole_stage(shared_graph, tmp_path_factory):
     """Return the Stage of all tests of a module."""
     from stage import Stage
+
     return Stage(shared_graph, tmp_path_factory.mktemp('stage'))
 
 
@@ -47,6 +50,7 @@ def stage(whole_stage):
 def arm_recording():
     """Return a Recording of the two-joint arm in random motion."""
     from arm_recordings import random_arm_motion, simulated
+
     return simulated(random_arm_motion(seed=0))[0]
 
 
@@ -55,6 +59,7 @@ def arm_model(arm_recording):
     """Return the IdentifiedModel of that recording."""
     from ros_inertial_id.identification.identify import identify
     from ros_inertial_id.identification.settings import options_class
+
     return identify([arm_recording], options_class('serial_arm')()).model
 
 
@@ -62,7 +67,8 @@ def arm_model(arm_recording):
 def controller_example():
     """Return the Python example of a controller as a module."""
     spec = importlib.util.spec_from_file_location(
-        'identified_torque', EXAMPLES / 'controller' / 'identified_torque.py')
+        'identified_torque', EXAMPLES / 'controller' / 'identified_torque.py'
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

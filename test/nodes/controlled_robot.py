@@ -25,8 +25,14 @@ sys.path.append(str(Path(__file__).parents[1] / 'oracles'))
 from controlled_arm import ControlledArm, ControlledArmOptions  # noqa: E402
 from joint_trajectory_controller import DESIRED  # noqa: E402
 
-FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
-          'controller_gone')  # which holds the arm when it comes back
+FAULTS = (
+    '',
+    'joint_states_stop',
+    'joint_stuck',
+    'effort_offset',
+    'drop_trajectory',
+    'controller_gone',
+)  # which holds the arm when it comes back
 FAULTY = 0  # index of the joint that joint_stuck and effort_offset strike
 
 
@@ -35,8 +41,12 @@ class FaultOptions:
     """What goes wrong with the robot."""
 
     fault: str = option('', 'fault to play', choices=FAULTS)
-    speed_scaling: float = option(1.0, "share of its speed at which a trajectory runs, as by UR's "
-                                  'speed slider', at_least=0.0, at_most=1.0)
+    speed_scaling: float = option(
+        1.0,
+        "share of its speed at which a trajectory runs, as by UR's speed slider",
+        at_least=0.0,
+        at_most=1.0,
+    )
 
 
 class ControlledRobot(SimulatedRobot):
@@ -48,12 +58,17 @@ class ControlledRobot(SimulatedRobot):
         self._options = options or ControlledArmOptions()
         self.goes_on = self._options.anchor == DESIRED
         self._fault, self._offset = '', 0.0
-        super().__init__(parameter_overrides=[
-            Parameter('urdf_file', value=str(urdf)),
-            Parameter('rate', value=self._options.rate)], **node_options)
+        super().__init__(
+            parameter_overrides=[
+                Parameter('urdf_file', value=str(urdf)),
+                Parameter('rate', value=self._options.rate),
+            ],
+            **node_options,
+        )
         declare_options(self, FaultOptions)
         self._scaling = self.create_publisher(
-            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10)
+            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10
+        )
         self.add_post_set_parameters_callback(self._have_set)
 
     def _make_arm(self, urdf, own):

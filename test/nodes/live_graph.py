@@ -62,8 +62,9 @@ class Fork:
         written = log.with_suffix('.stdin')
         os.mkfifo(written)
         self.stdin = open(os.open(written, os.O_RDWR), 'wb')  # without waiting for its reader
-        self._process = FORKS.Process(target=run_script, args=(
-            command, log, written, environment, limits))
+        self._process = FORKS.Process(
+            target=run_script, args=(command, log, written, environment, limits)
+        )
         self._process.start()
         self.pid = self._process.pid
 
@@ -116,8 +117,13 @@ class Process:
             return
         with log.open('w') as output:
             self._process = subprocess.Popen(
-                [sys.executable, *command], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
-                stdout=output, stderr=subprocess.STDOUT)
+                [sys.executable, *command],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
 
     @property
     def pid(self):
@@ -193,10 +199,13 @@ class Graph:
         self.folder, self.processes = folder, []
         self.domain, self._lock = _own_domain()
         self.environment = dict(
-            os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(folder),
-            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1',
-            PYTHONPATH=os.pathsep.join(filter(
-                None, (str(ROOT), os.environ.get('PYTHONPATH')))))
+            os.environ,
+            ROS_DOMAIN_ID=str(self.domain),
+            ROS_LOG_DIR=str(folder),
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST',
+            OPENBLAS_NUM_THREADS='1',
+            PYTHONPATH=os.pathsep.join(filter(None, (str(ROOT), os.environ.get('PYTHONPATH')))),
+        )
         self.environment.pop('FASTDDS_DEFAULT_PROFILES_FILE', None)  # nodes set it themselves
         without_type_lookup()
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -228,8 +237,9 @@ class Graph:
 
     def run(self, script, *arguments):
         """Start a script of this folder as a Process."""
-        return self._begin([str(SCRIPTS / script), *map(str, arguments)],
-                           script.removesuffix('.py'))
+        return self._begin(
+            [str(SCRIPTS / script), *map(str, arguments)], script.removesuffix('.py')
+        )
 
     def python(self, program):
         """Run a program, given as its text, as a Process."""
@@ -266,8 +276,12 @@ class Graph:
     def outputs(self):
         """Return what the processes printed, and how many diagnostics came."""
         heard = ', '.join(f'{node} {len(healths)} times' for node, healths in self._health.items())
-        return '\n'.join([f'diagnostics of: {heard or "nobody"}', *(
-            f'{p.log.name}:\n{p.output[-2000:]}' for p in self.processes)])
+        return '\n'.join(
+            [
+                f'diagnostics of: {heard or "nobody"}',
+                *(f'{p.log.name}:\n{p.output[-2000:]}' for p in self.processes),
+            ]
+        )
 
     def listen(self, kind, topic, qos=5000):
         """Return a list that fills with the messages of a topic."""
@@ -307,12 +321,17 @@ class Graph:
     def set(self, node, **values):
         """Set parameters of a node; return '' or why it refused."""
         # An empty list has no type of its own; ours are of texts.
-        kinds = {name: Parameter.Type.STRING_ARRAY if value == [] else None
-                 for name, value in values.items()}
-        messages = [Parameter(name, kinds[name], value).to_parameter_msg()
-                    for name, value in values.items()]
-        request = SetParameters.Request(parameters=[
-            ParameterMessage(name=m.name, value=m.value) for m in messages])
+        kinds = {
+            name: Parameter.Type.STRING_ARRAY if value == [] else None
+            for name, value in values.items()
+        }
+        messages = [
+            Parameter(name, kinds[name], value).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        request = SetParameters.Request(
+            parameters=[ParameterMessage(name=m.name, value=m.value) for m in messages]
+        )
         response = self.call(f'{node}/set_parameters', SetParameters, request)
         return '; '.join(r.reason for r in response.results if not r.successful)
 

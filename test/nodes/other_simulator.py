@@ -41,17 +41,19 @@ class Simulator:
         self.worst, self.oldest, self.before = 0.0, -1.0, self.home
         self.node = rclpy.create_node('other_simulator')
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.node.create_publisher(String, 'robot_description', latched).publish(
-            String(data=urdf))
+        self.node.create_publisher(String, 'robot_description', latched).publish(String(data=urdf))
         self.clock = self.node.create_publisher(Clock, '/clock', 10)
         self.states = self.node.create_publisher(JointState, 'joint_states', 1000)
         self.node.create_subscription(
-            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self.receive, 10)
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self.receive, 10
+        )
 
     def receive(self, message):
         began = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
-        times = [began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-                 for p in message.points]
+        times = [
+            began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
+            for p in message.points
+        ]
         points = [[p.positions, p.velocities, p.accelerations] for p in message.points]
         if times[0] > self.data.time:
             rest = np.zeros(len(self.names))
@@ -75,18 +77,22 @@ class Simulator:
             print(f'largest step {away:.6f}', flush=True)
         d = self.data
         mujoco.mj_inverse(self.model, d)
-        d.qfrc_applied[:] = d.qfrc_bias + STIFFNESS / 50 * (q - d.qpos) + DAMPING / 30 * (
-            v - d.qvel)
+        d.qfrc_applied[:] = (
+            d.qfrc_bias + STIFFNESS / 50 * (q - d.qpos) + DAMPING / 30 * (v - d.qvel)
+        )
         mujoco.mj_step(self.model, d)
         if number % CLOCKS == 0:
             message = Clock()
-            message.clock.sec, message.clock.nanosec = divmod(round(d.time * 1e9), 10 ** 9)
+            message.clock.sec, message.clock.nanosec = divmod(round(d.time * 1e9), 10**9)
             self.clock.publish(message)
         if number % STATES == 0:
-            state = JointState(name=self.names, position=d.qpos.tolist(),
-                               velocity=d.qvel.tolist(), effort=d.qfrc_applied.tolist())
-            state.header.stamp.sec, state.header.stamp.nanosec = divmod(
-                round(d.time * 1e9), 10 ** 9)
+            state = JointState(
+                name=self.names,
+                position=d.qpos.tolist(),
+                velocity=d.qvel.tolist(),
+                effort=d.qfrc_applied.tolist(),
+            )
+            state.header.stamp.sec, state.header.stamp.nanosec = divmod(round(d.time * 1e9), 10**9)
             self.states.publish(state)
 
 

@@ -15,12 +15,29 @@ from rosidl_generator_py import import_type_support
 
 from ros_inertial_id.measurement.bags.definitions import typestore
 
-NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
-         'simulated_rig', 'watch')
+NODES = (
+    'recorder',
+    'identification',
+    'torque_prediction',
+    'excitation',
+    'simulated_robot',
+    'simulated_rig',
+    'watch',
+)
 WHEN_NEEDED = ('live_graph', 'mujoco', 'service_msgs.msg', 'type_description_interfaces.srv')
-MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'rcl_interfaces',
-            'rosgraph_msgs', 'sensor_msgs', 'service_msgs', 'std_msgs', 'std_srvs',
-            'trajectory_msgs', 'type_description_interfaces')
+MESSAGES = (
+    'builtin_interfaces',
+    'diagnostic_msgs',
+    'geometry_msgs',
+    'rcl_interfaces',
+    'rosgraph_msgs',
+    'sensor_msgs',
+    'service_msgs',
+    'std_msgs',
+    'std_srvs',
+    'trajectory_msgs',
+    'type_description_interfaces',
+)
 
 for module in (*(f'ros_inertial_id.nodes.{name}' for name in NODES), *WHEN_NEEDED):
     if find_spec(module.partition('.')[0]):

@@ -38,8 +38,13 @@ def small_motion():
     motion = random_arm_motion(seed=2, period=PERIOD, acceleration=30.0)
     swing = np.abs(motion.sine).sum(1) + np.abs(motion.cosine).sum(1)
     scale = 0.25 / swing[:, None]
-    return FourierMotion(motion.joint_names, PERIOD, np.array([0.1, -0.2]),
-                         scale * motion.sine, scale * motion.cosine)
+    return FourierMotion(
+        motion.joint_names,
+        PERIOD,
+        np.array([0.1, -0.2]),
+        scale * motion.sine,
+        scale * motion.cosine,
+    )
 
 
 class Stage:
@@ -48,10 +53,13 @@ class Stage:
     def __init__(self, graph, folder):
         self.graph, self.folder, self.motion = graph, folder, small_motion()
         self.motion_file = write_motion(folder / 'motion.yaml', self.motion)
-        graph.run('controlled_robot.py', ARM, json.dumps({
-            'rate': RATE, 'servo_lag': LAG, **SOFT}))
-        graph.start('recorder', out=folder, use_sim_time=True,
-                    topics=f'[joint_states, {TRUTH}, excitation/periods]')
+        graph.run('controlled_robot.py', ARM, json.dumps({'rate': RATE, 'servo_lag': LAG, **SOFT}))
+        graph.start(
+            'recorder',
+            out=folder,
+            use_sim_time=True,
+            topics=f'[joint_states, {TRUTH}, excitation/periods]',
+        )
         self.truth = graph.listen(JointState, TRUTH)
         self.commands = graph.listen(JointTrajectory, CONTROLLER)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -62,15 +70,18 @@ class Stage:
         """Start a player unless there is one; take back every fault."""
         if self.player is None or not self.player.alive():
             self.statuses.clear()
-            self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           use_sim_time=True, from_command=True)
+            self.player = self.graph.start(
+                'excitation', motion_file=self.motion_file, use_sim_time=True, from_command=True
+            )
             self.graph.until(lambda: self.said('idle'), 'the player')
         self.graph.set('simulated_robot', fault='')
         self.graph.call('recorder/stop')  # whatever a test that failed left behind
         self.graph.until(lambda: self.graph.call('excitation/check').success, 'the robot')
         for topic in (TRUTH, 'excitation/periods'):  # the test listens to them, too
-            self.graph.until(lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
-                             f'the recorder to find {topic}')
+            self.graph.until(
+                lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
+                f'the recorder to find {topic}',
+            )
 
     def play(self, **parameters):
         """Begin to play with these parameters; return the path of the bag."""
@@ -135,4 +146,4 @@ class Stage:
 
 def stamp_ns(message):
     """Return the header stamp [ns]."""
-    return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec

@@ -15,12 +15,13 @@ class StandingRobot:
     now_ns : its time
     """
 
-    def __init__(self, graph, now_ns=1000 * 10 ** 9):
+    def __init__(self, graph, now_ns=1000 * 10**9):
         self.now_ns, self._said = now_ns, None
         self._clock = graph.node.create_publisher(ClockMessage, '/clock', 10)
         self._states = graph.node.create_publisher(JointState, 'joint_states', 10)
-        graph.node.create_timer(STEP_NS * 1e-9, self._go_on,
-                                clock=Clock(clock_type=ClockType.STEADY_TIME))
+        graph.node.create_timer(
+            STEP_NS * 1e-9, self._go_on, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def stand(self, position, names=('joint1', 'joint2'), ahead=0.0, stamped=True):
         """Publish this from now on, stamped ``ahead`` [s] of the robot's time, or not."""
@@ -29,13 +30,12 @@ class StandingRobot:
     def _go_on(self):
         self.now_ns += STEP_NS
         message = ClockMessage()
-        message.clock.sec, message.clock.nanosec = divmod(self.now_ns, 10 ** 9)
+        message.clock.sec, message.clock.nanosec = divmod(self.now_ns, 10**9)
         self._clock.publish(message)
         if self._said is None:
             return
         names, position, ahead, stamped = self._said
         state = JointState(name=names, position=position)
         if stamped:
-            state.header.stamp.sec, state.header.stamp.nanosec = divmod(
-                self.now_ns + ahead, 10 ** 9)
+            state.header.stamp.sec, state.header.stamp.nanosec = divmod(self.now_ns + ahead, 10**9)
         self._states.publish(state)

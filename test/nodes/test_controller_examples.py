@@ -76,8 +76,11 @@ int main()
 
 
 def base_table(model):
-    return DiagnosticArray(status=base_rows(
-        model.base, model.parameters, model.values, model.mounting['gravity_base'][0]))
+    return DiagnosticArray(
+        status=base_rows(
+            model.base, model.parameters, model.values, model.mounting['gravity_base'][0]
+        )
+    )
 
 
 def band_table(model):
@@ -130,21 +133,40 @@ def program(tmp_path_factory):
     (folder / 'main.cpp').write_text(PROGRAM)
     prefixes = [sys.prefix, *os.environ.get('AMENT_PREFIX_PATH', '').split(':')]
     headers = [f'-isystem{path}' for prefix in prefixes for path in Path(prefix).glob('include/*')]
-    subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}', *headers,
-                    folder / 'main.cpp', '-o', folder / 'main'], check=True)
+    subprocess.run(
+        [
+            compiler,
+            '-std=c++17',
+            '-Wall',
+            '-Wextra',
+            '-Werror',
+            f'-I{FOLDER}',
+            *headers,
+            folder / 'main.cpp',
+            '-o',
+            folder / 'main',
+        ],
+        check=True,
+    )
     return folder / 'main'
 
 
 def lines(table):
     """Return the rows of a table as PROGRAM reads them."""
-    rows = [[row.name, row.hardware_id, *(word for pair in row.values
-                                          for word in (pair.key, pair.value))]
-            for row in table.status]
+    rows = [
+        [
+            row.name,
+            row.hardware_id,
+            *(word for pair in row.values for word in (pair.key, pair.value)),
+        ]
+        for row in table.status
+    ]
     return [*('\t'.join(words) for words in rows), '']
 
 
 def test_cpp_example_computes_what_the_python_example_and_the_model_do(
-        controller_example, identified, program):
+    controller_example, identified, program
+):
     model = Model(identified, np.array(identified.mounting['gravity_base'][0]))
     table = base_table(identified)
     robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
@@ -154,18 +176,34 @@ def test_cpp_example_computes_what_the_python_example_and_the_model_do(
     band = model.predict((np.arange(30.0), q, v, a))
     assert (band.outside > 0.0).any() and (band.outside == 0.0).any()
     rows = [' '.join(map(str, [*x[:, ::-1].flatten(), 5.0])) for x in np.stack([q, v, a], 1)]
-    out = subprocess.run(
-        [program], input='\n'.join([*lines(table), *lines(band_table(identified)), *rows]),
-        capture_output=True, text=True, check=True).stdout.strip().split('\n')
+    out = (
+        subprocess.run(
+            [program],
+            input='\n'.join([*lines(table), *lines(band_table(identified)), *rows]),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        .stdout.strip()
+        .split('\n')
+    )
     first, *found = [np.array(line.split(), dtype=float) for line in out]
     assert first[:3].tolist() == robot.model.gravity.linear.tolist()
     pi = np.append(first[3:], np.zeros(len(robot._pi) - len(first[3:])))
     assert pi == pytest.approx(robot._pi, rel=1e-12)
     terms, half, outside = np.array(found).reshape(30, 2, 3)[:, ::-1].transpose(2, 0, 1)
     loaded = controller_example.LAWS['coulomb_load']
-    expected = [[sum(c * law(q[k, j], v[k, j], a[k, j], x) * (5.0 if law is loaded else 1.0)
-                     for joint, law, c, x in robot._terms if joint == j) for j in range(2)]
-                for k in range(30)]
+    expected = [
+        [
+            sum(
+                c * law(q[k, j], v[k, j], a[k, j], x) * (5.0 if law is loaded else 1.0)
+                for joint, law, c, x in robot._terms
+                if joint == j
+            )
+            for j in range(2)
+        ]
+        for k in range(30)
+    ]
     np.testing.assert_allclose(terms, expected, rtol=1e-12)
     np.testing.assert_allclose(outside, band.outside, atol=1e-9)
     np.testing.assert_allclose(half, band.upper - band.torque, rtol=1e-9)
@@ -196,8 +234,18 @@ def formulas():
 
 
 def test_the_page_of_the_contract_has_the_formula_of_every_law():
-    words = {'pi': np.pi, 'tanh': np.tanh, 'atan': np.arctan, 'exp': np.exp, 'sign': np.sign,
-             'sin': np.sin, 'cos': np.cos, 'abs': np.abs, 'w': 0.01, 'n': 1.0}
+    words = {
+        'pi': np.pi,
+        'tanh': np.tanh,
+        'atan': np.arctan,
+        'exp': np.exp,
+        'sign': np.sign,
+        'sin': np.sin,
+        'cos': np.cos,
+        'abs': np.abs,
+        'w': 0.01,
+        'n': 1.0,
+    }
     v = np.array([-1.3, -0.02, 0.004, 2.0])
     q, a = np.linspace(-0.9, 1.1, 4), 0.7 * v
     written = formulas()
@@ -205,8 +253,9 @@ def test_the_page_of_the_contract_has_the_formula_of_every_law():
     for name, law in LAWS.items():
         if name != 'presliding':  # has a memory, and its own words on the page
             c = law.nonlinear_values[-1]
-            found = eval(written[name], {'__builtins__': {}, **words, 'q': q, 'v': v, 'a': a,
-                                         'c': c})
+            found = eval(
+                written[name], {'__builtins__': {}, **words, 'q': q, 'v': v, 'a': a, 'c': c}
+            )
             assert found == pytest.approx(law.column(q, v, a, c), rel=1e-12), name
 
 

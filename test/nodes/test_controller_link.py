@@ -26,8 +26,9 @@ def test_without_the_interfaces_it_is_said_what_to_install(monkeypatch):
         controller_link(None, NAME, print)
 
 
-@pytest.mark.parametrize('controller, stays, simulated', [
-    ('arm', True, False), ('other', False, True)])
+@pytest.mark.parametrize(
+    'controller, stays, simulated', [('arm', True, False), ('other', False, True)]
+)
 def test_topic_without_a_reader_is_refused(controller, stays, simulated):
     """A controller has a node of its name; of others nobody knows which of them moves the arm."""
     listeners, sent = [], []
@@ -38,10 +39,14 @@ def test_topic_without_a_reader_is_refused(controller, stays, simulated):
 
     qualities = []
     node = SimpleNamespace(
-        create_publisher=lambda *args, **_: (qualities.append(args[2]),
-                                             SimpleNamespace(publish=sent.append))[1],
+        create_publisher=lambda *args, **_: (
+            qualities.append(args[2]),
+            SimpleNamespace(publish=sent.append),
+        )[1],
         get_parameter=lambda _: SimpleNamespace(value=simulated),
-        resolve_topic_name=lambda name: f'/ns/{name}', get_subscriptions_info_by_topic=ends)
+        resolve_topic_name=lambda name: f'/ns/{name}',
+        get_subscriptions_info_by_topic=ends,
+    )
     link = controller_link(node, 'arm/joint_trajectory', print)
     with pytest.raises(MotionError, match='nobody listens to arm/joint_trajectory'):
         link.refuse()
@@ -65,19 +70,29 @@ def test_topic_without_a_reader_is_refused(controller, stays, simulated):
 def points_of(message):
     """Return the times [s] since time 0 and the positions of a trajectory's points."""
     began = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
-    times = [began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-             for p in message.points]
+    times = [
+        began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in message.points
+    ]
     return np.array(times), np.array([p.positions for p in message.points])
 
 
 def planned():
     """Return a Course of a small arm, its Brakes and the names of its joints."""
     robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text())
-    motion = random_motion(robot.joint_names, (robot.lower, robot.upper, robot.velocity),
-                           np.random.default_rng(1), period=6.0, harmonics=3, share=0.5)
+    motion = random_motion(
+        robot.joint_names,
+        (robot.lower, robot.upper, robot.velocity),
+        np.random.default_rng(1),
+        period=6.0,
+        harmonics=3,
+        share=0.5,
+    )
     course = plan_course(motion, motion.start + 0.1, robot)
-    return course, course.brakes(robot, kinematic_limits(robot, DesignOptions())), (
-        robot.joint_names)
+    return (
+        course,
+        course.brakes(robot, kinematic_limits(robot, DesignOptions())),
+        (robot.joint_names),
+    )
 
 
 def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
@@ -126,8 +141,10 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
         sent.append(message)
         return 0
 
-    sender = CourseSender(SimpleNamespace(
-        send=send, message=lambda trajectory, tracking: trajectory, arrived=0), now_ns)
+    sender = CourseSender(
+        SimpleNamespace(send=send, message=lambda trajectory, tracking: trajectory, arrived=0),
+        now_ns,
+    )
     sender.begin(course, brakes, names, True, 0.1)
     for now[0] in np.arange(10.04, 10.0 + LEAD + course.approach + 2.0, 0.04):
         sender.send()
@@ -137,8 +154,10 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
     now[0] += 0.0 if brake else 0.3  # late already: it goes on from where the arm eases to rest
     ask()
     promised, made = (points_of(message) for message in sent[-2:])
-    was, goes_on = ([np.interp(now[0] + 0.005, times, q) for q in positions.T]
-                    for times, positions in (promised, made))
+    was, goes_on = (
+        [np.interp(now[0] + 0.005, times, q) for q in positions.T]
+        for times, positions in (promised, made)
+    )
     np.testing.assert_allclose(goes_on, was, atol=2e-3)
     if not brake:  # making it takes longer than it may be late: so it is made ahead
         ask()
@@ -148,8 +167,10 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
         ask()
         count += 1
         promised, made = (points_of(message) for message in sent[-2:])
-        was, goes_on = ([np.interp(now[0] + 0.005, times, q) for q in positions.T]
-                        for times, positions in (promised, made))
+        was, goes_on = (
+            [np.interp(now[0] + 0.005, times, q) for q in positions.T]
+            for times, positions in (promised, made)
+        )
         np.testing.assert_allclose(goes_on, was, atol=2e-3)
     leaps[:] = [0.3, 0.6, 0.9, 1.5, 2.1, 3.0, 9.0]  # never in time: nothing is sent
     ask()

@@ -12,22 +12,26 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.nodes.controller_state import Controllers, inactive
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
-UR = {'joint_state_broadcaster': ('active', 'joint_state_broadcaster/JointStateBroadcaster'),
-      SCALED: ('active', 'ur_controllers/ScaledJointTrajectoryController'),
-      PLAIN: ('inactive', 'joint_trajectory_controller/JointTrajectoryController')}
+UR = {
+    'joint_state_broadcaster': ('active', 'joint_state_broadcaster/JointStateBroadcaster'),
+    SCALED: ('active', 'ur_controllers/ScaledJointTrajectoryController'),
+    PLAIN: ('inactive', 'joint_trajectory_controller/JointTrajectoryController'),
+}
 
 
 def test_an_inactive_controller_is_refused_with_the_active_one_and_both_ways_out():
     assert str(inactive(PLAIN, UR)) == (
         f'controller {PLAIN} does not move the arm; expected active; found inactive; there is: '
         f'{SCALED} (active); set controller: to {SCALED}/joint_trajectory, or ros2 control '
-        f'switch_controllers --deactivate {SCALED} --activate {PLAIN}')
+        f'switch_controllers --deactivate {SCALED} --activate {PLAIN}'
+    )
 
 
 def test_without_another_one_it_is_to_be_activated():
     alone = {PLAIN: UR[PLAIN], 'joint_state_broadcaster': UR['joint_state_broadcaster']}
     assert str(inactive(PLAIN, alone)).endswith(
-        f'found inactive; ros2 control switch_controllers --activate {PLAIN}')
+        f'found inactive; ros2 control switch_controllers --activate {PLAIN}'
+    )
 
 
 @pytest.mark.parametrize('name', [SCALED, 'of_another_program'])
@@ -39,20 +43,36 @@ def test_without_a_controller_manager_nothing_is_refused(graph):
     Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory').refuse()
 
 
-@pytest.mark.parametrize('goes_on, interfaces, effort, leads', [
-    (True, ['position'], 900.0, True), (False, ['position'], 87.0, False),
-    (False, ['effort'], 87.0, True), (False, ['effort', 'position'], 87.0, False),
-    (False, ['effort'], 101.0, False), (False, ['effort'], 0.0, False),
-    (None, ['effort'], 87.0, False)])  # before ros2_controllers 4.22
+@pytest.mark.parametrize(
+    'goes_on, interfaces, effort, leads',
+    [
+        (True, ['position'], 900.0, True),
+        (False, ['position'], 87.0, False),
+        (False, ['effort'], 87.0, True),
+        (False, ['effort', 'position'], 87.0, False),
+        (False, ['effort'], 101.0, False),
+        (False, ['effort'], 0.0, False),
+        (None, ['effort'], 87.0, False),
+    ],
+)  # before ros2_controllers 4.22
 def test_who_leads_an_arm_smoothly_to_where_it_is_measured(
-        graph, goes_on, interfaces, effort, leads):
+    graph, goes_on, interfaces, effort, leads
+):
     asked = []
 
     def answer(request, response):
-        values = (ParameterValue() if goes_on is None else
-                  ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=goes_on)), (
-                      ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY,
-                                     string_array_value=interfaces))
+        values = (
+            (
+                ParameterValue()
+                if goes_on is None
+                else ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=goes_on)
+            ),
+            (
+                ParameterValue(
+                    type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=interfaces
+                )
+            ),
+        )
         response.values = values
         asked.append(request.names)
         return response
@@ -62,6 +82,7 @@ def test_who_leads_an_arm_smoothly_to_where_it_is_measured(
     robot = replace(robot, effort=np.full(len(robot), effort))
     assert not controllers.leads(robot)  # nobody is there
     graph.node.create_service(GetParameters, 'joint_trajectory_controller/get_parameters', answer)
-    graph.until(lambda: graph.beside(lambda: controllers.leads(robot)) == leads and asked,
-                'the answer')
+    graph.until(
+        lambda: graph.beside(lambda: controllers.leads(robot)) == leads and asked, 'the answer'
+    )
     assert asked[0] == ['interpolate_from_desired_state', 'command_interfaces']

@@ -39,7 +39,8 @@ DRIVERS = {
     'franka': Driver('fr3_arm_controller', 'franka/joint_states'),
     'franka_hand': Driver('fr3_arm_controller', 'franka/joint_states', held=FINGERS),
     'ur': Driver('scaled_joint_trajectory_controller', effort='current'),
-    'lbr': Driver('joint_trajectory_controller', namespace='lbr', effort='link_negated')}
+    'lbr': Driver('joint_trajectory_controller', namespace='lbr', effort='link_negated'),
+}
 
 
 @pytest.mark.parametrize('name', DRIVERS)

@@ -8,14 +8,22 @@ from live_graph import ROOT
 import pytest
 
 ARM = ROOT / 'urdf' / 'arm2.urdf'
-NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitation': {},
-         'simulated_robot': {'urdf_file': ARM, 'rate': 200.0}, 'simulated_rig': {}}
+NODES = {
+    'recorder': {},
+    'identification': {},
+    'torque_prediction': {},
+    'excitation': {},
+    'simulated_robot': {'urdf_file': ARM, 'rate': 200.0},
+    'simulated_rig': {},
+}
 
 
 def start_all(graph, fresh):
     """Start every node, some in a fresh Python; return the processes when all are there."""
-    processes = {name: graph.start(name, fresh=name in fresh, **parameters)
-                 for name, parameters in NODES.items()}
+    processes = {
+        name: graph.start(name, fresh=name in fresh, **parameters)
+        for name, parameters in NODES.items()
+    }
     for name in NODES:
         graph.until(lambda: name in graph.node.get_node_names(), name)
         graph.until(lambda: graph.healths(name), f'diagnostics of {name}')
@@ -27,9 +35,11 @@ def threads_of(pid):
     return {path.read_text().strip() for path in Path(f'/proc/{pid}/task').glob('*/comm')}
 
 
-@pytest.mark.parametrize('number, times, fresh', [
-    (signal.SIGINT, 1, {'recorder', 'excitation'}), (signal.SIGTERM, 3, ())],
-                         ids=['Ctrl-C', 'impatient SIGTERM'])
+@pytest.mark.parametrize(
+    'number, times, fresh',
+    [(signal.SIGINT, 1, {'recorder', 'excitation'}), (signal.SIGTERM, 3, ())],
+    ids=['Ctrl-C', 'impatient SIGTERM'],
+)
 def test_every_node_ends_with_status_0_on_a_signal(graph, number, times, fresh):
     processes = start_all(graph, fresh)
     for name, process in processes.items():  # see without_type_lookup: they crash in the end
@@ -78,9 +88,12 @@ def test_node_that_the_middleware_locks_up_is_ended_with_its_stacks(graph):
 
 BAD = (
     ('recorder', {'topics': 3}, 'option topics; expected a list, of a text each; found 3'),
-    ('excitation', {'qos_overrides./robot_description.subscription.reliability': 'perhaps'},
-     'qos_overrides./robot_description; found Unexpected QoS override for policy `reliability`: '
-     '`perhaps`'),
+    (
+        'excitation',
+        {'qos_overrides./robot_description.subscription.reliability': 'perhaps'},
+        'qos_overrides./robot_description; found Unexpected QoS override for policy `reliability`: '
+        '`perhaps`',
+    ),
     ('recorder', {'mounting': 'ceiling'}, "'ceiling'"),
     ('excitation', {'speed': 2.0}, 'speed out of range'),
     ('identification', {'config': '/nowhere.yaml'}, '/nowhere.yaml cannot be read'),
@@ -101,8 +114,10 @@ def test_bad_parameters_end_a_node_with_status_2_and_one_line(graph):
 
 
 def test_arguments_that_ros_does_not_know_end_a_node_with_status_2(graph):
-    processes = [graph.start('recorder', '--ros-args', *arguments) for arguments in (
-        ['--nonsense'], ['-p', 'foo'], ['--params-file', '/nowhere.yaml'])]
+    processes = [
+        graph.start('recorder', '--ros-args', *arguments)
+        for arguments in (['--nonsense'], ['-p', 'foo'], ['--params-file', '/nowhere.yaml'])
+    ]
     for process in processes:
         assert process.wait() == 2, process.output
         assert 'Recorder: ROS arguments' in process.output
@@ -113,12 +128,14 @@ def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
     (tmp_path / 'file').touch()
     demo = graph.start('demo', '--out', str(tmp_path / 'file' / 'demo'))
     assert demo.wait() == 2
-    assert demo.output == f'demo: folder {tmp_path}/file/demo cannot be made; ' \
-        'found Not a directory\n'
+    assert (
+        demo.output == f'demo: folder {tmp_path}/file/demo cannot be made; found Not a directory\n'
+    )
 
 
-@pytest.mark.parametrize('number, status', [
-    (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    'number, status', [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]
+)
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
     demo = graph.start('demo', '--rig', 'wrist_sensor', '--out', str(tmp_path / 'demo'))
     graph.until(lambda: 'ready to record' in log(tmp_path, 'recorder'), 'the recorder')

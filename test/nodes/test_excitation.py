@@ -43,8 +43,9 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):
     away = np.abs(seen[:, None] - path[None]).max(-1).min(-1)
     assert np.median(away) < 0.005 and away.max() < 0.05  # its soft controller strays
     reached = np.abs(truth.fields['velocity'][inside]).max()
-    assert reached == pytest.approx(speed * np.abs(
-        stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max(), rel=0.25)
+    assert reached == pytest.approx(
+        speed * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max(), rel=0.25
+    )
     stage.rests()
 
 
@@ -69,7 +70,8 @@ def test_progress_is_told_by_diagnostics(stage):
     def told():
         values = stage.graph.health('excitation')[2]
         return (values.get('work'), values.get('step')) == ('play', 'playing') and (
-            float(values['fraction']) > 0.0)
+            float(values['fraction']) > 0.0
+        )
 
     stage.graph.until(told, 'progress')
     stage.graph.call('excitation/stop')
@@ -91,8 +93,10 @@ def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
     bag = stage.move(speed=0.5, periods=2)
     with stage.player.held_up():
         clock.clear()
-        stage.graph.until(lambda: any(a == b == c for a, b, c in zip(clock, clock[1:], clock[2:])),
-                          'a clock that stands still')
+        stage.graph.until(
+            lambda: any(a == b == c for a, b, c in zip(clock, clock[1:], clock[2:])),
+            'a clock that stands still',
+        )
     stage.finishes(bag)
     stage.channels(bag)
 
@@ -100,14 +104,22 @@ def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
 @pytest.fixture
 def player(graph, tmp_path):
     """Yield a player in this process, in simulated time, that has begun to play."""
-    values = {'motion_file': write_motion(tmp_path / 'motion.yaml', small_motion()),
-              'recorder': 'none', 'use_sim_time': True, 'from_command': True, 'tracking': 1.0,
-              'stale': 10.0}
-    player = Excitation(context=graph.context, parameter_overrides=[
-        Parameter(name, value=value) for name, value in values.items()])
+    values = {
+        'motion_file': write_motion(tmp_path / 'motion.yaml', small_motion()),
+        'recorder': 'none',
+        'use_sim_time': True,
+        'from_command': True,
+        'tracking': 1.0,
+        'stale': 10.0,
+    }
+    player = Excitation(
+        context=graph.context,
+        parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
+    )
     graph.executor.add_node(player)
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
-        String(data=ARM.read_text()))
+        String(data=ARM.read_text())
+    )
     StandingRobot(graph).stand([0.0, 0.0])
     commands = graph.listen(JointTrajectory, CONTROLLER)
     graph.until(lambda: graph.call('excitation/check').success, 'the robot')
@@ -137,15 +149,16 @@ def test_a_player_that_is_far_too_late_stops(stage):
         stage.graph.until(lambda: stage.now() > ended, 'the simulator to go on')
     # The middleware brings a process that was stopped for seconds its messages late or at once.
     said = stage.ends(bag)
-    assert any(words in said for words in (
-        'this computer is too slow: a piece of the motion is', 'no joint states for'))
+    assert any(
+        words in said
+        for words in ('this computer is too slow: a piece of the motion is', 'no joint states for')
+    )
     stage.rests(1.0)  # the last piece goes on for 0.2 s and eases for up to 2 s
     stage.channels(bag)
 
 
 def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
-    player = graph.start('excitation', recorder='nobody', use_sim_time=True,
-                         from_command=True)
+    player = graph.start('excitation', recorder='nobody', use_sim_time=True, from_command=True)
     description = graph.node.create_publisher(String, 'robot_description', LATCHED)
 
     def refusal(verb='play'):
@@ -170,12 +183,16 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     graph.until(lambda: 'joint_states carry no stamps' in refusal(), 'the states')
     give_states([3.1, 0.0])
     graph.until(lambda: 'nobody listens to' in refusal(), 'the states')
-    assert refusal() == (f'nobody listens to {CONTROLLER}; start the joint_trajectory_controller, '
-                         'or correct controller:')
+    assert refusal() == (
+        f'nobody listens to {CONTROLLER}; start the joint_trajectory_controller, '
+        'or correct controller:'
+    )
     commands = graph.listen(JointTrajectory, CONTROLLER)
     graph.until(lambda: 'outside' in refusal(), 'the controller')
-    assert refusal() == ('joint1 is outside its position limits; expected -2.9 to 2.9; found 3.1; '
-                         'move it back by hand first')
+    assert refusal() == (
+        'joint1 is outside its position limits; expected -2.9 to 2.9; found 3.1; '
+        'move it back by hand first'
+    )
     give_states([0.0, 0.0])
     graph.until(lambda: graph.call('excitation/check').success, 'the states')
     assert graph.set('excitation', from_command=False) == ''
@@ -184,8 +201,9 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     fast = FourierMotion(motion.joint_names, 0.1, motion.offset, motion.sine, motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'fast.yaml', fast))
     assert 'the course exceeds the speed limit of joint' in refusal()
-    wide = FourierMotion(motion.joint_names, 60.0, motion.offset, 40 * motion.sine,
-                         40 * motion.cosine)
+    wide = FourierMotion(
+        motion.joint_names, 60.0, motion.offset, 40 * motion.sine, 40 * motion.cosine
+    )
     graph.set('excitation', motion_file=write_motion(tmp_path / 'wide.yaml', wide))
     assert 'the course leaves the position limits of joint' in refusal()
     other = FourierMotion(('a', 'b'), PERIOD, motion.offset, motion.sine, motion.cosine)
@@ -194,8 +212,9 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     assert 'read-only' in graph.set('excitation', controller='elsewhere')
 
     graph.set('excitation', motion_file=str(Path(tmp_path, 'motion.yaml')))
-    assert refusal() == ('the recorder does not answer; start it, or start this node with '
-                         'recorder:=none')
+    assert refusal() == (
+        'the recorder does not answer; start it, or start this node with recorder:=none'
+    )
     assert refusal('stop') == 'nothing to cancel'
     assert not commands
     assert player.end() == 0

@@ -7,19 +7,25 @@ import pytest
 from stage import PERIOD, REST
 
 
-@pytest.mark.parametrize('fault, parameters, words', [
-    ('joint_states_stop', {}, 'no joint states for'),
-    ('joint_stuck', {}, 'joint1 is 0.'),
-    ('effort_offset', {}, 'joint1: effort'),
-    ('drop_trajectory', {'tracking': 0.15}, 'from where it should be (allowed 0.15)')])
+@pytest.mark.parametrize(
+    'fault, parameters, words',
+    [
+        ('joint_states_stop', {}, 'no joint states for'),
+        ('joint_stuck', {}, 'joint1 is 0.'),
+        ('effort_offset', {}, 'joint1: effort'),
+        ('drop_trajectory', {'tracking': 0.15}, 'from where it should be (allowed 0.15)'),
+    ],
+)
 def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameters, words):
     bag = stage.move(speed=0.25, periods=20, **parameters)
     assert stage.graph.set('simulated_robot', fault=fault) == ''
     assert words in stage.ends(bag)
 
     def lasts():
-        times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-                 for p in stage.commands[-1].points]
+        times = [
+            p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
+            for p in stage.commands[-1].points
+        ]
         return times[-1] - times[0]
 
     # The past of a piece, and braking; it may come after the word, on another topic.
@@ -34,8 +40,9 @@ def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameter
     stage.channels(bag)
 
 
-@pytest.mark.parametrize('share, seconds', [(0.3, 2.0), (0.0, 0.5)],
-                         ids=['speed slider', 'protective stop'])
+@pytest.mark.parametrize(
+    'share, seconds', [(0.3, 2.0), (0.0, 0.5)], ids=['speed slider', 'protective stop']
+)
 def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage, share, seconds):
     """As UR's: a new piece would make the arm skip what it was slowed down by, or stopped for."""
     bag = stage.move(speed=0.25, periods=20)

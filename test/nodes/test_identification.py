@@ -17,8 +17,9 @@ from ros_inertial_id.procedures.payload import Payload
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
 LONG = 30_000  # samples; even a fast machine computes for longer than two calls take
-MODEL, TABLE, BAND = (f'identification/{name}' for name in (
-    'identified_model', 'base_parameters', 'prediction_band'))
+MODEL, TABLE, BAND = (
+    f'identification/{name}' for name in ('identified_model', 'base_parameters', 'prediction_band')
+)
 
 
 @pytest.fixture(scope='module')
@@ -34,11 +35,16 @@ def long_bag(tmp_path_factory):
     """Return the path of a long bag of seven joints; what they do does not matter."""
     t = np.arange(LONG)[:, None] * 1e-3
     phase = 2 * np.pi * (0.1 + 0.05 * np.arange(7)) * t
-    stamp_ns = 10 ** 18 + np.arange(LONG) * 1_000_000
+    stamp_ns = 10**18 + np.arange(LONG) * 1_000_000
     noise = np.random.default_rng(0).standard_normal((LONG, 7))
-    channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
-        'position': np.sin(phase), 'effort': noise},
-        tuple(f'fr3_joint{i + 1}' for i in range(7)))
+    channel = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamp_ns,
+        stamp_ns.copy(),
+        {'position': np.sin(phase), 'effort': noise},
+        tuple(f'fr3_joint{i + 1}' for i in range(7)),
+    )
     path = tmp_path_factory.mktemp('bags') / 'long'
     write_recording(path, Recording({'/joint_states': channel}, FRANKA.read_text(), 'upright'))
     return path
@@ -49,8 +55,9 @@ def node(shared_graph):
     """Yield the graph with an identification node that lives through all tests."""
     if not shared_graph.processes:
         shared_graph.start('identification')
-    assert shared_graph.set('identification', recording='', urdf_file='', out='',
-                            validation='') == ''
+    assert (
+        shared_graph.set('identification', recording='', urdf_file='', out='', validation='') == ''
+    )
     yield shared_graph
     assert shared_graph.processes[0].alive()
 
@@ -60,14 +67,17 @@ def refusal(graph, **parameters):
     assert graph.set('identification', **parameters) == ''
     response = graph.call('identification/identify')
     assert not response.success
-    graph.until(lambda: graph.health('identification')[:2] == ('error', response.message),
-                'the refusal in the diagnostics')
+    graph.until(
+        lambda: graph.health('identification')[:2] == ('error', response.message),
+        'the refusal in the diagnostics',
+    )
     return response.message
 
 
 def test_what_cannot_be_identified_is_refused_in_words(node, bag, tmp_path):
-    assert refusal(node) == ('no recording to identify from; record one, or set the parameter '
-                             'recording')
+    assert refusal(node) == (
+        'no recording to identify from; record one, or set the parameter recording'
+    )
     assert 'does not exist' in refusal(node, recording='/nowhere')
     words = refusal(node, recording=str(bag), urdf_file=str(FRANKA))
     assert '/joint_states lacks joints; expected fr3_joint1, fr3_joint2' in words
@@ -76,7 +86,7 @@ def test_what_cannot_be_identified_is_refused_in_words(node, bag, tmp_path):
     assert words == '/nowhere.urdf cannot be read; found No such file or directory'
     (tmp_path / 'file').write_text('')
     words = refusal(node, urdf_file='', out=str(tmp_path / 'file'))
-    assert words == f"folder {tmp_path / 'file'} cannot be made; found File exists"
+    assert words == f'folder {tmp_path / "file"} cannot be made; found File exists'
 
 
 def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
@@ -97,14 +107,17 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
         numbers = [float(rows[status.name][key]) for key in ('value', 'standard_error', 'used')]
         assert (status.level == status.OK) == entry['determined']
         assert status.message == entry['unit']
-        assert np.isfinite(numbers[2]) and (numbers[:2] == [
-            entry['value'], entry['standard_error']] or not entry['determined'])
+        assert np.isfinite(numbers[2]) and (
+            numbers[:2] == [entry['value'], entry['standard_error']] or not entry['determined']
+        )
     owners = {p.name: p.owner for p in model.parameters}
     assert {s.hardware_id for s in tables[-1].status[:-1]} <= set(owners.values())
     assert (tmp_path / 'out' / 'model.yaml').read_text() == texts[-1].data
     assert (tmp_path / 'out' / 'report.html').stat().st_size > 1000
-    node.until(lambda: node.health('identification')[1].startswith(
-        'model published, verdict: '), 'diagnostics')
+    node.until(
+        lambda: node.health('identification')[1].startswith('model published, verdict: '),
+        'diagnostics',
+    )
     level, _, values = node.health('identification')
     assert level == 'ok' and values['base parameters'] == str(len(model.base))
 
@@ -120,7 +133,9 @@ def test_a_client_goes_on_meanwhile_sees_the_progress_and_cancels_it(node, bag, 
     assert {v['work'] for v in told()} == {'identify'}
     refused = node.call('identification/payload')  # answered meanwhile
     assert (refused.success, refused.message) == (
-        False, 'identify is under way; wait for its end, or call ~/cancel')
+        False,
+        'identify is under way; wait for its end, or call ~/cancel',
+    )
     assert not answer.done() and node.call('identification/cancel').success
     node.until(answer.done, 'its end')
     assert (answer.result().success, answer.result().message) == (False, 'cancelled')
@@ -139,13 +154,32 @@ def test_a_load_that_the_motion_does_not_show_is_not_published(node, bag):
 
 def test_a_load_is_an_inertia_about_its_centre():
     inertia = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 5.0], [3.0, 5.0, 6.0]])
-    message = inertia_message(Payload('hand', 'flange', 2.0, np.array([0.1, 0.2, 0.3]), inertia,
-                                      0.1, np.zeros(3), inertia, np.zeros(10), {}, 1.0))
+    message = inertia_message(
+        Payload(
+            'hand',
+            'flange',
+            2.0,
+            np.array([0.1, 0.2, 0.3]),
+            inertia,
+            0.1,
+            np.zeros(3),
+            inertia,
+            np.zeros(10),
+            {},
+            1.0,
+        )
+    )
     assert (message.header.frame_id, message.inertia.m) == ('flange', 2.0)
     com, tensor = message.inertia.com, message.inertia
     assert (com.x, com.y, com.z) == (0.1, 0.2, 0.3)
     assert [tensor.ixx, tensor.ixy, tensor.ixz, tensor.iyy, tensor.iyz, tensor.izz] == [
-        1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+    ]
 
 
 def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag):

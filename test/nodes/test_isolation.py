@@ -25,11 +25,14 @@ def test_a_domain_with_somebody_in_it_is_not_taken(graph, monkeypatch, heard):
 
 
 def test_what_the_launch_file_of_the_demonstration_starts_plays_a_motion(graph, tmp_path):
-    given = {'arm': 'arm2', 'out': str(tmp_path),
-             'motion': str(write_motion(tmp_path / 'motion.yaml', small_motion()))}
+    given = {
+        'arm': 'arm2',
+        'out': str(tmp_path),
+        'motion': str(write_motion(tmp_path / 'motion.yaml', small_motion())),
+    }
     space = isolation.NAMESPACE
     for node in node_settings(PLANS['demo'], given):
-        words = ['--ros-args', '-r', f"__ns:={node['namespace']}", *node['ros_arguments']]
+        words = ['--ros-args', '-r', f'__ns:={node["namespace"]}', *node['ros_arguments']]
         for own in node['parameters']:
             for name, value in own.items():
                 words += ['-p', f'{name}:={json.dumps(value)}']
@@ -41,5 +44,8 @@ def test_what_the_launch_file_of_the_demonstration_starts_plays_a_motion(graph, 
     graph.until(lambda: any(m.data.startswith(('finished', 'stopped')) for m in said), 'the end')
     assert any(m.data.startswith('finished') for m in said), said[-1].data
     names = {topic for topic, _ in graph.node.get_topic_names_and_types()}
-    assert all(topic.startswith((f'{space}/', '/observer')) or topic in (
-        '/clock', '/diagnostics', '/rosout', '/parameter_events') for topic in names), names
+    assert all(
+        topic.startswith((f'{space}/', '/observer'))
+        or topic in ('/clock', '/diagnostics', '/rosout', '/parameter_events')
+        for topic in names
+    ), names

@@ -12,8 +12,7 @@ from std_msgs.msg import Header
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.nodes.joint_watch import DriverWatch
-from ros_inertial_id.nodes.joint_watch import JointWatch
+from ros_inertial_id.nodes.joint_watch import DriverWatch, JointWatch
 from ros_inertial_id.nodes.running import GuardedNode
 
 STANDS_AT_0 = Parameter('use_sim_time', value=True)  # nobody publishes /clock
@@ -23,13 +22,17 @@ class Watching:
     """A JointWatch of a node with its executor; ``doubts``: what it was called back with."""
 
     def __init__(self, graph, name, *parameters):
-        self.node = GuardedNode(name, context=graph.context,
-                                parameter_overrides=list(parameters))
+        self.node = GuardedNode(name, context=graph.context, parameter_overrides=list(parameters))
         self.executor = SingleThreadedExecutor(context=graph.context)
         self.executor.add_node(self.node)
         self.doubts = []
-        self.joints = JointWatch(self.node, DriverWatch(self.node, '', print),
-                                 self.doubts.append, self.doubts.append, lambda *_: None)
+        self.joints = JointWatch(
+            self.node,
+            DriverWatch(self.node, '', print),
+            self.doubts.append,
+            self.doubts.append,
+            lambda *_: None,
+        )
         self.joints.of(load_robot_model(ARM.read_text()))
 
     def read(self):
@@ -48,8 +51,10 @@ def test_a_stamp_of_0_is_believed_once_and_where_the_clock_begins(graph):
     simulated = Watching(graph, 'simulated', STANDS_AT_0)
     real = Watching(graph, 'real')
     states = graph.node.create_publisher(JointState, 'joint_states', 10)
-    graph.until(lambda: (simulated.read(), real.read(), states.get_subscription_count())[2] == 2,
-                'the subscription of each')
+    graph.until(
+        lambda: (simulated.read(), real.read(), states.get_subscription_count())[2] == 2,
+        'the subscription of each',
+    )
     unstamped = JointState(name=['joint1', 'joint2'], position=[0.0, 0.0])
     states.publish(unstamped)
     graph.until(simulated.read, 'the first joint states of a simulated clock')
@@ -67,8 +72,9 @@ def test_a_hold_up_while_states_are_read_is_no_silence(graph, monkeypatch):
     joints, states = watching.joints, graph.node.create_publisher(JointState, 'joint_states', 10)
     graph.until(lambda: (watching.read(), states.get_subscription_count())[1], 'the subscription')
     now = graph.node.get_clock().now().to_msg()
-    states.publish(JointState(header=Header(stamp=now), name=['joint1', 'joint2'],
-                              position=[0.0, 0.0]))
+    states.publish(
+        JointState(header=Header(stamp=now), name=['joint1', 'joint2'], position=[0.0, 0.0])
+    )
     graph.until(watching.read, 'the joint states')
     joints.read()
     hand_to = joints.streams.hand_to
@@ -85,11 +91,19 @@ def test_a_hold_up_while_states_are_read_is_no_silence(graph, monkeypatch):
     watching.close()
 
 
-@pytest.mark.parametrize('ahead, words', [
-    (-3.0 - 0.7 * (np.arange(50) % 2),
-     'stamped late, or by another clock; .*found 3.000 s behind; .*less to do; synchronise'),
-    (2.0 - 0.02 * np.arange(50),
-     'stamped by another clock; .*found 2.000 s ahead; synchronise')])
+@pytest.mark.parametrize(
+    'ahead, words',
+    [
+        (
+            -3.0 - 0.7 * (np.arange(50) % 2),
+            'stamped late, or by another clock; .*found 3.000 s behind; .*less to do; synchronise',
+        ),
+        (
+            2.0 - 0.02 * np.arange(50),
+            'stamped by another clock; .*found 2.000 s ahead; synchronise',
+        ),
+    ],
+)
 def test_stamps_of_another_clock_or_a_late_driver_are_refused(ahead, words):
     """Alternately .7 s late: a loaded computer reads a steady stream in bursts."""
     driver = DriverWatch(None, '', print)

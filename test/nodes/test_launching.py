@@ -15,8 +15,15 @@ from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.nodes.excitation import PlaybackOptions
 from ros_inertial_id.nodes.identification import NodeOptions
-from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,
-                                             node_settings, offered, PARAMETERS, PLANS)
+from ros_inertial_id.nodes.launching import (
+    ARGUMENTS,
+    arguments,
+    COMMON,
+    node_settings,
+    offered,
+    PARAMETERS,
+    PLANS,
+)
 from ros_inertial_id.nodes.parameters import load_driver
 from ros_inertial_id.nodes.recorder import RecorderOptions
 from ros_inertial_id.nodes.simulated_rig import SimulatedRigOptions
@@ -24,10 +31,14 @@ from ros_inertial_id.nodes.torque_prediction import PredictionOptions
 from ros_inertial_id.nodes.watch import WatchOptions
 
 ROOT = Path(__file__).parents[2]
-OPTIONS = {'recorder': (RecorderOptions,), 'torque_prediction': (PredictionOptions,),
-           'identification': (NodeOptions, options_class('serial_arm')),
-           'excitation': (PlaybackOptions,), 'watch': (WatchOptions,),
-           'simulated_rig': (SimulatedRigOptions,)}
+OPTIONS = {
+    'recorder': (RecorderOptions,),
+    'torque_prediction': (PredictionOptions,),
+    'identification': (NodeOptions, options_class('serial_arm')),
+    'excitation': (PlaybackOptions,),
+    'watch': (WatchOptions,),
+    'simulated_rig': (SimulatedRigOptions,),
+}
 
 
 def settings(plan, **given):
@@ -99,8 +110,11 @@ def test_a_default_that_is_said_is_that_of_the_node_or_comes_before_a_file(plan)
             default = yaml.safe_load(handed_on.get(name, json.dumps(own.get(name, ''))))
             if ARGUMENTS[argument].kind is not str or argument in ('method', 'rig'):
                 words = yaml.safe_load(said[argument].default)
-                assert default == words or not default and said[argument].default in (
-                    'as the configuration says', 'none'), argument
+                assert (
+                    default == words
+                    or not default
+                    and said[argument].default in ('as the configuration says', 'none')
+                ), argument
 
 
 def test_own_configuration_goes_to_every_node_and_its_namespace_to_launch(tmp_path):
@@ -144,8 +158,10 @@ def test_a_namespace_moves_every_node(plan):
     assert {s['namespace'] for s in settings(plan, namespace='cell').values()} == {'cell'}
 
 
-@pytest.mark.parametrize('argument, text, said', [
-    ('topics', '[]', '; expected a list'), ('locked_joints', '[', ' is not YAML')])
+@pytest.mark.parametrize(
+    'argument, text, said',
+    [('topics', '[]', '; expected a list'), ('locked_joints', '[', ' is not YAML')],
+)
 def test_texts_that_are_no_list_are_refused(argument, text, said):
     with pytest.raises(ConfigError, match=f'launch argument {argument}{said}'):
         settings('robot', **{argument: text})

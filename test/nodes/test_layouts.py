@@ -14,8 +14,9 @@ def published():
     """Return the topics that the nodes' sources say they publish."""
     online = (ROOT / 'ros_inertial_id' / 'nodes' / 'online.py').read_text()
     return {f'/torque_prediction/{topic}' for topic in OUTPUTS} | {
-        f'/identification/{topic}' for topic in re.findall(
-            r"create_publisher\(\w+, '~/(\w+)'", online)}
+        f'/identification/{topic}'
+        for topic in re.findall(r"create_publisher\(\w+, '~/(\w+)'", online)
+    }
 
 
 def test_plotjuggler_shows_curves_of_topics_there_are():
@@ -23,8 +24,10 @@ def test_plotjuggler_shows_curves_of_topics_there_are():
     curves = [curve.get('name') for curve in root.iter('curve')]
     assert len(curves) == len(set(curves)) == 7 * 3 + 2 * 7
     # A JointState is topic/joint/effort, a DiagnosticArray topic/hardware_id/name/key.
-    assert {re.match(r'(/\w+/\w+)/fr3_joint\d/(effort|fv\d/(value|standard_error))$', name)[1]
-            for name in curves} == published()
+    assert {
+        re.match(r'(/\w+/\w+)/fr3_joint\d/(effort|fv\d/(value|standard_error))$', name)[1]
+        for name in curves
+    } == published()
     for splitter in root.iter('DockSplitter'):
         assert len(splitter.findall('DockArea')) == int(splitter.get('count'))
 
@@ -36,6 +39,7 @@ def test_foxglove_places_every_panel_and_shows_topics_there_are():
         return [part] if isinstance(part, str) else panels(part['first']) + panels(part['second'])
 
     assert sorted(panels(layout['layout'])) == sorted(layout['configById'])
-    paths = [path['value'] for panel in layout['configById'].values()
-             for path in panel.get('paths', ())]
+    paths = [
+        path['value'] for panel in layout['configById'].values() for path in panel.get('paths', ())
+    ]
     assert len(paths) == 4 * 7 and {p.split('.')[0] for p in paths} == published()

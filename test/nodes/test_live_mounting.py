@@ -13,16 +13,20 @@ def node(request, graph, arm_model, tmp_path):
     """Return a started node with a model of an upright arm and an IMU topic."""
     path = tmp_path / 'model.yaml'
     path.write_text(arm_model.to_yaml())
-    graph.start(NODE, model_file=path, base_imu_topic='base/imu',
-                **getattr(request, 'param', {}))
+    graph.start(NODE, model_file=path, base_imu_topic='base/imu', **getattr(request, 'param', {}))
     graph.until(lambda: graph.healths(NODE), 'its health')
     return graph
 
 
 def health(graph, level, words):
     start = len(graph.healths(NODE))
-    graph.until(lambda: any(grade == level and words in message
-                            for grade, message, _ in graph.healths(NODE)[start:]), words)
+    graph.until(
+        lambda: any(
+            grade == level and words in message
+            for grade, message, _ in graph.healths(NODE)[start:]
+        ),
+        words,
+    )
 
 
 def test_a_parameter_changes_the_mounting_and_what_is_unknown_is_refused(node):
@@ -42,8 +46,11 @@ def test_a_base_imu_tells_the_mounting(node):
 
     def rest(force):
         message = Imu()
-        (message.linear_acceleration.x, message.linear_acceleration.y,
-         message.linear_acceleration.z) = force
+        (
+            message.linear_acceleration.x,
+            message.linear_acceleration.y,
+            message.linear_acceleration.z,
+        ) = force
         timer = node.node.create_timer(0.01, lambda: publisher.publish(message))
         return timer
 

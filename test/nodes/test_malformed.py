@@ -27,36 +27,85 @@ from ros_inertial_id.nodes.torque_prediction import TorquePrediction
 from ros_inertial_id.nodes.watch import Watch
 
 ARM = str(ROOT / 'urdf' / 'arm2.urdf')
-TEXTS = ['', ' ', '\0', '\x1b[2J', '{}', '[]', 'a: [', 'nan', '- 1\n- 2', '<robot>', '<robot/>',
-         '<robot name="r"><link name="a"/></robot>', 'a: &a [*a]', 'format: x', '!!python/none',
-         'format: ros_inertial_id/identified_model',
-         'format: ros_inertial_id/identified_model\nversion: 1', '0' * 10000, '/nowhere', '🤖']
-NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, -1.0, 1e308, -1e308, 5e-324, 1e-9,
-           99.49, 100.0, 100.1, 101.0, 1e3, 1e6, 1e9, 1e18, -1e18, 2.0 ** 63]
+TEXTS = [
+    '',
+    ' ',
+    '\0',
+    '\x1b[2J',
+    '{}',
+    '[]',
+    'a: [',
+    'nan',
+    '- 1\n- 2',
+    '<robot>',
+    '<robot/>',
+    '<robot name="r"><link name="a"/></robot>',
+    'a: &a [*a]',
+    'format: x',
+    '!!python/none',
+    'format: ros_inertial_id/identified_model',
+    'format: ros_inertial_id/identified_model\nversion: 1',
+    '0' * 10000,
+    '/nowhere',
+    '🤖',
+]
+NUMBERS = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    -1.0,
+    1e308,
+    -1e308,
+    5e-324,
+    1e-9,
+    99.49,
+    100.0,
+    100.1,
+    101.0,
+    1e3,
+    1e6,
+    1e9,
+    1e18,
+    -1e18,
+    2.0**63,
+]
 
 
 def trajectory(names, points):
-    return JointTrajectory(joint_names=names, points=[
-        JointTrajectoryPoint(positions=q, velocities=v) for q, v in points])
+    return JointTrajectory(
+        joint_names=names,
+        points=[JointTrajectoryPoint(positions=q, velocities=v) for q, v in points],
+    )
 
 
-JOINTS = [JointState(name=names, position=x, velocity=x, effort=x)
-          for names in ([], ['a'], ['joint1', 'joint1'], ['joint1', 'joint2'], [''] * 3)
-          for x in ([], [math.nan], [math.inf, 0.0], [1e308] * 3, [0.0])]
+JOINTS = [
+    JointState(name=names, position=x, velocity=x, effort=x)
+    for names in ([], ['a'], ['joint1', 'joint1'], ['joint1', 'joint2'], [''] * 3)
+    for x in ([], [math.nan], [math.inf, 0.0], [1e308] * 3, [0.0])
+]
 FORMS = {
     String: [String(data=text) for text in TEXTS],
     Float64: [Float64(data=x) for x in NUMBERS],
     JointState: JOINTS,
     JointTrajectory: [
-        trajectory(names, points) for names in ([], ['a'], ['joint1', 'joint1'],
-                                                ['joint1', 'joint2'], ['joint2', 'joint1'])
-        for points in ([], [([], [])], [([0.0], [])], [([math.nan] * 2, [math.inf] * 2)])],
-    DiagnosticArray: [DiagnosticArray(status=[DiagnosticStatus(
-        level=bytes([level]), name=name, values=[KeyValue(key=key, value=value)])])
-                      for level, key, value in (
-                          (0, 'value', 'nan'), (3, 'value', ''), (255, '', '1,0'))
-                      for name in (
-                          '', 'recorder: state', ': state', 'x' * 5000, '/', '\n', '\x1b')]}
+        trajectory(names, points)
+        for names in ([], ['a'], ['joint1', 'joint1'], ['joint1', 'joint2'], ['joint2', 'joint1'])
+        for points in ([], [([], [])], [([0.0], [])], [([math.nan] * 2, [math.inf] * 2)])
+    ],
+    DiagnosticArray: [
+        DiagnosticArray(
+            status=[
+                DiagnosticStatus(
+                    level=bytes([level]), name=name, values=[KeyValue(key=key, value=value)]
+                )
+            ]
+        )
+        for level, key, value in ((0, 'value', 'nan'), (3, 'value', ''), (255, '', '1,0'))
+        for name in ('', 'recorder: state', ': state', 'x' * 5000, '/', '\n', '\x1b')
+    ],
+}
 
 
 def serialised(kind):
@@ -67,7 +116,7 @@ def serialised(kind):
     out += [good + bytes(7), bytes(len(good)), bytes(4), b'\xff' * len(good)]
     for _ in range(10):
         k = rng.randrange(max(1, len(good) - 4))
-        out.append(good[:k] + rng.randbytes(4) + good[k + 4:])
+        out.append(good[:k] + rng.randbytes(4) + good[k + 4 :])
     out += [bytes(serialize_message(form)) for form in FORMS.get(kind, ())]
     return out
 
@@ -83,19 +132,27 @@ def context():
 def sources(context):
     """Publish all that nodes subscribe to only where somebody publishes it."""
     node = rclpy.create_node('sources')
-    for kind, topic in ((JointState, 'joint_states'), (Imu, 'base/imu'), (String, 'words'),
-                        (String, 'robot_description'),
-                        (JointState, 'torque_prediction/measured')):
+    for kind, topic in (
+        (JointState, 'joint_states'),
+        (Imu, 'base/imu'),
+        (String, 'words'),
+        (String, 'robot_description'),
+        (JointState, 'torque_prediction/measured'),
+    ):
         node.create_publisher(kind, topic, 10)
     yield node
     node.destroy_node()
 
 
 NODES = [
-    (Excitation, {}, 3), (Recorder, {'topics': ['joint_states', 'base/imu', 'words']}, 4),
-    (TorquePrediction, {'base_imu_topic': 'base/imu'}, 4), (Watch, {'port': 0}, 5),
-    (Identification, {'online': True}, 3), (SimulatedRig, {'running': False}, 0),
-    (SimulatedRobot, {'urdf_file': ARM, 'rate': 100.0}, 1)]
+    (Excitation, {}, 3),
+    (Recorder, {'topics': ['joint_states', 'base/imu', 'words']}, 4),
+    (TorquePrediction, {'base_imu_topic': 'base/imu'}, 4),
+    (Watch, {'port': 0}, 5),
+    (Identification, {'online': True}, 3),
+    (SimulatedRig, {'running': False}, 0),
+    (SimulatedRobot, {'urdf_file': ARM, 'rate': 100.0}, 1),
+]
 
 
 @pytest.mark.parametrize('kind, values, least', NODES, ids=lambda x: getattr(x, '__name__', ''))
@@ -103,8 +160,9 @@ def test_malformed_messages_never_end_a_node(sources, monkeypatch, kind, values,
     waiting = {}  # in the queues of readers, by topic
     for module in (subscriptions, controller_state):
         monkeypatch.setattr(module, 'taken', lambda reader: waiting.pop(reader.topic_name, []))
-    node = kind(parameter_overrides=[Parameter(name, value=value)
-                                     for name, value in values.items()])
+    node = kind(
+        parameter_overrides=[Parameter(name, value=value) for name, value in values.items()]
+    )
     try:
         end = time.monotonic() + 20.0
         while len(set(s.topic_name for s in node._subscriptions)) < least:
@@ -133,10 +191,14 @@ def test_damaged_models_never_end_the_prediction(context, arm_model, arm_recordi
     node = TorquePrediction()
     moving = list(arm_recording.channels.values())[0].rows(slice(0, 400))
     node._streams.look = lambda topics: None
-    node._streams.hand_to = lambda take: take(replace(
-        moving, topic=node._live.topics[0] if node._live else 'joint_states'))
-    take = next(s.callback for s in node._subscriptions if s.topic_name == (
-        '/identification/identified_model'))
+    node._streams.hand_to = lambda take: take(
+        replace(moving, topic=node._live.topics[0] if node._live else 'joint_states')
+    )
+    take = next(
+        s.callback
+        for s in node._subscriptions
+        if s.topic_name == ('/identification/identified_model')
+    )
     refused = 0
     try:
         for _, _, content in changes(good, 100):

@@ -25,8 +25,9 @@ class Bench:
 
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
-        self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  from_command=True)
+        self.player = graph.start(
+            'excitation', use_sim_time=True, recorder='nobody', from_command=True
+        )
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -42,6 +43,7 @@ class Bench:
 
     def begin(self, verb):
         """Return the future answer, once the work is under way."""
+
         def under_way():
             if not futures or futures[-1].done():  # the description is on its way
                 futures.append(self.graph.ask(Trigger, f'excitation/{verb}', Trigger.Request()))
@@ -57,8 +59,13 @@ class Bench:
 
     def write(self, **changes):
         """Set a small slow motion, as a design with changes of its YAML."""
-        motion = FourierMotion(('joint1', 'joint2'), 10.0, np.array([0.0, 0.3]),
-                               np.array([[0.2, -0.1], [0.2, -0.1]]), np.zeros((2, 2)))
+        motion = FourierMotion(
+            ('joint1', 'joint2'),
+            10.0,
+            np.array([0.0, 0.3]),
+            np.array([[0.2, -0.1], [0.2, -0.1]]),
+            np.zeros((2, 2)),
+        )
         path = Path(self.folder, f'{len(list(Path(self.folder).iterdir()))}.yaml')
         path.write_text(yaml.safe_dump({'motion': motion.to_dict(), **changes}))
         assert self.graph.set('excitation', motion_file=str(path)) == ''
@@ -107,10 +114,14 @@ def test_design_uses_the_parameters_and_says_why_it_fails(graph, tmp_path):
     assert 'harmonics' in graph.set('excitation', **{'design.harmonics': 1})
 
 
-@pytest.mark.parametrize('given, expected', [
-    ('serial_arm: {mounting: rpy 0 1.5708 0}', 'rpy 0 1.5708 0'),
-    ('{serial_arm: {mounting: rpy 0 1.5708 0}, design: {mounting: upright}}', 'upright'),
-    ('serial_arm: {mounting: imu}', '')])  # which nobody knows before the robot runs
+@pytest.mark.parametrize(
+    'given, expected',
+    [
+        ('serial_arm: {mounting: rpy 0 1.5708 0}', 'rpy 0 1.5708 0'),
+        ('{serial_arm: {mounting: rpy 0 1.5708 0}, design: {mounting: upright}}', 'upright'),
+        ('serial_arm: {mounting: imu}', ''),
+    ],
+)  # which nobody knows before the robot runs
 def test_designs_are_for_the_mounting_of_the_configuration(graph, tmp_path, given, expected):
     config = tmp_path / 'robot.yaml'
     config.write_text(given)
@@ -127,8 +138,9 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     for ahead, side in ((-3.0, 'behind'), (2.0, 'ahead')):
         bench.stand(ahead=ahead)
         words = 'by another clock; expected stamps within 1 s'
-        graph.until(lambda: side in bench.refusal('play') and words in bench.refusal(),
-                    'the wrong stamps')
+        graph.until(
+            lambda: side in bench.refusal('play') and words in bench.refusal(), 'the wrong stamps'
+        )
     bench.stand()
     graph.until(lambda: bench.ask('check').success, 'good joint states')
 
@@ -147,7 +159,8 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     assert 'on this course link' in bench.refusal('play')
     assert 'too near to obstacle 1 (sphere 0.2 0 0.37 0.05)' in bench.refusal()
     assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in graph.set(
-        'excitation', **{'design.obstacles': ['ball 1 2 3']})
+        'excitation', **{'design.obstacles': ['ball 1 2 3']}
+    )
     assert graph.set('excitation', **{'design.obstacles': []}) == ''
 
     path = bench.write(robot='elsewhere', kinematics_sha256='0123456789abcdef')
@@ -155,7 +168,8 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     assert bench.refusal('play') == (
         f"{path} was designed for other kinematics; expected robot 'elsewhere', kinematics "
         f"0123456789ab; found robot_description 'arm2', kinematics {own}; design for the "
-        'robot_description that is published')
+        'robot_description that is published'
+    )
     assert not bench.commands
 
 

@@ -37,8 +37,10 @@ def rows(message):
     """Return {name: (value, standard error)} of a table."""
     table = read_table(message)
     del table['gravity_base']
-    return {name: (float(values['value']), float(values['standard_error']))
-            for name, values in table.items()}
+    return {
+        name: (float(values['value']), float(values['standard_error']))
+        for name, values in table.items()
+    }
 
 
 def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, controller_example):
@@ -47,8 +49,10 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, cont
     # The laws are given: chosen from other stretches, others may predict alike.
     graph.start('identification', online=True, friction=list(laws_by_default()))
     tables = graph.listen(DiagnosticArray, 'identification/online_parameters')
-    graph.until(lambda: 'waiting: the first' in graph.health('identification')[2].get(
-        'online', ''), 'the description')
+    graph.until(
+        lambda: 'waiting: the first' in graph.health('identification')[2].get('online', ''),
+        'the description',
+    )
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the subscription')
     player.say('1')
     # The error is of residuals under the estimates before: there have to be some, however busy
@@ -56,17 +60,23 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, cont
     health = graph.healths('identification')
     for _ in range(PART, len(read_bag(path).channels['/joint_states']), PART):
         before, said = len(tables), len(health)
-        graph.until(lambda: len(tables) > before + 1 if tables else len(health) > said + 1,
-                    'an estimate of this part')
+        graph.until(
+            lambda: len(tables) > before + 1 if tables else len(health) > said + 1,
+            'an estimate of this part',
+        )
         player.say('on')
-    graph.until(lambda: float(graph.health('identification')[2].get('online seconds', 0))
-                > SECONDS - 6.0, 'all of the motion')  # the filter's ends and LAG less
+    graph.until(
+        lambda: float(graph.health('identification')[2].get('online seconds', 0)) > SECONDS - 6.0,
+        'all of the motion',
+    )  # the filter's ends and LAG less
 
     def known():
         """Return whether the last table is of all that: a busy computer sends it later."""
         found = rows(tables[-1]) if tables else {}
-        return all(b['name'] in found and found[b['name']][1] < 3.0 * b['standard_error']
-                   for b in model.base)
+        return all(
+            b['name'] in found and found[b['name']][1] < 3.0 * b['standard_error']
+            for b in model.base
+        )
 
     graph.until(known, 'the table of that estimate')
     health = graph.health('identification')[2]
@@ -85,8 +95,10 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving, cont
     q, v, a = [0.3, -0.4], [1.0, 0.5], [2.0, -3.0]
     torque = Model(model, robot.model.gravity.linear).torque(*([x] for x in (q, v, a)))[0]
     assert robot.torque(*map(np.array, (q, v, a))) == pytest.approx(torque, rel=0.02)
-    graph.until(lambda: graph.health('identification')[1] == 'nothing received on /joint_states',
-                'word of the silence')
+    graph.until(
+        lambda: graph.health('identification')[1] == 'nothing received on /joint_states',
+        'word of the silence',
+    )
     assert graph.call('identification/forget').success
     graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')
 

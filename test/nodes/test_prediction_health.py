@@ -26,8 +26,9 @@ def told(measured, seconds=6.0, batch=20):
     t = np.arange(0.0, seconds, 1.0 / RATE)
     for part in np.array_split(t, len(t) // batch):
         seen = measured(part) + 0.05 * rng.normal(size=(len(part), 2))
-        health.account(LiveTorques(('elbow', 'wrist'), torque(part), seen - torque(part), seen),
-                       part, {})
+        health.account(
+            LiveTorques(('elbow', 'wrist'), torque(part), seen - torque(part), seen), part, {}
+        )
     return health.report()
 
 
@@ -36,6 +37,7 @@ def only_elbow(change):
         tau = torque(t)
         tau[:, 0] = change(t, tau[:, 0])
         return tau
+
     return measured
 
 
@@ -44,9 +46,11 @@ def test_noise_as_promised_is_no_fault():
     assert (level, words) == ('ok', 'as promised')
 
 
-@pytest.mark.parametrize('change', [
-    lambda t, tau: torque(t - 0.04)[:, 0], lambda t, tau: -tau, lambda t, tau: tau + 2.0],
-    ids=['late', 'negated', 'offset'])
+@pytest.mark.parametrize(
+    'change',
+    [lambda t, tau: torque(t - 0.04)[:, 0], lambda t, tau: -tau, lambda t, tau: tau + 2.0],
+    ids=['late', 'negated', 'offset'],
+)
 @pytest.mark.parametrize('batch', [20, 1])
 def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)

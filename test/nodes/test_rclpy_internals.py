@@ -21,20 +21,27 @@ sys.exit(main())
 
 
 def test_recorder_and_prediction_do_without_what_is_experimental(
-        graph, tmp_path, arm_recording, arm_model):
+    graph, tmp_path, arm_recording, arm_model
+):
     (tmp_path / 'model.yaml').write_text(arm_model.to_yaml())
-    nodes = [graph.python(HIDDEN.format(node=node, arguments=arguments)) for node, arguments in (
-        ('recorder', f'-p out:={tmp_path} -p name:=bag'),
-        ('torque_prediction', f'-p model_file:={tmp_path}/model.yaml'))]
+    nodes = [
+        graph.python(HIDDEN.format(node=node, arguments=arguments))
+        for node, arguments in (
+            ('recorder', f'-p out:={tmp_path} -p name:=bag'),
+            ('torque_prediction', f'-p model_file:={tmp_path}/model.yaml'),
+        )
+    ]
     publisher = graph.node.create_publisher(JointState, 'joint_states', 5000)
     predicted = graph.listen(JointState, 'torque_prediction/predicted')
     graph.until(lambda: publisher.get_subscription_count() == 2, 'both')
     assert graph.call('recorder/start').success
     channel = arm_recording.channels['/joint_states'].rows(slice(0, 1000))
     for k, stamp in enumerate(channel.stamp_ns.tolist()):
-        message = JointState(name=list(channel.names), **{
-            field: values[k].tolist() for field, values in channel.fields.items()})
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
+        message = JointState(
+            name=list(channel.names),
+            **{field: values[k].tolist() for field, values in channel.fields.items()},
+        )
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
         publisher.publish(message)
         if k % 20 == 19:
             graph.spin(0.05)
@@ -49,7 +56,9 @@ def test_recorder_and_prediction_do_without_what_is_experimental(
 
 
 def test_private_names_of_rclpy_stand_in_one_module():
-    private = re.compile(r'rclpy\.(impl|experimental|_)|_rclpy|\.handle\b|take_message|'
-                         r'__signature__')
+    private = re.compile(
+        r'rclpy\.(impl|experimental|_)|_rclpy|\.handle\b|take_message|'
+        r'__signature__'
+    )
     named = {path.name for path in NODES.glob('*.py') if private.search(path.read_text())}
     assert named == {'rclpy_internals.py'}

@@ -67,8 +67,9 @@ def test_every_joint_state_of_another_process_is_in_the_bag(graph, tmp_path):
 
 
 def test_what_waits_in_the_queue_at_the_stop_is_in_the_bag(graph, tmp_path):
-    recorder = Recorder(context=graph.context, parameter_overrides=[
-        Parameter('out', value=str(tmp_path))])
+    recorder = Recorder(
+        context=graph.context, parameter_overrides=[Parameter('out', value=str(tmp_path))]
+    )
     publisher = graph.node.create_publisher(JointState, 'joint_states', 1000)
     graph.executor.add_node(recorder)
     path = begin(graph)
@@ -84,12 +85,14 @@ def test_what_waits_in_the_queue_at_the_stop_is_in_the_bag(graph, tmp_path):
 
 
 def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joiner(
-        graph, tmp_path):
+    graph, tmp_path
+):
     process = driver(graph, 300, 1000)
     graph.start('recorder', out=tmp_path, name='first', mounting="'rpy 0 1.5 0'")
     begin(graph)
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
-        String(data=URDF.read_text()))  # late, and in time all the same
+        String(data=URDF.read_text())
+    )  # late, and in time all the same
     graph.until(lambda: counted(graph, '/robot_description') == 1, 'the description')
     process.say('go')
     graph.until(lambda: counted(graph) == 300, '300 counted')
@@ -112,8 +115,9 @@ def test_mounting_and_commands_of_the_configuration_are_in_the_bag(graph, tmp_pa
     begin(graph)
     process.say('go')
     for k in range(50):
-        commands.publish(JointTrajectory(
-            joint_names=['a'], points=[JointTrajectoryPoint(positions=[float(k)])]))
+        commands.publish(
+            JointTrajectory(joint_names=['a'], points=[JointTrajectoryPoint(positions=[float(k)])])
+        )
     graph.until(lambda: (counted(graph), counted(graph, '/commands')) == (100, 50), 'both counts')
     assert graph.call('recorder/stop').success
     bag = read_bag(tmp_path / 'first')
@@ -130,7 +134,7 @@ def test_a_publisher_that_was_restarted_in_the_past_is_said_at_the_stop(graph, t
     for k in range(200):
         message = JointState(name=['a'], position=[1.0])
         message.header.stamp.sec = 1000 + k // 10 - (100 if k >= 100 else 0)
-        message.header.stamp.nanosec = k % 10 * 10 ** 8
+        message.header.stamp.nanosec = k % 10 * 10**8
         publisher.publish(message)
     graph.until(lambda: counted(graph) == 200, 'all of them')
     words = graph.call('recorder/stop').message
@@ -153,11 +157,18 @@ def test_a_bag_that_is_deleted_under_way_is_said_to_be_lost(graph, tmp_path):
 
 
 def test_topics_of_other_types_are_recorded_side_by_side(graph, tmp_path):
-    kinds = {'imu': Imu, 'wrench': WrenchStamped, 'pose': PoseStamped,
-             'numbers': Float64MultiArray, 'words': String, 'arm/joint_states': JointState}
-    publishers = {topic: graph.node.create_publisher(kind, topic, 100)
-                  for topic, kind in kinds.items()}
-    graph.start('recorder', out=tmp_path, name='all', topics=f"[{', '.join(kinds)}]")
+    kinds = {
+        'imu': Imu,
+        'wrench': WrenchStamped,
+        'pose': PoseStamped,
+        'numbers': Float64MultiArray,
+        'words': String,
+        'arm/joint_states': JointState,
+    }
+    publishers = {
+        topic: graph.node.create_publisher(kind, topic, 100) for topic, kind in kinds.items()
+    }
+    graph.start('recorder', out=tmp_path, name='all', topics=f'[{", ".join(kinds)}]')
     for topic in kinds:
         graph.until(lambda: publishers[topic].get_subscription_count(), topic)
     begin(graph, 'words')
@@ -174,13 +185,15 @@ def test_topics_of_other_types_are_recorded_side_by_side(graph, tmp_path):
                 message.name, message.position = ['a'], [float(i)]
             if i >= n:  # another count for each
                 publishers[topic].publish(message)
-    graph.until(lambda: all(counted(graph, f'/{t}') == 20 - n for n, t in enumerate(kinds)),
-                'all counts')
+    graph.until(
+        lambda: all(counted(graph, f'/{t}') == 20 - n for n, t in enumerate(kinds)), 'all counts'
+    )
     assert graph.call('recorder/stop').success
     bag = read_bag(tmp_path / 'all')
     assert {t: len(c) for t, c in bag.channels.items()} == {
-        f'/{t}': 20 - n for n, t in enumerate(kinds)}
-    assert bag.channels['/imu'].stamp_ns.tolist() == [(100 + i) * 10 ** 9 for i in range(20)]
+        f'/{t}': 20 - n for n, t in enumerate(kinds)
+    }
+    assert bag.channels['/imu'].stamp_ns.tolist() == [(100 + i) * 10**9 for i in range(20)]
     assert bag.channels['/words'].fields['data'][-1] == 'word 19'
     assert bag.channels['/numbers'].fields['data'][-1].tolist() == [19.0, 2.0]
 
@@ -286,15 +299,18 @@ def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path):
     assert 0 < len(sequence(bag)) <= counted(graph)
     assert sequence(bag) == list(range(len(sequence(bag))))
     again = Path(begin(graph))  # there is space for another one, for a while
-    graph.until(lambda: again.name in graph.health('recorder')[1] and counted(graph),
-                'a joint state in the new bag')
+    graph.until(
+        lambda: again.name in graph.health('recorder')[1] and counted(graph),
+        'a joint state in the new bag',
+    )
     graph.call('recorder/stop')  # it may be full again by now
     assert 0 < len(sequence(read_bag(again)))
 
 
 def test_what_was_latched_before_the_recorder_came_is_in_every_bag(graph, tmp_path):
-    transforms = [graph.node.create_publisher(TransformStamped, 'frames', LATCHED)
-                  for _ in range(2)]
+    transforms = [
+        graph.node.create_publisher(TransformStamped, 'frames', LATCHED) for _ in range(2)
+    ]
     for child, publisher in zip(('tool', 'camera'), transforms):
         transform = TransformStamped(child_frame_id=child)
         transform.header.stamp.sec = 1
@@ -303,8 +319,9 @@ def test_what_was_latched_before_the_recorder_came_is_in_every_bag(graph, tmp_pa
     description.publish(String(data=URDF.read_text()))
     states = graph.node.create_publisher(JointState, 'joint_states', 10)
     graph.start('recorder', out=tmp_path, topics='[joint_states, frames]')
-    graph.until(lambda: all(p.get_subscription_count() for p in [*transforms, states]),
-                'the recorder')
+    graph.until(
+        lambda: all(p.get_subscription_count() for p in [*transforms, states]), 'the recorder'
+    )
     for name in ('first', 'second'):
         graph.set('recorder', name=name)
         begin(graph)

@@ -30,34 +30,49 @@ def original(arm_recording, tmp_path_factory):
     write_recording(folder / 'bag', arm_recording)
     joints = arm_recording.channels['/joint_states']
     since = joints.stamp_ns - joints.stamp_ns[0]
-    write_recording(folder / 'log', replace(arm_recording, channels={
-        '/joint_states': replace(joints, stamp_ns=since, received_ns=since)}))
+    write_recording(
+        folder / 'log',
+        replace(
+            arm_recording,
+            channels={'/joint_states': replace(joints, stamp_ns=since, received_ns=since)},
+        ),
+    )
     model = identify([read_bag(folder / 'bag')], options_class('serial_arm')()).model
     (folder / 'model.yaml').write_text(model.to_yaml())
-    return SimpleNamespace(bag=folder / 'bag', log=folder / 'log', model=model,
-                           file=folder / 'model.yaml')
+    return SimpleNamespace(
+        bag=folder / 'bag', log=folder / 'log', model=model, file=folder / 'model.yaml'
+    )
 
 
 @pytest.mark.parametrize('clock', ['', 'clock'], ids=['a log from 0', 'use_sim_time and /clock'])
 def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, clock):
     path, model = original.bag if clock else original.log, original.model
     player = graph.run('bag_player.py', path, 2000, clock)
-    graph.start('recorder', out=tmp_path, name='again', mounting='upright',
-                use_sim_time=bool(clock))
+    graph.start(
+        'recorder', out=tmp_path, name='again', mounting='upright', use_sim_time=bool(clock)
+    )
     graph.start('identification', online=not clock)
-    readers = [graph.listen(JointState, f'torque_prediction/{x}') for x in (
-        'predicted', 'residual')]
+    readers = [
+        graph.listen(JointState, f'torque_prediction/{x}') for x in ('predicted', 'residual')
+    ]
     if not clock:
         graph.start('torque_prediction', model_file=original.file)
-        graph.until(lambda: graph.health('identification')[2].get('online') not in (
-            None, 'waiting: robot_description'), 'the description')
+        graph.until(
+            lambda: (
+                graph.health('identification')[2].get('online')
+                not in (None, 'waiting: robot_description')
+            ),
+            'the description',
+        )
     expected = 1 if clock else 3
     graph.until(lambda: graph.node.count_subscribers('joint_states') == expected, 'the readers')
     graph.until(lambda: graph.call('recorder/start').success, 'the clock')
     player.say(expected)
     first = read_bag(path).channels['/joint_states']
-    graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == str(len(first)),
-                'all joint states')
+    graph.until(
+        lambda: graph.health('recorder')[2].get('/joint_states count') == str(len(first)),
+        'all joint states',
+    )
     assert graph.call('recorder/stop').success
     finished = graph.listen(String, 'recorder/recording', LATCHED)
     graph.until(lambda: finished, 'the path of the bag')
@@ -87,7 +102,8 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
     assert again.provenance['recordings'][0]['path'] == str(tmp_path / 'again')
     table = read_table(tables[0])
     assert [float(table[b['name']]['value']) for b in model.base] == pytest.approx(
-        [b['value'] for b in model.base], rel=SAME, nan_ok=True)
+        [b['value'] for b in model.base], rel=SAME, nan_ok=True
+    )
 
 
 def learned_and_predicted(graph, predicted, residual):
@@ -96,5 +112,7 @@ def learned_and_predicted(graph, predicted, residual):
     effort, rest = (np.array([m.effort for m in x]) for x in (predicted, residual))
     assert np.linalg.norm(rest) < 0.05 * np.linalg.norm(effort)  # noise of the arm's sensors
     tables = graph.listen(DiagnosticArray, 'identification/online_parameters')
-    graph.until(lambda: tables and any(row.level == row.OK for row in tables[-1].status[:-1]),
-                'the online estimate')
+    graph.until(
+        lambda: tables and any(row.level == row.OK for row in tables[-1].status[:-1]),
+        'the online estimate',
+    )

@@ -18,18 +18,38 @@ PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 
 def demonstration(graph, folder, rig, seconds):
     """Return the numbers of ``demo --rig``, of which nobody in the domain of a graph hears."""
-    command = [sys.executable, DEMO, '--rig', rig, '--seconds', str(seconds), '--out', str(folder),
-               '--json']
+    command = [
+        sys.executable,
+        DEMO,
+        '--rig',
+        rig,
+        '--seconds',
+        str(seconds),
+        '--out',
+        str(folder),
+        '--json',
+    ]
     log, end = folder.parent / 'demo.log', time.monotonic() + PATIENCE
-    with log.open('w') as errors, subprocess.Popen(
-            command, cwd=ROOT, env=graph.environment, stdout=subprocess.PIPE, stderr=errors,
-            text=True) as demo:
+    with (
+        log.open('w') as errors,
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=graph.environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as demo,
+    ):
         heard = set()
         while demo.poll() is None:
             assert time.monotonic() < end, log.read_text()[-3000:]
             # Hidden is who looks for a free domain, as another demonstration on this computer.
-            heard |= {name for name, _ in graph.node.get_node_names_and_namespaces()
-                      if not name.startswith('_')}
+            heard |= {
+                name
+                for name, _ in graph.node.get_node_names_and_namespaces()
+                if not name.startswith('_')
+            }
             graph.spin(0.2)
         told = demo.stdout.read()
     assert demo.returncode == 0, log.read_text()[-3000:]
@@ -51,8 +71,10 @@ def nodes_of(folder):
 
 def test_slider_crank_loses_nothing_and_its_torque_is_predicted_from_its_bags(graph, tmp_path):
     told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 4.0)  # [s]; of 2 the ends count
-    for published, recorded in ((told['published'], told['recorded']),
-                                (told['published_second'], told['recorded_second'])):
+    for published, recorded in (
+        (told['published'], told['recorded']),
+        (told['published_second'], told['recorded_second']),
+    ):
         assert published == recorded
         assert min(published.values()) > 1000  # 800 Hz and more, some seconds
     # Six numbers within three standard errors: missed by one of them in a run of fifty.

@@ -25,8 +25,7 @@ from ros_inertial_id.errors import MotionError
 from ros_inertial_id.nodes import controller_link as module
 from ros_inertial_id.nodes import controller_state as state_module
 from ros_inertial_id.nodes.controller_link import controller_link
-from ros_inertial_id.nodes.controller_state import Controllers
-from ros_inertial_id.nodes.controller_state import HeldPosition
+from ros_inertial_id.nodes.controller_state import Controllers, HeldPosition
 from ros_inertial_id.nodes.running import GuardedNode
 
 CONTROLLER = '/arm/arm_controller'
@@ -43,8 +42,9 @@ def interfaces(tmp_path_factory):
     if not (shutil.which('gcc') and shutil.which('g++')):
         pytest.skip('the messages of ros2_control are made with gcc and g++')
     folder = tmp_path_factory.mktemp('interfaces')
-    subprocess.run([sys.executable, str(SCRIPTS / 'ros2_control_interfaces.py'), str(folder)],
-                   check=True)
+    subprocess.run(
+        [sys.executable, str(SCRIPTS / 'ros2_control_interfaces.py'), str(folder)], check=True
+    )
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     with pytest.MonkeyPatch.context() as patch:  # for the processes that tests start
@@ -60,13 +60,18 @@ class Controller:
 
     def __init__(self, graph):
         from control_msgs.action import FollowJointTrajectory
+
         self.graph, self.said, self.goals, self.results = graph, [], [], []
         self.accepts, self.replaces, self.cancelled, self.requests = True, True, [], []
         self._result = FollowJointTrajectory.Result
         self._server = ActionServer(
-            graph.node, FollowJointTrajectory, NAME, self._execute,
-            goal_callback=lambda _: (GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT),
-            cancel_callback=self._cancel)
+            graph.node,
+            FollowJointTrajectory,
+            NAME,
+            self._execute,
+            goal_callback=lambda _: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
+            cancel_callback=self._cancel,
+        )
         self.link = controller_link(graph.node, NAME, self.said.append)
         graph.until(self.reachable, 'the action')
 
@@ -140,7 +145,8 @@ def test_a_goal_that_was_given_up_is_told_with_the_controller_s_words(controller
     controller.end('abort', -4, 'joint3 is 0.2 away')
     controller.graph.until(lambda: controller.said, 'the end')
     assert controller.said == [
-        'the controller gave up: path tolerance violated (joint3 is 0.2 away)']
+        'the controller gave up: path tolerance violated (joint3 is 0.2 away)'
+    ]
 
 
 def test_a_violation_counts_although_the_goal_was_replaced_meanwhile(controller):
@@ -167,7 +173,8 @@ def test_goals_carry_tolerances_for_a_controller_that_is_left_alone(controller):
     goal = controller.requests[-1]
     assert [(t.name, t.position) for t in goal.path_tolerance] == [('joint1', 0.1)]
     assert [(t.name, t.position, t.velocity) for t in goal.goal_tolerance] == [
-        ('joint1', 0.1, -1.0)]
+        ('joint1', 0.1, -1.0)
+    ]
     assert goal.goal_time_tolerance.sec == 1
 
 
@@ -178,8 +185,13 @@ def test_a_goal_that_is_withdrawn_is_replaced_by_the_last_that_was_accepted(cont
     link.send(link.message(JointTrajectory(joint_names=['joint2']), 0.1))
     link.withdraw()
     assert link.outcome(0.0) == 'controller: goal not accepted in time'
-    controller.graph.until(lambda: len(controller.requests) > 1 and controller.requests[
-        -1].trajectory.joint_names == ['joint1'], 'the goal')
+    controller.graph.until(
+        lambda: (
+            len(controller.requests) > 1
+            and controller.requests[-1].trajectory.joint_names == ['joint1']
+        ),
+        'the goal',
+    )
     assert not controller.said
 
 
@@ -207,6 +219,7 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 
 def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, monkeypatch):
     from control_msgs.msg import JointTrajectoryControllerState
+
     scaled = []
     node = GuardedNode('holder', context=graph.context)  # whose executor leaves it its messages
     held = HeldPosition(node, NAME, lambda *said: scaled.append(said))
@@ -216,7 +229,8 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, 
     state = JointTrajectoryControllerState(joint_names=robot.joint_names[::-1])
     state.reference.positions = [-0.201, 0.5]
     publisher = graph.node.create_publisher(
-        JointTrajectoryControllerState, f'{CONTROLLER}/controller_state', 1)
+        JointTrajectoryControllerState, f'{CONTROLLER}/controller_state', 1
+    )
 
     def told():
         publisher.publish(state)
@@ -232,6 +246,13 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, 
     monkeypatch.undo()
     assert scaled == []  # 0 of a controller that does not fill it
     for state.speed_scaling_factor in (1.0, 0.5, 0.0):
-        graph.until(lambda: told() and scaled and scaled[-1] == (
-            100.0 * state.speed_scaling_factor, f'{CONTROLLER}/controller_state'), 'the scaling')
+        graph.until(
+            lambda: (
+                told()
+                and scaled
+                and scaled[-1]
+                == (100.0 * state.speed_scaling_factor, f'{CONTROLLER}/controller_state')
+            ),
+            'the scaling',
+        )
     node.destroy_node()

@@ -24,7 +24,8 @@ class Operator:
         self.states = graph.listen(JointState, 'joint_states')
         self.descriptions = graph.listen(String, 'robot_description', LATCHED)
         self.trajectory = graph.node.create_publisher(
-            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 10)
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 10
+        )
         graph.until(lambda: self.states, 'joint states')
 
     def send(self, *targets, names=('joint1', 'joint2')):
@@ -32,16 +33,23 @@ class Operator:
         message = JointTrajectory(joint_names=names)
         for positions, seconds in targets:
             still = [0.0] * len(positions)
-            message.points.append(JointTrajectoryPoint(
-                positions=positions, velocities=still, accelerations=still,
-                time_from_start=Duration(seconds=seconds).to_msg()))
+            message.points.append(
+                JointTrajectoryPoint(
+                    positions=positions,
+                    velocities=still,
+                    accelerations=still,
+                    time_from_start=Duration(seconds=seconds).to_msg(),
+                )
+            )
         self.graph.until(self.trajectory.get_subscription_count, 'the controller')
         self.trajectory.publish(message)
 
     def reach(self, positions):
         """Spin until the arm is where it should be, within a tracking error of 15 mrad."""
-        self.graph.until(lambda: self.states[-1].position == pytest.approx(positions, abs=0.015),
-                         f'the arm to reach {positions}')
+        self.graph.until(
+            lambda: self.states[-1].position == pytest.approx(positions, abs=0.015),
+            f'the arm to reach {positions}',
+        )
 
     def see(self, count):
         """Return the newest joint state after ``count`` new ones."""
@@ -54,8 +62,9 @@ class Operator:
 def robot(shared_graph, tmp_path_factory):
     """Return an Operator, the process and the truth file of a running 100 Hz arm."""
     truth = tmp_path_factory.mktemp('robot') / 'truth.yaml'
-    process = shared_graph.start('simulated_robot', urdf_file=ARM, truth_file=truth, seed=3,
-                                 rate=100.0)
+    process = shared_graph.start(
+        'simulated_robot', urdf_file=ARM, truth_file=truth, seed=3, rate=100.0
+    )
     return Operator(shared_graph), process, truth
 
 
@@ -92,11 +101,14 @@ def test_description_is_latched_and_the_truth_file_tells_another_robot(robot):
     assert min(truth['friction']['viscous'] + truth['friction']['coulomb']) > 0
 
 
-@pytest.mark.parametrize('parameters, message', [
-    ({}, 'expected the parameter urdf_file'),
-    ({'urdf_file': ARM, 'gravity_base': [0.0, 1.0]}, 'three finite numbers'),
-    ({'urdf_file': ARM, 'truth_file': '/nowhere/truth.yaml'}, '/nowhere/truth.yaml'),
-])
+@pytest.mark.parametrize(
+    'parameters, message',
+    [
+        ({}, 'expected the parameter urdf_file'),
+        ({'urdf_file': ARM, 'gravity_base': [0.0, 1.0]}, 'three finite numbers'),
+        ({'urdf_file': ARM, 'truth_file': '/nowhere/truth.yaml'}, '/nowhere/truth.yaml'),
+    ],
+)
 def test_bad_parameters_end_the_node_with_status_2_and_one_line(graph, parameters, message):
     process = graph.start('simulated_robot', **parameters)
     assert process.wait() == 2

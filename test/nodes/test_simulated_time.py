@@ -32,8 +32,13 @@ def slow_motion():
     motion = random_arm_motion(seed=2, period=PERIOD, acceleration=5.0)
     swing = np.abs(motion.sine).sum(1) + np.abs(motion.cosine).sum(1)
     share = 0.1 / swing[:, None]
-    return FourierMotion(motion.joint_names, PERIOD, np.array([0.1, -0.2]), share * motion.sine,
-                         share * motion.cosine)
+    return FourierMotion(
+        motion.joint_names,
+        PERIOD,
+        np.array([0.1, -0.2]),
+        share * motion.sine,
+        share * motion.cosine,
+    )
 
 
 class Beside:
@@ -44,20 +49,33 @@ class Beside:
         (folder / 'motion.yaml').write_text(yaml.safe_dump({'motion': self.motion.to_dict()}))
         (folder / 'model.yaml').write_text(model.to_yaml())
         self.simulator = graph.run('other_simulator.py', ARM, factor)
-        graph.start('recorder', out=folder, name='bag', topics=f"[{', '.join(RECORDED)}]",
-                    use_sim_time=True)
+        graph.start(
+            'recorder',
+            out=folder,
+            name='bag',
+            topics=f'[{", ".join(RECORDED)}]',
+            use_sim_time=True,
+        )
         graph.start('torque_prediction', model_file=folder / 'model.yaml', use_sim_time=True)
-        self.player = graph.start('excitation', motion_file=folder / 'motion.yaml',
-                                  use_sim_time=True, from_command=True)
+        self.player = graph.start(
+            'excitation', motion_file=folder / 'motion.yaml', use_sim_time=True, from_command=True
+        )
         self.periods = graph.listen(String, 'excitation/periods', LATCHED)
         self.pieces = graph.listen(JointTrajectory, CONTROLLER)
         self.states = graph.listen(JointState, 'joint_states')
-        graph.until(lambda: graph.node.count_subscribers('joint_states') >= 4
-                    and all(map(graph.node.count_subscribers, RECORDED)), 'all readers')
+        graph.until(
+            lambda: (
+                graph.node.count_subscribers('joint_states') >= 4
+                and all(map(graph.node.count_subscribers, RECORDED))
+            ),
+            'all readers',
+        )
         graph.until(lambda: self.states, 'joint states')
         graph.until(self._ready, 'the robot')
-        graph.until(lambda: graph.health('torque_prediction')[2].get('predicted', '0') != '0',
-                    'predictions')
+        graph.until(
+            lambda: graph.health('torque_prediction')[2].get('predicted', '0') != '0',
+            'predictions',
+        )
 
     def _ready(self):
         answer = self.graph.call('excitation/check')
@@ -133,8 +151,9 @@ def test_a_late_piece_goes_on_from_where_the_last_one_is(graph, tmp_path, arm_mo
 def piece_of(message):
     """Return the times [s] of a trajectory's points, and its course as a polynomial of time."""
     began = stamp(message.header)
-    times = np.array([began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
-                      for p in message.points])
+    times = np.array(
+        [began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in message.points]
+    )
     points = [[p.positions, p.velocities, p.accelerations] for p in message.points]
     return times, quintics(times, *np.swapaxes(points, 0, 1))
 
@@ -142,15 +161,18 @@ def piece_of(message):
 def at_rest_after(piece, times, part):
     """Return positions (0) or velocities (1) of a piece, which rests at its end."""
     ends, course = piece[0][-1], piece[1]
-    return np.where((times < ends)[:, None], course(np.minimum(times, ends), part),
-                    course(ends) if part == 0 else 0.0)
+    return np.where(
+        (times < ends)[:, None],
+        course(np.minimum(times, ends), part),
+        course(ends) if part == 0 else 0.0,
+    )
 
 
 def publish(graph, publisher, channel, stamp_ns):
     """Publish the joint states of a Channel with these stamps, faster than real time."""
     for k, stamp in enumerate(stamp_ns.tolist()):
         message = JointState(name=list(channel.names))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
         for name in ('position', 'velocity', 'effort'):
             setattr(message, name, array('d', channel.fields[name][k]))
         publisher.publish(message)
@@ -158,9 +180,10 @@ def publish(graph, publisher, channel, stamp_ns):
             graph.spin(0.01)
 
 
-@pytest.mark.parametrize('wild', [-10 ** 9, None], ids=['early', 'none'])
+@pytest.mark.parametrize('wild', [-(10**9), None], ids=['early', 'none'])
 def test_a_wild_stamp_costs_predictions_of_its_own_message_alone(
-        graph, tmp_path, arm_recording, arm_model, wild):
+    graph, tmp_path, arm_recording, arm_model, wild
+):
     Path(tmp_path, 'model.yaml').write_text(arm_model.to_yaml())
     graph.start('torque_prediction', model_file=tmp_path / 'model.yaml')
     states = graph.node.create_publisher(JointState, 'joint_states', 5000)
@@ -173,8 +196,13 @@ def test_a_wild_stamp_costs_predictions_of_its_own_message_alone(
     publish(graph, states, channel, stamps)
     graph.until(lambda: len(predicted) >= 2000 - len(bad) - 110, 'the predictions')
     said = graph.health('torque_prediction')
-    graph.until(lambda: graph.health('torque_prediction')[2].get(
-        '/joint_states stamps left out') == str(len(bad)), f'word of them, not {said}')
+    graph.until(
+        lambda: (
+            graph.health('torque_prediction')[2].get('/joint_states stamps left out')
+            == str(len(bad))
+        ),
+        f'word of them, not {said}',
+    )
     assert graph.health('torque_prediction')[2]['gaps'] == '0'
 
 
@@ -183,13 +211,21 @@ def test_an_online_estimate_goes_on_when_the_bag_is_played_again(graph, arm_reco
     states = graph.node.create_publisher(JointState, 'joint_states', 5000)
     tables = graph.listen(DiagnosticArray, 'identification/online_parameters')
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
-        String(data=ARM.read_text()))
+        String(data=ARM.read_text())
+    )
     graph.until(states.get_subscription_count, 'the reader')
     channel = arm_recording.channels['/joint_states']
     for played in range(3):
         publish(graph, states, channel, channel.stamp_ns)
-        graph.until(lambda: graph.health('identification')[2].get(
-            '/joint_states clock', '0 times').count(f'{played} times') or not played, 'the jump')
+        graph.until(
+            lambda: (
+                graph.health('identification')[2]
+                .get('/joint_states clock', '0 times')
+                .count(f'{played} times')
+                or not played
+            ),
+            'the jump',
+        )
         graph.until(lambda: 'online seconds' in graph.health('identification')[2], 'an estimate')
         learnt = float(graph.health('identification')[2]['online seconds'])
         assert 3.0 < learnt < 11.0  # of this time alone

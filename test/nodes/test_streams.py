@@ -29,8 +29,10 @@ def sender(graph, node, streams):
         message.header.stamp = (node.get_clock().now() - Duration(seconds=back)).to_msg()
         publisher.publish(message)
 
-    graph.until(lambda: (streams.look(['joint_states']), publisher.get_subscription_count())[1],
-                'the subscription')
+    graph.until(
+        lambda: (streams.look(['joint_states']), publisher.get_subscription_count())[1],
+        'the subscription',
+    )
     return publisher, send
 
 
@@ -59,7 +61,7 @@ def test_what_waits_too_long_is_dropped_and_the_newest_is_taken(graph, node, mon
     send(1.0)
     send(2.0)
     with monkeypatch.context() as later:
-        later.setattr(time, 'time_ns', lambda: time.clock_gettime_ns(0) + OLDEST_NS + 10 ** 9)
+        later.setattr(time, 'time_ns', lambda: time.clock_gettime_ns(0) + OLDEST_NS + 10**9)
         graph.until(lambda: (streams.hand_to(taken.append), streams.dropped == 2)[1], 'the drop')
     assert streams.slow() == '2 samples dropped: this computer is too slow' and not taken
     assert not streams.falls_behind()  # which would refuse to play
@@ -70,11 +72,14 @@ def test_what_waits_too_long_is_dropped_and_the_newest_is_taken(graph, node, mon
 
 @pytest.mark.parametrize('quality, most', [(NEWEST, 2000), (ALL, 5000)])
 def test_executors_hand_nothing_over_and_a_reader_holds_at_most_its_depth(
-        graph, node, quality, most):
+    graph, node, quality, most
+):
     inputs, sent = Subscriptions(node, quality), most + 500
     publisher = graph.node.create_publisher(JointState, 'joint_states', QoSProfile(depth=sent))
-    graph.until(lambda: (inputs.look(['joint_states']), publisher.get_subscription_count())[1],
-                'the subscription')
+    graph.until(
+        lambda: (inputs.look(['joint_states']), publisher.get_subscription_count())[1],
+        'the subscription',
+    )
     assert not [s for s in node.subscriptions if s.topic_name == '/joint_states']
     publisher.publish(JointState())
     graph.until(lambda: [*inputs.read()], 'the first, from which on losses are counted')
@@ -82,7 +87,7 @@ def test_executors_hand_nothing_over_and_a_reader_holds_at_most_its_depth(
         publisher.publish(JointState(position=[float(k)]))
     publisher.wait_for_all_acked()
     graph.spin(0.5)
-    (topic, messages, _), = inputs.read()
+    ((topic, messages, _),) = inputs.read()
     assert topic == '/joint_states' and len(messages) <= most
     publisher.publish(JointState())
     graph.until(lambda: [*inputs.read()], 'the next')

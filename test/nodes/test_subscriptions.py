@@ -78,8 +78,9 @@ def test_remapped_and_namespaced_topics_are_followed_by_every_node(graph, tmp_pa
 
 def test_names_that_are_fixed_in_a_node_are_remapped(graph):
     graph.start('identification', '--ros-args', '-r', 'recorder/recording:=/cell/bag')
-    graph.start('torque_prediction', '--ros-args', '-r',
-                'identification/identified_model:=/cell/model')
+    graph.start(
+        'torque_prediction', '--ros-args', '-r', 'identification/identified_model:=/cell/model'
+    )
     for topic, words in (('bag', '/nowhere'), ('model', 'none')):
         publisher = graph.node.create_publisher(String, f'/cell/{topic}', LATCHED)
         graph.until(publisher.get_subscription_count, topic)
@@ -87,22 +88,45 @@ def test_names_that_are_fixed_in_a_node_are_remapped(graph):
     graph.until(lambda: '/nowhere does not' in graph.call('identification/identify').message, '')
     graph.until(lambda: 'is not an identified' in graph.health('torque_prediction')[1], 'both')
     recorder = ('recorder', 'recorder/start', 'recorder/recording')
-    graph.start('watch', '--ros-args', '-p', 'port:=0', *(
-        word for name in recorder for word in ('-r', f'{name}:=/cell/{name}')))
-    graph.until(lambda: graph.node.count_clients('/cell/recorder/start')
-                and graph.node.count_subscribers('/cell/recorder/recording'), 'the page')
+    graph.start(
+        'watch',
+        '--ros-args',
+        '-p',
+        'port:=0',
+        *(word for name in recorder for word in ('-r', f'{name}:=/cell/{name}')),
+    )
+    graph.until(
+        lambda: (
+            graph.node.count_clients('/cell/recorder/start')
+            and graph.node.count_subscribers('/cell/recorder/recording')
+        ),
+        'the page',
+    )
 
 
 def test_the_driver_of_a_configuration_is_that_of_every_node_unless_remapped(graph, tmp_path):
     (tmp_path / 'lbr.yaml').write_text(
-        'driver: {joint_states: arm/joint_states, controller: mine/topic, namespace: lbr}\n')
-    nodes = {name: graph.start(name, config=tmp_path / 'lbr.yaml')
-             for name in ('recorder', 'torque_prediction', 'excitation')}
+        'driver: {joint_states: arm/joint_states, controller: mine/topic, namespace: lbr}\n'
+    )
+    nodes = {
+        name: graph.start(name, config=tmp_path / 'lbr.yaml')
+        for name in ('recorder', 'torque_prediction', 'excitation')
+    }
     nodes['online'] = graph.start('identification', online=True, config=tmp_path / 'lbr.yaml')
-    remapped = graph.start('recorder', '--ros-args', '-r', 'joint_states:=/other', '-r',
-                           '__node:=two', '-p', f'config:={tmp_path}/lbr.yaml')
-    publishers = [graph.node.create_publisher(JointState, topic, 10)
-                  for topic in ('arm/joint_states', '/other')]
+    remapped = graph.start(
+        'recorder',
+        '--ros-args',
+        '-r',
+        'joint_states:=/other',
+        '-r',
+        '__node:=two',
+        '-p',
+        f'config:={tmp_path}/lbr.yaml',
+    )
+    publishers = [
+        graph.node.create_publisher(JointState, topic, 10)
+        for topic in ('arm/joint_states', '/other')
+    ]
     graph.until(lambda: [p.get_subscription_count() for p in publishers] == [4, 1], 'all nodes')
     assert 'would move /mine/topic' in nodes['excitation'].output
     for node in (*nodes.values(), remapped):
@@ -116,8 +140,9 @@ def test_a_best_effort_publisher_that_comes_later_is_received(graph, tmp_path):
     assert graph.call('recorder/start').success
     first.publish(JointState(name=['a'], position=[1.0]))
     graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == '1', 'it')
-    second = graph.node.create_publisher(JointState, 'joint_states', QoSProfile(
-        depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    second = graph.node.create_publisher(
+        JointState, 'joint_states', QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    )
     graph.until(second.get_subscription_count, 'the recorder to match')
     graph.until(first.get_subscription_count, 'the first, too')
     second.publish(JointState(name=['a'], position=[2.0]))
@@ -130,24 +155,43 @@ def test_a_best_effort_publisher_that_comes_later_is_received(graph, tmp_path):
 
 
 def test_an_override_holds_whatever_the_publishers_offer_and_is_dumped(graph, tmp_path):
-    graph.start('recorder', out=tmp_path, topics='[joint_states, imu]', **{
-        override('reliability'): 'best_effort', override('depth'): 7,
-        override('reliability', '/imu'): 'reliable'})
+    graph.start(
+        'recorder',
+        out=tmp_path,
+        topics='[joint_states, imu]',
+        **{
+            override('reliability'): 'best_effort',
+            override('depth'): 7,
+            override('reliability', '/imu'): 'reliable',
+        },
+    )
     joints = graph.node.create_publisher(JointState, 'joint_states', 10)  # reliable
-    imu = graph.node.create_publisher(Imu, 'imu', QoSProfile(
-        depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    imu = graph.node.create_publisher(
+        Imu, 'imu', QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    )
     graph.until(joints.get_subscription_count, 'the recorder')
     graph.until(lambda: graph.node.count_subscribers('imu'), 'its other subscription')
-    asked = {topic: [(i.qos_profile.reliability, i.qos_profile.durability) for i in
-                     graph.node.get_subscriptions_info_by_topic(topic)]
-             for topic in ('/joint_states', '/imu')}
-    assert asked == {'/joint_states': [(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE)],
-                     '/imu': [(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE)]}
+    asked = {
+        topic: [
+            (i.qos_profile.reliability, i.qos_profile.durability)
+            for i in graph.node.get_subscriptions_info_by_topic(topic)
+        ]
+        for topic in ('/joint_states', '/imu')
+    }
+    assert asked == {
+        '/joint_states': [(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE)],
+        '/imu': [(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE)],
+    }
     assert not imu.get_subscription_count()  # it asks for more than is offered
-    held = {policy: graph.get('recorder', override(policy)) for policy in (
-        'reliability', 'durability', 'history')}
+    held = {
+        policy: graph.get('recorder', override(policy))
+        for policy in ('reliability', 'durability', 'history')
+    }
     assert {k: v.string_value for k, v in held.items()} == {
-        'reliability': 'best_effort', 'durability': 'best_available', 'history': 'keep_last'}
+        'reliability': 'best_effort',
+        'durability': 'best_available',
+        'history': 'keep_last',
+    }
     assert graph.get('recorder', override('depth')).integer_value == 7
     assert 'read-only' in graph.set('recorder', **{override('depth'): 8})
 
@@ -158,8 +202,9 @@ def test_a_silent_sensor_is_warned_of_and_a_rare_text_is_not(graph, tmp_path):
     graph.start('recorder', out=tmp_path, topics='[joint_states, events]')
     graph.until(lambda: joints.get_subscription_count() and texts.get_subscription_count(), 'it')
     assert graph.call('recorder/start').success
-    graph.until(lambda: 'nothing received on /joint_states' in graph.health('recorder')[1],
-                'the warning')
+    graph.until(
+        lambda: 'nothing received on /joint_states' in graph.health('recorder')[1], 'the warning'
+    )
     level, words, _ = graph.health('recorder')
     assert level == 'warn' and '/events' not in words
 
@@ -181,5 +226,7 @@ def test_simulated_time_without_a_clock_is_refused(graph, tmp_path):
     response = graph.call('recorder/start')
     assert not response.success
     assert 'the clock stands at 0' in response.message
-    graph.until(lambda: graph.health('recorder')[1] == 'use_sim_time: nobody publishes /clock',
-                'the warning')
+    graph.until(
+        lambda: graph.health('recorder')[1] == 'use_sim_time: nobody publishes /clock',
+        'the warning',
+    )

@@ -17,7 +17,7 @@ from ros_inertial_id.nodes.model_topics import base_rows
 NODE = 'torque_prediction'
 LAG = 0.1  # [s] the node's default
 PERIOD_NS = round(1e9 / RATE)
-HOUR_NS = 3600 * 10 ** 9
+HOUR_NS = 3600 * 10**9
 COUNT = 1500  # samples: three seconds
 
 
@@ -26,14 +26,18 @@ class Driver:
 
     def __init__(self, graph):
         self.graph, node = graph, graph.node
-        self._publishers = {topic: node.create_publisher(JointState, topic, 5000)
-                            for topic in ('joint_states', 'joint_commands')}
+        self._publishers = {
+            topic: node.create_publisher(JointState, topic, 5000)
+            for topic in ('joint_states', 'joint_commands')
+        }
         self._models = node.create_publisher(String, 'identification/identified_model', LATCHED)
         self._descriptions = node.create_publisher(String, 'robot_description', LATCHED)
         self._predicted = graph.listen(JointState, f'{NODE}/predicted')
         self._residual = graph.listen(JointState, f'{NODE}/residual')
-        self._band = [graph.listen(JointState, f'{NODE}/predicted_band/{name}')
-                      for name in ('lower', 'upper', 'standard_deviation')]
+        self._band = [
+            graph.listen(JointState, f'{NODE}/predicted_band/{name}')
+            for name in ('lower', 'upper', 'standard_deviation')
+        ]
         self._began = self._mark = 0
 
     @property
@@ -48,8 +52,9 @@ class Driver:
     def band(self, last):
         """Return lower and upper bounds and standard deviations of this model up to a stamp."""
         # Looked at between any two messages: all messages each time took minutes under load.
-        self.graph.until(lambda: all(part and stamp_ns(part[-1]) >= last for part in self._band),
-                         'the band')
+        self.graph.until(
+            lambda: all(part and stamp_ns(part[-1]) >= last for part in self._band), 'the band'
+        )
         return [[m for m in part if stamp_ns(m) >= self._began] for part in self._band]
 
     def give_model(self, text):
@@ -71,14 +76,15 @@ class Driver:
 
     def move(self, recording, rows=slice(0, COUNT), joints=(0, 1)):
         """Publish rows of a recording; return those of the joint states."""
-        channels = {topic.strip('/'): channel.rows(rows)
-                    for topic, channel in recording.channels.items()}
+        channels = {
+            topic.strip('/'): channel.rows(rows) for topic, channel in recording.channels.items()
+        }
         for topic, channel in channels.items():
             channels[topic] = replace(channel, stamp_ns=channel.stamp_ns - ORIGIN_NS + self._began)
             self.graph.until(self._publishers[topic].get_subscription_count, 'the reader')
         for k in range(len(channels['joint_states'])):
             for topic, channel in channels.items():
-                stamp = divmod(int(channel.stamp_ns[k]), 10 ** 9)
+                stamp = divmod(int(channel.stamp_ns[k]), 10**9)
                 message = JointState(name=[channel.names[j] for j in joints])
                 message.header.stamp.sec, message.header.stamp.nanosec = stamp
                 for name, values in channel.fields.items():
@@ -91,18 +97,29 @@ class Driver:
     def hear(self, channel):
         """Return (stamps, effort predicted, residual) of all samples that can be predicted."""
         last = channel.stamp_ns[-1] - LAG * 1e9 - PERIOD_NS
-        self.graph.until(lambda: self._residual and stamp_ns(self._residual[-1]) >= last
-                         and len(self._predicted) == len(self._residual), 'the predictions')
+        self.graph.until(
+            lambda: (
+                self._residual
+                and stamp_ns(self._residual[-1]) >= last
+                and len(self._predicted) == len(self._residual)
+            ),
+            'the predictions',
+        )
         stamps = np.array([stamp_ns(m) for m in self.predicted])
         assert stamps.tolist() == [stamp_ns(m) for m in self.residual]
-        return stamps, *(np.array([m.effort for m in received])
-                         for received in (self.predicted, self.residual))
+        return stamps, *(
+            np.array([m.effort for m in received]) for received in (self.predicted, self.residual)
+        )
 
     def health(self, level, words):
         """Wait for a level and words in the diagnostics; return its values."""
+
         def seen():
-            return [values for grade, message, values in self.graph.healths(NODE)[self._mark:]
-                    if grade == level and words in message]
+            return [
+                values
+                for grade, message, values in self.graph.healths(NODE)[self._mark :]
+                if grade == level and words in message
+            ]
 
         self.graph.until(seen, f'{level}: {words}')
         return seen()[-1]
@@ -114,10 +131,14 @@ class Driver:
         Once the motion ends they say 'nothing received', maybe before any of them said 'ok';
         during it they may speak of the stream, which is faster than any robot's.
         """
+
         def counted():
-            healths, count = self.graph.healths(NODE)[self._mark:], str(len(self.residual))
-            return [(message, values) for _, message, values in healths
-                    if values.get('predicted') == count]
+            healths, count = self.graph.healths(NODE)[self._mark :], str(len(self.residual))
+            return [
+                (message, values)
+                for _, message, values in healths
+                if values.get('predicted') == count
+            ]
 
         self.graph.until(counted, 'the count')  # one more prediction may have come since
         message, values = counted()[-1]
@@ -129,7 +150,7 @@ class Driver:
 
 def stamp_ns(message):
     """Return the header stamp [ns]."""
-    return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
 
 
 def by_stamp(messages, stamps):
@@ -190,7 +211,8 @@ def test_a_band_comes_with_every_prediction(driver, arm_recording, arm_model):
 
 
 def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(
-        driver, arm_model, controller_example):
+    driver, arm_model, controller_example
+):
     driver.give_model(arm_model.to_yaml())
     recording, truth = simulated(random_arm_motion(seed=7, share=0.6), seconds=3.0)
     channel = driver.move(recording)
@@ -199,9 +221,17 @@ def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(
     # Base parameters from 10 s with 0.1 N m of noise; 0.2 % in the motion they come from.
     assert np.linalg.norm(predicted - tau) < 0.02 * np.linalg.norm(tau)
     # A controller that reads the table alone computes the same, but for the motion's noise.
-    robot = controller_example.IdentifiedTorque(ARM.read_text(), DiagnosticArray(status=base_rows(
-        arm_model.base, arm_model.parameters, arm_model.values,
-        arm_model.mounting['gravity_base'][0])))
+    robot = controller_example.IdentifiedTorque(
+        ARM.read_text(),
+        DiagnosticArray(
+            status=base_rows(
+                arm_model.base,
+                arm_model.parameters,
+                arm_model.values,
+                arm_model.mounting['gravity_base'][0],
+            )
+        ),
+    )
     rows = np.searchsorted(channel.stamp_ns, stamps)
     torque = [robot.torque(truth.q[k], truth.v[k], truth.a[k]) for k in rows]
     assert np.linalg.norm(predicted - torque) < 0.02 * np.linalg.norm(tau)
@@ -210,15 +240,29 @@ def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(
 def test_commanded_drives_have_the_residual_of_the_recording(driver, arm_recording, arm_model):
     states, delay = arm_recording.channels['/joint_states'].rows(slice(0, COUNT)), 0.004
     q, v, effort = (states.fields[name] for name in ('position', 'velocity', 'effort'))
-    recording = replace(arm_recording, channels={
-        '/joint_states': replace(states, fields={'position': q, 'velocity': v}),
-        '/joint_commands': replace(  # by which drives of 200 N m/rad make these torques
-            states, topic='/joint_commands', stamp_ns=states.stamp_ns - round(1e9 * delay),
-            fields={'position': q + effort / 200.0 + v / 50.0})})
-    model = replace(arm_model, options={
-        **arm_model.options, 'effort_kind': 'command', 'effort_topic': 'joint_commands',
-        'stiffness': [200.0, 200.0], 'damping': [4.0, 4.0]},
-        preprocessing=[{**arm_model.preprocessing[0], 'time_offset': -delay}])
+    recording = replace(
+        arm_recording,
+        channels={
+            '/joint_states': replace(states, fields={'position': q, 'velocity': v}),
+            '/joint_commands': replace(  # by which drives of 200 N m/rad make these torques
+                states,
+                topic='/joint_commands',
+                stamp_ns=states.stamp_ns - round(1e9 * delay),
+                fields={'position': q + effort / 200.0 + v / 50.0},
+            ),
+        },
+    )
+    model = replace(
+        arm_model,
+        options={
+            **arm_model.options,
+            'effort_kind': 'command',
+            'effort_topic': 'joint_commands',
+            'stiffness': [200.0, 200.0],
+            'damping': [4.0, 4.0],
+        },
+        preprocessing=[{**arm_model.preprocessing[0], 'time_offset': -delay}],
+    )
     expected = predict(model, recording)
     driver.give_model(model.to_yaml())
     channel = driver.move(recording)
@@ -258,8 +302,9 @@ def test_gap_starts_anew_and_nothing_is_predicted_across_it(driver, arm_recordin
 
 def test_motion_outside_the_validity_range_is_warned_of(driver, arm_model):
     driver.give_model(arm_model.to_yaml())
-    wild, _ = simulated(random_arm_motion(seed=3, period=4.0, share=0.99, acceleration=30.0),
-                        seconds=4.0)
+    wild, _ = simulated(
+        random_arm_motion(seed=3, period=4.0, share=0.99, acceleration=30.0), seconds=4.0
+    )
     driver.hear(driver.move(wild, slice(0, 2000)))
     values = driver.health('warn', 'outside the validity range')
     assert any(' outside ' in value for value in values.values())
@@ -268,10 +313,11 @@ def test_motion_outside_the_validity_range_is_warned_of(driver, arm_model):
 def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recording, arm_model):
     text = arm_model.to_yaml()
     for bad, words in (
-            ('{a: [b', 'is not YAML'),
-            (text[:text.index('statistics:')], 'is incomplete'),
-            (text.replace('method: serial_arm', 'method: crystal_ball'), 'crystal_ball'),
-            (text.replace('version: 1', 'version: 99', 1), 'is of another version')):
+        ('{a: [b', 'is not YAML'),
+        (text[: text.index('statistics:')], 'is incomplete'),
+        (text.replace('method: serial_arm', 'method: crystal_ball'), 'crystal_ball'),
+        (text.replace('version: 1', 'version: 99', 1), 'is of another version'),
+    ):
         driver.give_model(bad)
         driver.health('error', words)
         driver.move(arm_recording, slice(0, 200))
@@ -284,10 +330,14 @@ def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recordin
 def test_model_of_another_robot_is_refused_naming_the_difference(driver, arm_recording, arm_model):
     driver.give_model(arm_model.to_yaml())
     driver.describe((ROOT / 'urdf' / 'franka.urdf').read_text())
-    driver.health('error', 'the model is of another robot; expected joint1, joint2; '
-                           'found fr3_joint1, fr3_joint2')
-    longer = ARM.read_text().replace('<origin xyz="0 0 0" rpy="-1.5707963267948966 0 0"/>',
-                                     '<origin xyz="0.1 0 0" rpy="-1.5707963267948966 0 0"/>')
+    driver.health(
+        'error',
+        'the model is of another robot; expected joint1, joint2; found fr3_joint1, fr3_joint2',
+    )
+    longer = ARM.read_text().replace(
+        '<origin xyz="0 0 0" rpy="-1.5707963267948966 0 0"/>',
+        '<origin xyz="0.1 0 0" rpy="-1.5707963267948966 0 0"/>',
+    )
     assert longer != ARM.read_text()
     driver.describe(longer)
     driver.health('error', "the model is of robot 'arm2' with other kinematics")

@@ -21,11 +21,19 @@ from std_srvs.srv import Trigger
 from test_processes import until
 
 from ros_inertial_id.nodes.conversions import row, table
-from ros_inertial_id.nodes.watch_server import ADDRESS, HEADER, MOST, WatchServer
-from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState
+from ros_inertial_id.nodes.watch_server import (
+    ADDRESS,
+    HEADER,
+    KEPT,
+    MOST,
+    STEP,
+    WatchServer,
+    WatchState,
+)
 
-BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
-    'google-chrome')
+BROWSER = (
+    shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
+)
 PATIENCE = 60.0  # [s] for an answer of a loaded machine; nothing waits this long
 
 
@@ -74,9 +82,14 @@ def test_only_the_page_itself_reaches_the_server(served):
     own = {HEADER.replace('-', '_'): '1'}
     assert ask(port, 'POST', '/call/record', **own)[0] == 202 and asked == ['record']
     # A name that resolves to this machine, a page of another site or port, a form: none calls.
-    for headers in ({'Host': f'evil.example:{port}', **own}, {'Host': '', **own}, {},
-                    {'Origin': 'http://evil.example', **own}, {'Origin': 'null', **own},
-                    {'Origin': 'http://127.0.0.1:1', **own}):
+    for headers in (
+        {'Host': f'evil.example:{port}', **own},
+        {'Host': '', **own},
+        {},
+        {'Origin': 'http://evil.example', **own},
+        {'Origin': 'null', **own},
+        {'Origin': 'http://127.0.0.1:1', **own},
+    ):
         assert ask(port, 'POST', '/call/record', **headers)[0] == 403
         if HEADER.replace('-', '_') in headers:
             assert ask(port, 'GET', '/since/0', **headers)[0] == 403
@@ -89,7 +102,7 @@ def test_only_the_page_itself_reaches_the_server(served):
 
 def test_who_never_asks_or_never_reads_keeps_nobody_waiting(served):
     port, _, state = served
-    state.set('bag', 'x' * 10 ** 7)  # more than a connection holds unread
+    state.set('bag', 'x' * 10**7)  # more than a connection holds unread
     idle = [socket.create_connection((ADDRESS, port), PATIENCE) for _ in range(4 * MOST)]
     for reader in idle[::2]:
         reader.sendall(b'GET /since/0 HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -132,35 +145,73 @@ def live(graph):
     process = graph.start('watch', port=0)
     graph.until(lambda: 'look at' in process.output, 'the page')
     port = int(re.search(r'look at http://127\.0\.0\.1:(\d+)/', process.output)[1])
-    names = {'predicted': 1.5, 'measured': 1.25, 'residual': -0.25, 'predicted_band/lower': 1.0,
-             'predicted_band/upper': 2.0}
-    curves = {name: graph.node.create_publisher(JointState, f'torque_prediction/{name}', 10)
-              for name in names}
+    names = {
+        'predicted': 1.5,
+        'measured': 1.25,
+        'residual': -0.25,
+        'predicted_band/lower': 1.0,
+        'predicted_band/upper': 2.0,
+    }
+    curves = {
+        name: graph.node.create_publisher(JointState, f'torque_prediction/{name}', 10)
+        for name in names
+    }
     health = graph.node.create_publisher(DiagnosticArray, '/diagnostics', 10)
     online = graph.node.create_publisher(DiagnosticArray, 'identification/online_parameters', 10)
     graph.node.create_publisher(String, 'recorder/recording', LATCHED).publish(
-        String(data='/tmp/<b>bag</b>'))
-    identified = table(graph.node, [estimate('fv1', 2.0, 0.1), estimate('m1', None, None),
-                                    row('gravity_base', {'x': 0.0, 'y': 0.0, 'z': -9.81})])
-    graph.node.create_publisher(DiagnosticArray, 'identification/base_parameters',
-                                LATCHED).publish(identified)
-    sent = iter(range(10 ** 6))
+        String(data='/tmp/<b>bag</b>')
+    )
+    identified = table(
+        graph.node,
+        [
+            estimate('fv1', 2.0, 0.1),
+            estimate('m1', None, None),
+            row('gravity_base', {'x': 0.0, 'y': 0.0, 'z': -9.81}),
+        ],
+    )
+    graph.node.create_publisher(
+        DiagnosticArray, 'identification/base_parameters', LATCHED
+    ).publish(identified)
+    sent = iter(range(10**6))
 
     def publish():
         k = next(sent)
         for name, value in names.items():
             message = JointState(name=['one', 'two'], effort=[value, 2 * value])
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(k * 10 ** 8, 10 ** 9)
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(k * 10**8, 10**9)
             curves[name].publish(message)
-        values = [KeyValue(key=key, value=value) for key, value in (
-            ('one rms', '0.5'), ('one rms promised', '0.1'),
-            ('two rms', '0.1'), ('two rms promised', '0.1'))]
-        health.publish(DiagnosticArray(status=[
-            DiagnosticStatus(level=b'\1', name='torque_prediction: state', message='5 times',
-                             values=values),
-            DiagnosticStatus(level=b'\2', name='somebody_else', message='not ours')]))
-        online.publish(table(graph.node, [
-            estimate('fv1', 2.0, 0.01), estimate('fc1', 1.0, 0.3), estimate('IzzR2', 0.1, 1.0)]))
+        values = [
+            KeyValue(key=key, value=value)
+            for key, value in (
+                ('one rms', '0.5'),
+                ('one rms promised', '0.1'),
+                ('two rms', '0.1'),
+                ('two rms promised', '0.1'),
+            )
+        ]
+        health.publish(
+            DiagnosticArray(
+                status=[
+                    DiagnosticStatus(
+                        level=b'\1',
+                        name='torque_prediction: state',
+                        message='5 times',
+                        values=values,
+                    ),
+                    DiagnosticStatus(level=b'\2', name='somebody_else', message='not ours'),
+                ]
+            )
+        )
+        online.publish(
+            table(
+                graph.node,
+                [
+                    estimate('fv1', 2.0, 0.01),
+                    estimate('fc1', 1.0, 0.3),
+                    estimate('IzzR2', 0.1, 1.0),
+                ],
+            )
+        )
 
     return port, publish
 
@@ -180,8 +231,11 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
     def complete():
         publish()
         page.look()
-        return (len(page.curves) == 5 and 'record' in page.facts.get('services', ())
-                and {'prediction', 'online', 'identified', 'bag'} <= set(page.facts))
+        return (
+            len(page.curves) == 5
+            and 'record' in page.facts.get('services', ())
+            and {'prediction', 'online', 'identified', 'bag'} <= set(page.facts)
+        )
 
     graph.until(complete, 'all on the page')
     assert page.curves['measured'][0][1] == [1.25, 2.5]
@@ -212,14 +266,19 @@ def refuses(port):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
 def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
-        graph, tmp_path, trapped, number):
+    graph, tmp_path, trapped, number
+):
     log = tmp_path / 'log'
     with log.open('w') as output:
         verb = subprocess.Popen(
             [sys.executable, str(ROOT / 'scripts' / 'inertial-id'), 'watch', '--port', '0'],
-            cwd=trapped, env=graph.environment, stdout=output, stderr=subprocess.STDOUT,
+            cwd=trapped,
+            env=graph.environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
             start_new_session=True,  # as at a terminal, not under nohup:
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        )
     port = int(until(lambda: re.search(r'look at http://[^:]*:(\d+)', log.read_text()))[1])
     assert ask(port, 'GET', '/')[0] == 200
     if number == signal.SIGINT:
@@ -235,26 +294,59 @@ def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
 @pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
 def test_the_page_draws_it_in_a_browser(tmp_path):
     from ros_inertial_id.report import watch_page
+
     state = WatchState()
     for k in range(200):
-        for name, value in (('measured', 1.0), ('predicted', 1.1), ('residual', -0.1),
-                            ('lower', 0.9), ('upper', 1.3)):
+        for name, value in (
+            ('measured', 1.0),
+            ('predicted', 1.1),
+            ('residual', -0.1),
+            ('lower', 0.9),
+            ('upper', 1.3),
+        ):
             state.add(name, 0.1 * k, ['one', 'two'], [value * math.sin(k), value])
     state.set('services', ['record'])
     state.set('bag', '<img src=x onerror=alert(1)>')
-    state.set('prediction', {'level': 'warn', 'message': '5 times', 'values': {
-        'one rms': '0.5', 'one rms promised': '0.1', 'two rms': '0.1', 'two rms promised': '0.1'}})
-    state.set('online', [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, None],
-                         ['fv2', 0.1, 0.143]])
+    state.set(
+        'prediction',
+        {
+            'level': 'warn',
+            'message': '5 times',
+            'values': {
+                'one rms': '0.5',
+                'one rms promised': '0.1',
+                'two rms': '0.1',
+                'two rms promised': '0.1',
+            },
+        },
+    )
+    state.set(
+        'online',
+        [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, None], ['fv2', 0.1, 0.143]],
+    )
     calls = ['record', 'identify']
     server = WatchServer(0, watch_page(calls), state, calls, calls.append)
     try:
         done = subprocess.run(
-            [BROWSER, '--headless', '--no-sandbox', '--disable-gpu', '--disable-sync',
-             '--disable-background-networking', '--no-first-run', '--disable-component-update',
-             '--enable-logging=stderr', '--virtual-time-budget=2000', '--dump-dom',
-             f'--user-data-dir={tmp_path}', server.url],
-            capture_output=True, text=True, timeout=120)
+            [
+                BROWSER,
+                '--headless',
+                '--no-sandbox',
+                '--disable-gpu',
+                '--disable-sync',
+                '--disable-background-networking',
+                '--no-first-run',
+                '--disable-component-update',
+                '--enable-logging=stderr',
+                '--virtual-time-budget=2000',
+                '--dump-dom',
+                f'--user-data-dir={tmp_path}',
+                server.url,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
     finally:
         server.close()
     page = done.stdout
@@ -264,9 +356,12 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
         assert len([d for d in lines if d.count('L') > 150]) == 2
     assert len(re.findall('<path class="band" d="M[^"]*L[^"]*Z"', page)) == 2
     assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
-    assert ('Online, while the robot moves: 1 of 4 with a standard error up to 10 %, 1 up to 50 %.'
-            in page)
+    assert (
+        'Online, while the robot moves: 1 of 4 with a standard error up to 10 %, 1 up to 50 %.'
+        in page
+    )
     assert '<td>30</td>' in page and '<td>140</td>' in page  # relative [%]
     assert re.search(r'data-call="record">', page) and re.search(
-        r'data-call="identify" disabled="">', page)
+        r'data-call="identify" disabled="">', page
+    )
     assert '&lt;img src=x' in page and '<img' not in page

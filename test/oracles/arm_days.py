@@ -14,8 +14,13 @@ def day(arm3, number, seconds=16.0, sign=1.0, lean=0.0, rate=100.0, viscous=VISC
     t, q, v, a = mujoco_arm.motion(3, seconds, rate, seed=number, period=8.0)
     noise = 0.02 * np.random.default_rng(number).normal(size=v.shape)
     gravity = 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)])
-    tau = (mujoco_arm.torque(truth, q, v, a, gravity=gravity)
-           + viscous * v + 0.5 * np.tanh(v / 0.05) + noise)
-    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v,
-                                     sign * tau)
+    tau = (
+        mujoco_arm.torque(truth, q, v, a, gravity=gravity)
+        + viscous * v
+        + 0.5 * np.tanh(v / 0.05)
+        + noise
+    )
+    recording = mujoco_arm.recording(
+        mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v, sign * tau
+    )
     return replace(recording, robot_description=urdf)

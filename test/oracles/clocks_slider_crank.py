@@ -38,8 +38,14 @@ def recording(seed, duration, markers, imu, torque, noise=seen.NOISE):
     channels = _markers(rng, *markers.times(duration), noise)
     t, stamps = torque.times(duration)
     tau = oracle.torque(*seen.truth(t)) + 1e-2 * rng.standard_normal(len(t))
-    channels[TORQUE] = Channel(TORQUE, 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                               {'effort': tau[:, None]}, ('crank',))
+    channels[TORQUE] = Channel(
+        TORQUE,
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps.copy(),
+        {'effort': tau[:, None]},
+        ('crank',),
+    )
     if imu:
         channels[IMU] = _imu(rng, *imu.times(duration))
     return Recording(channels, seen.URDF, 'upright', {'path': 'by hand'})
@@ -64,8 +70,9 @@ def _rod(t):
     """Return the rod's angle (N,) and the place of the IMU (N, 3) in the mechanism's plane."""
     z = seen.truth(t)[0]
     angle = -np.arcsin(oracle.L1 / oracle.L2 * np.sin(z))
-    place = (oracle.L1 * np.stack([np.cos(z), np.sin(z), 0.0 * z], axis=1)
-             + IMU_PLACE[0] * np.stack([np.cos(angle), np.sin(angle), 0.0 * z], axis=1))
+    place = oracle.L1 * np.stack([np.cos(z), np.sin(z), 0.0 * z], axis=1) + IMU_PLACE[
+        0
+    ] * np.stack([np.cos(angle), np.sin(angle), 0.0 * z], axis=1)
     return angle, place + [0.0, 0.0, IMU_PLACE[1]]
 
 
@@ -73,10 +80,16 @@ def _imu(rng, t, stamps):
     """Return the channel of the IMU on the rod."""
     angles, places = zip(*(_rod(t + k * STEP) for k in (-2, -1, 0, 1, 2)))
     rate = np.tensordot([1, -8, 0, 8, -1], angles, 1) / (12 * STEP)
-    acceleration = np.tensordot([-1, 16, -30, 16, -1], places, 1) / (12 * STEP ** 2)
-    force = Rotation.from_euler('z', angles[2][:, None]).inv().apply(
-        acceleration + [0.0, oracle.G, 0.0])
-    fields = {'angular_velocity': np.stack([0 * rate, 0 * rate, rate], axis=1) + BIAS
-              + GYRO * rng.standard_normal((len(t), 3)),
-              'linear_acceleration': force + ACCELEROMETER * rng.standard_normal((len(t), 3))}
+    acceleration = np.tensordot([-1, 16, -30, 16, -1], places, 1) / (12 * STEP**2)
+    force = (
+        Rotation.from_euler('z', angles[2][:, None])
+        .inv()
+        .apply(acceleration + [0.0, oracle.G, 0.0])
+    )
+    fields = {
+        'angular_velocity': np.stack([0 * rate, 0 * rate, rate], axis=1)
+        + BIAS
+        + GYRO * rng.standard_normal((len(t), 3)),
+        'linear_acceleration': force + ACCELEROMETER * rng.standard_normal((len(t), 3)),
+    }
     return Channel(IMU, 'sensor_msgs/msg/Imu', stamps, stamps.copy(), fields, ())

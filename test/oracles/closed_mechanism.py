@@ -11,8 +11,8 @@ import numpy as np
 
 from ros_inertial_id.simulation.rigid_bodies import _mujoco, bare
 
-DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
-STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
+DRY_WIDTH = 1e-3  # [m/s or rad/s] over which simulated dry friction changes sign
+STIFF = (-1e7, -4e3)  # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
 
 
@@ -36,14 +36,18 @@ class ClosedMechanism:
         self.model = model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         model.opt.timestep = step
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
-                                      | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        model.opt.disableflags |= int(
+            mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+        )
         model.opt.tolerance, model.opt.iterations = 1e-14, 50
         self.data = mujoco.MjData(model)
         self.joint_names = tuple(model.joint(i).name for i in range(model.njnt))
         dry = forces.pop('dry', {})
-        targets = {'damping': model.dof_damping, 'spring': model.jnt_stiffness,
-                   'rest': model.qpos_spring}
+        targets = {
+            'damping': model.dof_damping,
+            'spring': model.jnt_stiffness,
+            'rest': model.qpos_spring,
+        }
         for kind, values in forces.items():
             for name, value in values.items():
                 targets[kind][self.joint_names.index(name)] = value
@@ -94,7 +98,7 @@ def _add_closure(mujoco, spec, text):
         equality.type = mujoco.mjtEq.mjEQ_JOINT
         equality.data[:5] = [offset, ratio, 0.0, 0.0, 0.0]
     else:
-        equality.type = (mujoco.mjtEq.mjEQ_WELD if kind == 'weld' else mujoco.mjtEq.mjEQ_CONNECT)
+        equality.type = mujoco.mjtEq.mjEQ_WELD if kind == 'weld' else mujoco.mjtEq.mjEQ_CONNECT
         equality.objtype = mujoco.mjtObj.mjOBJ_SITE
     equality.name1, equality.name2 = first, second
     equality.solref[:], equality.solimp[:] = STIFF, HARD

@@ -37,8 +37,12 @@ def simulate(arm, reference, duration):
     arm._path, arm._resting = reference, None
     arm._state = np.array([x[0] for x in reference(np.array([arm.time]))[:2]])
     samples = [arm.step() for _ in range(round(duration * arm.options.rate))]
-    return ArmState(*(np.array([getattr(sample, field.name) for sample in samples])
-                      for field in fields(ArmState)))
+    return ArmState(
+        *(
+            np.array([getattr(sample, field.name) for sample in samples])
+            for field in fields(ArmState)
+        )
+    )
 
 
 class ControlledArm(SimulatedArm):
@@ -48,7 +52,8 @@ class ControlledArm(SimulatedArm):
         self._effort = 0.0  # commanded last, by a controller of efforts
         super().__init__(urdf, options=options or ControlledArmOptions(), **more)
         self.controller = JointTrajectoryController(
-            self._state[0], self.options, 1 / self.options.rate, memory=self.options.servo_lag)
+            self._state[0], self.options, 1 / self.options.rate, memory=self.options.servo_lag
+        )
 
     def _receive(self, times, points):
         self.controller.receive(self.time, times, points)
@@ -90,8 +95,12 @@ class ControlledArm(SimulatedArm):
         """Come to rest within HOLD_TIME and stay there."""
         q, v, a = (x[0] for x in self.controller.command([self.time]))
         end = q + v * HOLD_TIME / 2
-        self.controller.follow(self.time, path_of_points(
-            self.time + np.array([0.0, HOLD_TIME]), ([q, end], [v, 0 * v], [a, 0 * a]), len(q)))
+        self.controller.follow(
+            self.time,
+            path_of_points(
+                self.time + np.array([0.0, HOLD_TIME]), ([q, end], [v, 0 * v], [a, 0 * a]), len(q)
+            ),
+        )
 
     def jam(self, joint=None):
         """Block the joint of this index where it is; None frees it."""

@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 LENGTH = np.array([1.045, 1.245, 1.21, 0.315, 0.29, 0.3])
 RADIUS = np.array([0.5, 0.3, 0.2, 0.2, 0.2, 0.3])
-MASS = 7801.0 * np.pi * RADIUS ** 2 * LENGTH  # the density that reproduces Table 1
-J11 = MASS * RADIUS ** 2 / 2
-J22 = MASS * (3 * RADIUS ** 2 + LENGTH ** 2) / 12
+MASS = 7801.0 * np.pi * RADIUS**2 * LENGTH  # the density that reproduces Table 1
+J11 = MASS * RADIUS**2 / 2
+J22 = MASS * (3 * RADIUS**2 + LENGTH**2) / 12
 GRAVITY = 9.80665
 RATE = np.radians(30.0)  # [rad/s^2] of both moving hinges
 PITCH = np.radians([-90.0, -90.0, 0.0, 0.0, 0.0, 90.0])
@@ -46,8 +46,13 @@ def hinge_wrenches(bodies):
         hinge, end, centre, acc, R, omega, alpha = bodies[i]
         inertia = R @ np.diag([J11[i], J22[i], J22[i]]) @ R.T
         total = MASS[i] * (acc + [0.0, 0.0, GRAVITY]) + force
-        torque = (inertia @ alpha + np.cross(omega, inertia @ omega) + torque
-                  - np.cross(hinge - centre, total) + np.cross(end - centre, force))
+        torque = (
+            inertia @ alpha
+            + np.cross(omega, inertia @ omega)
+            + torque
+            - np.cross(hinge - centre, total)
+            + np.cross(end - centre, force)
+        )
         force = total
         out[i] = np.concatenate([force, torque])
     return out
@@ -58,6 +63,7 @@ def samples(times, digits=None):
     Return per cylinder (position, quaternion, omega, alpha in the body, acceleration in the
     world, wrench), each (len(times), k), rounded to that many significant digits.
     """
+
     def shown(x):
         x = np.asarray(x, dtype=float)
         if digits is None:
@@ -69,9 +75,20 @@ def samples(times, digits=None):
     out = []
     for i in range(6):
         R = np.array([bodies[i][4] for bodies in moved])
-        omega, alpha = (np.array([r.T @ bodies[i][k] for r, bodies in zip(R, moved)])
-                        for k in (5, 6))
-        out.append(tuple(shown(x) for x in (
-            [bodies[i][2] for bodies in moved], Rotation.from_matrix(R).as_quat(), omega, alpha,
-            [bodies[i][3] for bodies in moved], loads[:, i])))
+        omega, alpha = (
+            np.array([r.T @ bodies[i][k] for r, bodies in zip(R, moved)]) for k in (5, 6)
+        )
+        out.append(
+            tuple(
+                shown(x)
+                for x in (
+                    [bodies[i][2] for bodies in moved],
+                    Rotation.from_matrix(R).as_quat(),
+                    omega,
+                    alpha,
+                    [bodies[i][3] for bodies in moved],
+                    loads[:, i],
+                )
+            )
+        )
     return out

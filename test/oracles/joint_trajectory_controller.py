@@ -102,8 +102,15 @@ class JointTrajectoryController:
         if self._next is not None:
             self._begin(now, q, v, effort)
         elif last.rate != self.speed_scaling and not self._holding:
-            self._follow(now, last.path, float(last.path_times(now)), self.speed_scaling, 0.0,
-                         1.0, last.last)
+            self._follow(
+                now,
+                last.path,
+                float(last.path_times(now)),
+                self.speed_scaling,
+                0.0,
+                1.0,
+                last.last,
+            )
 
     def follow(self, now: float, path: JointPath) -> None:
         """Follow ``path``, on the clock of ``update``, from ``now`` [s] on at full speed."""
@@ -118,15 +125,17 @@ class JointTrajectoryController:
         for k in set(followed.tolist()):
             stretch, now = self._stretches[k], followed == k
             q, v, a = stretch.path(stretch.path_times(times[now]))
-            out[:, now] = q, stretch.rate * v, stretch.rate ** 2 * a
+            out[:, now] = q, stretch.rate * v, stretch.rate**2 * a
         return out[0], out[1], out[2]
 
     def feed_forward(self, times: ArrayLike) -> np.ndarray:
         """Return the efforts (k, n) added to the feedback at ``times`` (k,) [s], since begin."""
         stretch = self._stretches[-1]
         gone = np.asarray(times, dtype=float) + self._period - stretch.begin
-        return np.outer(np.clip(1.0 - gone / stretch.fading, 0.0, 1.0),
-                        np.broadcast_to(stretch.effort, self._joints))
+        return np.outer(
+            np.clip(1.0 - gone / stretch.fading, 0.0, 1.0),
+            np.broadcast_to(stretch.effort, self._joints),
+        )
 
     def _begin(self, now, q, v, effort):
         assert self._next is not None
@@ -144,8 +153,15 @@ class JointTrajectoryController:
             effort = 0.0
         self._next, self._holding = None, False
         ahead = (1.0 - self.speed_scaling) * self._period
-        self._follow(now, path_of_points(times, points, self._joints), now + ahead,
-                     self.speed_scaling, effort, fading, last)
+        self._follow(
+            now,
+            path_of_points(times, points, self._joints),
+            now + ahead,
+            self.speed_scaling,
+            effort,
+            fading,
+            last,
+        )
 
     def _follow(self, now, path, path_time, rate, *effort):
         kept = [s for s in self._stretches if s.begin < now]

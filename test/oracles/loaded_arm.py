@@ -15,10 +15,13 @@ def loaded(urdf):
     """Return the URDF text with the known load on the last link."""
     center = ' '.join(str(x) for x in CENTER)
     ixx, iyy, izz = np.diag(INERTIA)
-    return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
+    return urdf.replace(
+        '</robot>',
+        f'''<link name="load"><inertial><origin xyz="{center}"/>
       <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
       </inertial></link><joint name="grip" type="fixed"><parent link="link3"/>
-      <child link="load"/></joint></robot>''')
+      <child link="load"/></joint></robot>''',
+    )
 
 
 def record(urdf, seed, noise=0.02):
@@ -28,5 +31,6 @@ def record(urdf, seed, noise=0.02):
     t, q, v, a = mujoco_arm.motion(3, 20, 200, seed=5, speed=1.0)
     tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
     current = tau / gains() + noise * rng.normal(size=v.shape)
-    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
-                                v + 1e-3 * rng.normal(size=v.shape), current)
+    return mujoco_arm.recording(
+        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), current
+    )

@@ -11,12 +11,21 @@ URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 GRAVITY = (0.0, 0.0, -9.81)
 MACHINES = {
     'slider_crank': (oracle.CLOSURES, ('crank',), oracle.START),
-    'four_bar': (('point rocker_pin coupler_end',), ('crank',),
-                 ('crank 1.0', 'coupler -0.4', 'rocker 1.6')),
-    'parallelogram_arm': (('point forearm_pin rod_end',), ('column', 'shoulder', 'lever'),
-                          ('shoulder 1.5', 'elbow -1.5', 'rod 1.5')),
-    'welded_four_bar': (('weld rocker_half other_half',), ('crank',),
-                        ('crank 1.0', 'coupler -0.4', 'rocker 1.6', 'pin 1.0')),
+    'four_bar': (
+        ('point rocker_pin coupler_end',),
+        ('crank',),
+        ('crank 1.0', 'coupler -0.4', 'rocker 1.6'),
+    ),
+    'parallelogram_arm': (
+        ('point forearm_pin rod_end',),
+        ('column', 'shoulder', 'lever'),
+        ('shoulder 1.5', 'elbow -1.5', 'rod 1.5'),
+    ),
+    'welded_four_bar': (
+        ('weld rocker_half other_half',),
+        ('crank',),
+        ('crank 1.0', 'coupler -0.4', 'rocker 1.6', 'pin 1.0'),
+    ),
 }
 # The four-bar with its pin as a joint and its rocker sawn through: halves are welded together.
 # The frames welded lie off the plane and are turned, so all six rows are at work.
@@ -48,11 +57,12 @@ def text(name):
     whole = (URDF / 'four_bar.urdf').read_text()
     cut = whole.index('  <joint name="coupler_end_joint"')
     after = '<link name="coupler_end"/>'
-    return (whole[:cut] + whole[whole.index(after) + len(after):]).replace('</robot>', SAWN)
+    return (whole[:cut] + whole[whole.index(after) + len(after) :]).replace('</robot>', SAWN)
 
 
 def machine(name, **changes):
     closures, independent, start = MACHINES[name]
-    options = closed_loop.Options(**{**dict(closures=closures, independent=independent,
-                                            start=start), **changes})
+    options = closed_loop.Options(
+        **{**dict(closures=closures, independent=independent, start=start), **changes}
+    )
     return closed_loop.build(text(name), options, GRAVITY)

@@ -31,20 +31,25 @@ def inertial(mass, center, size):
     """Return <inertial> of a box of sides ``size`` [m] at ``center``, its axes a little turned."""
     x, y, z = (mass / 12 * (sum(s * s for s in size) - size[k] ** 2) for k in range(3))
     place = ' '.join(f'{c:.6g}' for c in center)
-    return (f'<inertial><origin xyz="{place}" rpy="0.2 -0.1 0.3"/><mass value="{mass}"/>'
-            f'<inertia ixx="{x:.6g}" ixy="0" ixz="0" iyy="{y:.6g}" iyz="0" izz="{z:.6g}"/>'
-            '</inertial>')
+    return (
+        f'<inertial><origin xyz="{place}" rpy="0.2 -0.1 0.3"/><mass value="{mass}"/>'
+        f'<inertia ixx="{x:.6g}" ixy="0" ixz="0" iyy="{y:.6g}" iyz="0" izz="{z:.6g}"/>'
+        '</inertial>'
+    )
 
 
 def joint(name, kind, parent, child, xyz=(0, 0, 0), rpy=(0, 0, 0), axis=(0, 0, 1), body=''):
     """Return a joint and its child link; slides have limits of 3 m, as drawings do."""
     place, turn, along = (' '.join(f'{x:.12g}' for x in v) for v in (xyz, rpy, axis))
-    limit = ('<limit lower="-3" upper="3" effort="1000" velocity="10"/>'
-             if kind == 'prismatic' else '')
-    return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
-            f'<origin xyz="{place}" rpy="{turn}"/>'
-            + ('' if kind == 'fixed' else f'<axis xyz="{along}"/>{limit}')
-            + f'</joint><link name="{child}">{body}</link>')
+    limit = (
+        '<limit lower="-3" upper="3" effort="1000" velocity="10"/>' if kind == 'prismatic' else ''
+    )
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{place}" rpy="{turn}"/>'
+        + ('' if kind == 'fixed' else f'<axis xyz="{along}"/>{limit}')
+        + f'</joint><link name="{child}">{body}</link>'
+    )
 
 
 def point(name, parent, xyz):
@@ -67,67 +72,175 @@ def delta():
     arm, rod, outer, inner, half = 0.2, 0.5, 0.12, 0.05, 0.04
     parts, closures, start, massless = [], [], [], []
     angle = 0.35
-    drop = np.sqrt(rod ** 2 - (outer + arm * np.cos(angle) - inner) ** 2) + arm * np.sin(angle)
+    drop = np.sqrt(rod**2 - (outer + arm * np.cos(angle) - inner) ** 2) + arm * np.sin(angle)
     for k in range(3):
         turn = 2 * np.pi * k / 3
         c, s = np.cos(turn), np.sin(turn)
-        parts.append(joint(f'arm{k}', 'revolute', 'base', f'arm{k}_link',
-                           (outer * c, outer * s, 0), (0, 0, turn), (0, 1, 0),
-                           inertial(0.4, (0.09, 0.004, 0.006), (0.2, 0.03, 0.04)))
-                     .replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><limit lower="-2" '
-                              'upper="2" effort="50" velocity="20"/>'))
+        parts.append(
+            joint(
+                f'arm{k}',
+                'revolute',
+                'base',
+                f'arm{k}_link',
+                (outer * c, outer * s, 0),
+                (0, 0, turn),
+                (0, 1, 0),
+                inertial(0.4, (0.09, 0.004, 0.006), (0.2, 0.03, 0.04)),
+            ).replace(
+                '<axis xyz="0 1 0"/>',
+                '<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="50" velocity="20"/>',
+            )
+        )
         tilt = np.arccos(np.clip((outer + arm * np.cos(angle) - inner) / rod, -1, 1))
         for side in (-1, 1):
             name = f'rod{k}{"ab"[side > 0]}'
-            parts += [joint(f'{name}_swing', 'continuous', f'arm{k}_link', f'{name}_cross',
-                            (arm, side * half, 0), (0, 0, 0), (0, 1, 0)),
-                      joint(f'{name}_tilt', 'continuous', f'{name}_cross', f'{name}_link',
-                            (0, 0, 0), (0, 0, 0), (0, 0, 1),
-                            inertial(0.1, (-rod / 2, 0.003, -0.002), (rod, 0.012, 0.014))),
-                      point(f'{name}_end', f'{name}_link', (-rod, 0, 0)),
-                      point(f'{name}_pin', 'platform', (inner * c - side * half * s,
-                                                        inner * s + side * half * c, 0))]
+            parts += [
+                joint(
+                    f'{name}_swing',
+                    'continuous',
+                    f'arm{k}_link',
+                    f'{name}_cross',
+                    (arm, side * half, 0),
+                    (0, 0, 0),
+                    (0, 1, 0),
+                ),
+                joint(
+                    f'{name}_tilt',
+                    'continuous',
+                    f'{name}_cross',
+                    f'{name}_link',
+                    (0, 0, 0),
+                    (0, 0, 0),
+                    (0, 0, 1),
+                    inertial(0.1, (-rod / 2, 0.003, -0.002), (rod, 0.012, 0.014)),
+                ),
+                point(f'{name}_end', f'{name}_link', (-rod, 0, 0)),
+                point(
+                    f'{name}_pin',
+                    'platform',
+                    (inner * c - side * half * s, inner * s + side * half * c, 0),
+                ),
+            ]
             closures.append(f'point {name}_pin {name}_end')
             massless.append(f'{name}_swing')
             # Along -x of the rod to the pin: turned about y by the angle below the horizontal.
             start += [f'{name}_swing {-(tilt) - angle:.12g}', f'{name}_tilt 0.0']
         start.append(f'arm{k} {angle}')
-    parts = [joint('x', 'prismatic', 'base', 'slide_x', axis=(1, 0, 0)),
-             joint('y', 'prismatic', 'slide_x', 'slide_y', axis=(0, 1, 0)),
-             joint('z', 'prismatic', 'slide_y', 'platform', axis=(0, 0, 1),
-                   body=inertial(0.3, (0.01, -0.006, 0.01), (0.1, 0.12, 0.02))), *parts]
+    parts = [
+        joint('x', 'prismatic', 'base', 'slide_x', axis=(1, 0, 0)),
+        joint('y', 'prismatic', 'slide_x', 'slide_y', axis=(0, 1, 0)),
+        joint(
+            'z',
+            'prismatic',
+            'slide_y',
+            'platform',
+            axis=(0, 0, 1),
+            body=inertial(0.3, (0.01, -0.006, 0.01), (0.1, 0.12, 0.02)),
+        ),
+        *parts,
+    ]
     start.append(f'z {-drop:.12g}')
-    return Sample(robot('delta', *parts), tuple(closures), ('arm0', 'arm1', 'arm2'),
-                  tuple(start), (angle,) * 3, (0.45,) * 3, ('x', 'y', *massless))
+    return Sample(
+        robot('delta', *parts),
+        tuple(closures),
+        ('arm0', 'arm1', 'arm2'),
+        tuple(start),
+        (angle,) * 3,
+        (0.45,) * 3,
+        ('x', 'y', *massless),
+    )
 
 
 def palletiser():
     """Return a palletiser: a column, two arms, three parallelograms that keep the hand level."""
     lower, fore, crank, stay = 0.5, 0.6, 0.15, 0.12
-    q1, q2 = 0.2, 0.3   # of the lower arm from the vertical, of the lever from the horizontal
+    q1, q2 = 0.2, 0.3  # of the lower arm from the vertical, of the lever from the horizontal
 
     def pin(x, z):
         return (x, 0.0, z)
 
     parts = [
-        joint('column', 'continuous', 'base', 'column_link', (0, 0, 0.3), axis=(0, 0, 1),
-              body=inertial(8.0, (0.05, 0.01, 0.1), (0.2, 0.2, 0.3))),
-        joint('shoulder', 'continuous', 'column_link', 'lower_link', (0.1, 0, 0.3),
-              axis=(0, 1, 0), body=inertial(4.0, (0.01, 0.03, 0.26), (0.1, 0.08, lower))),
-        joint('elbow', 'continuous', 'lower_link', 'fore_link', (0, 0, lower), axis=(0, 1, 0),
-              body=inertial(3.0, (0.2, -0.02, 0.02), (fore, 0.08, 0.1))),
-        joint('lever', 'continuous', 'column_link', 'lever_link', (0.1, 0.08, 0.3),
-              axis=(0, 1, 0), body=inertial(1.2, (-0.08, 0.01, 0.01), (crank, 0.03, 0.05))),
-        joint('rod', 'continuous', 'lever_link', 'rod_link', pin(-crank, 0), axis=(0, 1, 0),
-              body=inertial(0.8, (0.01, 0.0, 0.24), (0.04, 0.03, lower))),
-        joint('stay', 'continuous', 'column_link', 'stay_link', (0.1 - stay, -0.08, 0.3),
-              axis=(0, 1, 0), body=inertial(0.6, (0.0, 0.01, 0.25), (0.03, 0.03, lower))),
-        joint('plate', 'continuous', 'lower_link', 'plate_link', (0, -0.08, lower),
-              axis=(0, 1, 0), body=inertial(0.5, (-0.03, 0.0, 0.05), (0.12, 0.02, 0.12))),
-        joint('level', 'continuous', 'plate_link', 'level_link', pin(0, stay), axis=(0, 1, 0),
-              body=inertial(0.7, (0.3, 0.01, 0.0), (fore, 0.03, 0.03))),
-        joint('wrist', 'continuous', 'fore_link', 'hand_link', pin(fore, 0), axis=(0, 1, 0),
-              body=inertial(1.5, (0.05, -0.01, -0.08), (0.1, 0.1, 0.15))),
+        joint(
+            'column',
+            'continuous',
+            'base',
+            'column_link',
+            (0, 0, 0.3),
+            axis=(0, 0, 1),
+            body=inertial(8.0, (0.05, 0.01, 0.1), (0.2, 0.2, 0.3)),
+        ),
+        joint(
+            'shoulder',
+            'continuous',
+            'column_link',
+            'lower_link',
+            (0.1, 0, 0.3),
+            axis=(0, 1, 0),
+            body=inertial(4.0, (0.01, 0.03, 0.26), (0.1, 0.08, lower)),
+        ),
+        joint(
+            'elbow',
+            'continuous',
+            'lower_link',
+            'fore_link',
+            (0, 0, lower),
+            axis=(0, 1, 0),
+            body=inertial(3.0, (0.2, -0.02, 0.02), (fore, 0.08, 0.1)),
+        ),
+        joint(
+            'lever',
+            'continuous',
+            'column_link',
+            'lever_link',
+            (0.1, 0.08, 0.3),
+            axis=(0, 1, 0),
+            body=inertial(1.2, (-0.08, 0.01, 0.01), (crank, 0.03, 0.05)),
+        ),
+        joint(
+            'rod',
+            'continuous',
+            'lever_link',
+            'rod_link',
+            pin(-crank, 0),
+            axis=(0, 1, 0),
+            body=inertial(0.8, (0.01, 0.0, 0.24), (0.04, 0.03, lower)),
+        ),
+        joint(
+            'stay',
+            'continuous',
+            'column_link',
+            'stay_link',
+            (0.1 - stay, -0.08, 0.3),
+            axis=(0, 1, 0),
+            body=inertial(0.6, (0.0, 0.01, 0.25), (0.03, 0.03, lower)),
+        ),
+        joint(
+            'plate',
+            'continuous',
+            'lower_link',
+            'plate_link',
+            (0, -0.08, lower),
+            axis=(0, 1, 0),
+            body=inertial(0.5, (-0.03, 0.0, 0.05), (0.12, 0.02, 0.12)),
+        ),
+        joint(
+            'level',
+            'continuous',
+            'plate_link',
+            'level_link',
+            pin(0, stay),
+            axis=(0, 1, 0),
+            body=inertial(0.7, (0.3, 0.01, 0.0), (fore, 0.03, 0.03)),
+        ),
+        joint(
+            'wrist',
+            'continuous',
+            'fore_link',
+            'hand_link',
+            pin(fore, 0),
+            axis=(0, 1, 0),
+            body=inertial(1.5, (0.05, -0.01, -0.08), (0.1, 0.1, 0.15)),
+        ),
         point('rod_end', 'rod_link', pin(0, lower)),
         point('fore_pin', 'fore_link', (-crank, 0.08, 0)),
         point('stay_end', 'stay_link', pin(0, lower)),
@@ -136,20 +249,39 @@ def palletiser():
         point('hand_pin', 'hand_link', (0, -0.08, stay)),
     ]
     closures = ('point fore_pin rod_end', 'point plate_pin stay_end', 'point hand_pin level_end')
-    start = (f'shoulder {q1}', f'lever {q2}', f'elbow {q2 - q1}', f'rod {q1 - q2}',
-             f'stay {q1}', f'plate {-q1}', f'level {q2}', f'wrist {-q2}')
-    return Sample(robot('palletiser', *parts), closures, ('column', 'shoulder', 'lever'), start,
-                  (0.0, q1, q2), (0.8, 0.5, 0.4), springs={'shoulder': (60.0, 0.1),
-                                                           'lever': (25.0, -0.2)})
+    start = (
+        f'shoulder {q1}',
+        f'lever {q2}',
+        f'elbow {q2 - q1}',
+        f'rod {q1 - q2}',
+        f'stay {q1}',
+        f'plate {-q1}',
+        f'level {q2}',
+        f'wrist {-q2}',
+    )
+    return Sample(
+        robot('palletiser', *parts),
+        closures,
+        ('column', 'shoulder', 'lever'),
+        start,
+        (0.0, q1, q2),
+        (0.8, 0.5, 0.4),
+        springs={'shoulder': (60.0, 0.1), 'lever': (25.0, -0.2)},
+    )
 
 
 def stewart():
     """Return a Stewart platform: six legs on universal joints, free body by six virtual joints."""
     parts, closures, start, massless = [], [], [], ['x', 'y', 'z', 'yaw', 'pitch']
     height, low, high = 0.7, 0.5, 0.3
-    virtual = [('x', 'prismatic', (1, 0, 0)), ('y', 'prismatic', (0, 1, 0)),
-               ('z', 'prismatic', (0, 0, 1)), ('yaw', 'continuous', (0, 0, 1)),
-               ('pitch', 'continuous', (0, 1, 0)), ('roll', 'continuous', (1, 0, 0))]
+    virtual = [
+        ('x', 'prismatic', (1, 0, 0)),
+        ('y', 'prismatic', (0, 1, 0)),
+        ('z', 'prismatic', (0, 0, 1)),
+        ('yaw', 'continuous', (0, 0, 1)),
+        ('pitch', 'continuous', (0, 1, 0)),
+        ('roll', 'continuous', (1, 0, 0)),
+    ]
     parent = 'base'
     for name, kind, axis in virtual:
         child = 'platform' if name == 'roll' else f'virtual_{name}'
@@ -168,18 +300,39 @@ def stewart():
         # Leg along z of its own frame: turned about y, then about the new x.
         tilt_y = np.arctan2(along[0], along[2])
         tilt_x = -np.arctan2(along[1], np.hypot(along[0], along[2]))
-        parts += [joint(f'swing{k}', 'continuous', 'base', f'cross{k}', foot, axis=(0, 1, 0)),
-                  joint(f'tilt{k}', 'continuous', f'cross{k}', f'cylinder{k}', axis=(1, 0, 0),
-                        body=inertial(1.1 + 0.1 * k, (0.01, -0.006, 0.2), (0.06, 0.07, 0.4))),
-                  joint(f'leg{k}', 'prismatic', f'cylinder{k}', f'piston{k}', axis=(0, 0, 1),
-                        body=inertial(0.5, (0.004, 0.005, -0.2), (0.03, 0.03, 0.45))),
-                  point(f'pin{k}', 'platform', head)]
+        parts += [
+            joint(f'swing{k}', 'continuous', 'base', f'cross{k}', foot, axis=(0, 1, 0)),
+            joint(
+                f'tilt{k}',
+                'continuous',
+                f'cross{k}',
+                f'cylinder{k}',
+                axis=(1, 0, 0),
+                body=inertial(1.1 + 0.1 * k, (0.01, -0.006, 0.2), (0.06, 0.07, 0.4)),
+            ),
+            joint(
+                f'leg{k}',
+                'prismatic',
+                f'cylinder{k}',
+                f'piston{k}',
+                axis=(0, 0, 1),
+                body=inertial(0.5, (0.004, 0.005, -0.2), (0.03, 0.03, 0.45)),
+            ),
+            point(f'pin{k}', 'platform', head),
+        ]
         closures.append(f'point pin{k} piston{k}')
         massless.append(f'swing{k}')
         start += [f'swing{k} {tilt_y:.12g}', f'tilt{k} {tilt_x:.12g}', f'leg{k} {length:.12g}']
     start.append(f'z {height}')
-    return Sample(robot('stewart', *parts), tuple(closures), tuple(f'leg{k}' for k in range(6)),
-                  tuple(start), tuple(lengths), (0.07,) * 6, tuple(massless))
+    return Sample(
+        robot('stewart', *parts),
+        tuple(closures),
+        tuple(f'leg{k}' for k in range(6)),
+        tuple(start),
+        tuple(lengths),
+        (0.07,) * 6,
+        tuple(massless),
+    )
 
 
 def hexapod():
@@ -191,55 +344,142 @@ def four_bar():
     """Return a parallelogram arm: two motors at the base, the forearm driven through a rod."""
     lower, fore, crank = 0.4, 0.45, 0.12
     parts = [
-        joint('shoulder', 'continuous', 'base', 'lower_link', axis=(0, 1, 0),
-              body=inertial(3.0, (0.01, 0.02, 0.21), (0.08, 0.06, lower))),
-        joint('elbow', 'continuous', 'lower_link', 'fore_link', (0, 0, lower), axis=(0, 1, 0),
-              body=inertial(2.0, (0.16, -0.02, 0.02), (fore, 0.06, 0.06))),
-        joint('lever', 'continuous', 'base', 'lever_link', (0, 0.06, 0), axis=(0, 1, 0),
-              body=inertial(0.8, (-0.05, 0.01, 0.01), (crank, 0.03, 0.04))),
-        joint('rod', 'continuous', 'lever_link', 'rod_link', (-crank, 0, 0), axis=(0, 1, 0),
-              body=inertial(0.5, (0.01, 0.0, 0.19), (0.03, 0.03, lower))),
+        joint(
+            'shoulder',
+            'continuous',
+            'base',
+            'lower_link',
+            axis=(0, 1, 0),
+            body=inertial(3.0, (0.01, 0.02, 0.21), (0.08, 0.06, lower)),
+        ),
+        joint(
+            'elbow',
+            'continuous',
+            'lower_link',
+            'fore_link',
+            (0, 0, lower),
+            axis=(0, 1, 0),
+            body=inertial(2.0, (0.16, -0.02, 0.02), (fore, 0.06, 0.06)),
+        ),
+        joint(
+            'lever',
+            'continuous',
+            'base',
+            'lever_link',
+            (0, 0.06, 0),
+            axis=(0, 1, 0),
+            body=inertial(0.8, (-0.05, 0.01, 0.01), (crank, 0.03, 0.04)),
+        ),
+        joint(
+            'rod',
+            'continuous',
+            'lever_link',
+            'rod_link',
+            (-crank, 0, 0),
+            axis=(0, 1, 0),
+            body=inertial(0.5, (0.01, 0.0, 0.19), (0.03, 0.03, lower)),
+        ),
         point('rod_end', 'rod_link', (0, 0, lower)),
         point('fore_pin', 'fore_link', (-crank, 0.06, 0)),
     ]
-    return Sample(robot('four_bar', *parts), ('point fore_pin rod_end',), ('shoulder', 'lever'),
-                  ('shoulder 0.2', 'lever 0.3', 'elbow 0.1', 'rod -0.1'), (0.2, 0.3), (0.6, 0.5),
-                  friction={'shoulder': (0.8, 1.5), 'lever': (0.5, 1.0)})
+    return Sample(
+        robot('four_bar', *parts),
+        ('point fore_pin rod_end',),
+        ('shoulder', 'lever'),
+        ('shoulder 0.2', 'lever 0.3', 'elbow 0.1', 'rod -0.1'),
+        (0.2, 0.3),
+        (0.6, 0.5),
+        friction={'shoulder': (0.8, 1.5), 'lever': (0.5, 1.0)},
+    )
 
 
 def excavator():
     """Return boom and stick in one plane, on a cylinder each, with friction in these."""
     below, eye, back = (0.5, 0.0, -0.3), (1.2, 0.0, 0.25), (-0.35, 0.0, 0.25)
     parts = [
-        joint('boom', 'continuous', 'base', 'boom_link', axis=(0, -1, 0),
-              body=inertial(120.0, (1.1, 0.02, 0.2), (2.4, 0.3, 0.4))),
-        joint('stick', 'continuous', 'boom_link', 'stick_link', (2.4, 0, 0), axis=(0, -1, 0),
-              body=inertial(60.0, (0.5, -0.01, 0.05), (1.6, 0.2, 0.3))),
-        joint('foot', 'continuous', 'base', 'barrel', below, axis=(0, -1, 0),
-              body=inertial(14.0, (0.4, 0.0, 0.01), (0.8, 0.12, 0.12))),
-        joint('lift', 'prismatic', 'barrel', 'rod', axis=(1, 0, 0),
-              body=inertial(8.0, (-0.4, 0.01, 0.0), (0.8, 0.06, 0.06))),
-        joint('head', 'continuous', 'boom_link', 'upper_barrel', eye, axis=(0, -1, 0),
-              body=inertial(10.0, (0.35, 0.0, 0.02), (0.7, 0.1, 0.1))),
-        joint('reach', 'prismatic', 'upper_barrel', 'upper_rod', axis=(1, 0, 0),
-              body=inertial(6.0, (-0.35, -0.01, 0.0), (0.7, 0.05, 0.05))),
+        joint(
+            'boom',
+            'continuous',
+            'base',
+            'boom_link',
+            axis=(0, -1, 0),
+            body=inertial(120.0, (1.1, 0.02, 0.2), (2.4, 0.3, 0.4)),
+        ),
+        joint(
+            'stick',
+            'continuous',
+            'boom_link',
+            'stick_link',
+            (2.4, 0, 0),
+            axis=(0, -1, 0),
+            body=inertial(60.0, (0.5, -0.01, 0.05), (1.6, 0.2, 0.3)),
+        ),
+        joint(
+            'foot',
+            'continuous',
+            'base',
+            'barrel',
+            below,
+            axis=(0, -1, 0),
+            body=inertial(14.0, (0.4, 0.0, 0.01), (0.8, 0.12, 0.12)),
+        ),
+        joint(
+            'lift',
+            'prismatic',
+            'barrel',
+            'rod',
+            axis=(1, 0, 0),
+            body=inertial(8.0, (-0.4, 0.01, 0.0), (0.8, 0.06, 0.06)),
+        ),
+        joint(
+            'head',
+            'continuous',
+            'boom_link',
+            'upper_barrel',
+            eye,
+            axis=(0, -1, 0),
+            body=inertial(10.0, (0.35, 0.0, 0.02), (0.7, 0.1, 0.1)),
+        ),
+        joint(
+            'reach',
+            'prismatic',
+            'upper_barrel',
+            'upper_rod',
+            axis=(1, 0, 0),
+            body=inertial(6.0, (-0.35, -0.01, 0.0), (0.7, 0.05, 0.05)),
+        ),
         point('boom_eye', 'boom_link', (1.2, 0.0, -0.1)),
-        point('stick_eye', 'stick_link', back)]
+        point('stick_eye', 'stick_link', back),
+    ]
     boom, stick = 0.6, -1.2  # up is positive
 
     def turned(angle, place):
-        return np.array([np.cos(angle) * place[0] - np.sin(angle) * place[2],
-                         np.sin(angle) * place[0] + np.cos(angle) * place[2]])
+        return np.array(
+            [
+                np.cos(angle) * place[0] - np.sin(angle) * place[2],
+                np.sin(angle) * place[0] + np.cos(angle) * place[2],
+            ]
+        )
 
     lift = turned(boom, (1.2, 0.0, -0.1)) - [below[0], below[2]]
     reach = [2.4 - eye[0], -eye[2]] + turned(stick, back)
-    start = (f'boom {boom}', f'stick {stick}', f'foot {np.arctan2(lift[1], lift[0]):.6g}',
-             f'lift {np.hypot(*lift):.6g}', f'head {np.arctan2(reach[1], reach[0]):.6g}',
-             f'reach {np.hypot(*reach):.6g}')
+    start = (
+        f'boom {boom}',
+        f'stick {stick}',
+        f'foot {np.arctan2(lift[1], lift[0]):.6g}',
+        f'lift {np.hypot(*lift):.6g}',
+        f'head {np.arctan2(reach[1], reach[0]):.6g}',
+        f'reach {np.hypot(*reach):.6g}',
+    )
     return Sample(
-        robot('excavator', *parts), ('point boom_eye rod', 'point stick_eye upper_rod'),
-        ('lift', 'reach'), start, (np.hypot(*lift), np.hypot(*reach)), (0.12, 0.12),
-        friction={'lift': (900.0, 120.0), 'reach': (700.0, 90.0)})
+        robot('excavator', *parts),
+        ('point boom_eye rod', 'point stick_eye upper_rod'),
+        ('lift', 'reach'),
+        start,
+        (np.hypot(*lift), np.hypot(*reach)),
+        (0.12, 0.12),
+        friction={'lift': (900.0, 120.0), 'reach': (700.0, 90.0)},
+    )
 
 
 def random_mechanism(seed):
@@ -266,10 +506,22 @@ def random_mechanism(seed):
                 axis = np.append(axis[:2], 0.0) if slide else np.array([0.0, 0.0, 1.0])
             turn = rng.uniform(-np.pi, np.pi, 3) * ([0, 0, 1] if planar else [1, 1, 1])
             child = f'link{k}'
-            parts.append(joint(f'joint{k}', 'prismatic' if slide else 'continuous', name, child,
-                               offset, turn, axis / np.linalg.norm(axis), inertial(
-                                   rng.uniform(0.3, 3.0), rng.uniform(-0.15, 0.15, 3),
-                                   rng.uniform(0.05, 0.3, 3))))
+            parts.append(
+                joint(
+                    f'joint{k}',
+                    'prismatic' if slide else 'continuous',
+                    name,
+                    child,
+                    offset,
+                    turn,
+                    axis / np.linalg.norm(axis),
+                    inertial(
+                        rng.uniform(0.3, 3.0),
+                        rng.uniform(-0.15, 0.15, 3),
+                        rng.uniform(0.05, 0.3, 3),
+                    ),
+                )
+            )
             place, R = place + R @ offset, R @ Rotation.from_euler('xyz', turn).as_matrix()
             placed.append((child, place, R))
             name = child

@@ -31,8 +31,19 @@ def mounted(path):
     return model
 
 
-def recording(path, urdf, names, actuated, duration, *, size=0.3, gains=(60.0, 1.0),
-              noise=(2e-5, 0.005), seed=1, start=()):
+def recording(
+    path,
+    urdf,
+    names,
+    actuated,
+    duration,
+    *,
+    size=0.3,
+    gains=(60.0, 1.0),
+    noise=(2e-5, 0.005),
+    seed=1,
+    start=(),
+):
     """
     Return the Recording of the joints ``names`` of an MJCF, moved by sums of sines.
 
@@ -62,14 +73,15 @@ def recording(path, urdf, names, actuated, duration, *, size=0.3, gains=(60.0, 1
     shares *= np.broadcast_to(size, len(actuated)) / shares.sum(0)
     t = STEP * np.arange(int(duration / STEP))
     phase = 2 * np.pi * waves[0] * t[:, None, None] + waves[1]
-    rise = 1.0 - np.exp(-(t[:, None] / 0.5) ** 2)
+    rise = 1.0 - np.exp(-((t[:, None] / 0.5) ** 2))
     wanted = centre + rise * (shares * np.sin(phase)).sum(1)
     rate = np.gradient(wanted, STEP, axis=0)
     q, tau = [], []
     for k in range(len(t)):
         torque = data.qfrc_bias[v_motor] + weight * (
             gains[0] ** 2 * (wanted[k] - data.qpos[q_motor])
-            + 2 * gains[0] * gains[1] * (rate[k] - data.qvel[v_motor]))
+            + 2 * gains[0] * gains[1] * (rate[k] - data.qvel[v_motor])
+        )
         if k % EVERY == 0:
             q.append(data.qpos[q_of].copy())
             tau.append(torque)
@@ -82,15 +94,19 @@ def recording(path, urdf, names, actuated, duration, *, size=0.3, gains=(60.0, 1
         column = tau[:, i] + noise[1] * tau[:, i].std() * rng.standard_normal(len(t))
         effort[:, list(names).index(name)] = column
     fields = {'position': q + noise[0] * rng.standard_normal(q.shape), 'effort': effort}
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields,
-                      tuple(names))
+    channel = Channel(
+        '/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields, tuple(names)
+    )
     return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'mujoco'})
 
 
 def truth(urdf, block):
     """Return {parameter: value} of a description that holds the truth, priors included."""
-    out = {f'{symbol}{k}': x for k, row in enumerate(load_robot_model(urdf).inertias, 1)
-           for symbol, x in zip(SYMBOLS, row)}
+    out = {
+        f'{symbol}{k}': x
+        for k, row in enumerate(load_robot_model(urdf).inertias, 1)
+        for symbol, x in zip(SYMBOLS, row)
+    }
     out.update({line.split()[0]: float(line.split()[1]) for line in block.get('given', ())})
     return out
 
@@ -101,9 +117,15 @@ def nominal(urdf, seed=7):
 
     def other(match):
         factor = rng.uniform(0.8, 1.25)
-        return re.sub(r'(mass value|i[xyz][xyz])="([-0-9.e+]+)"',
-                      lambda x: f'{x[1]}="{float(x[2]) * factor:.9g}"', match[0])
+        return re.sub(
+            r'(mass value|i[xyz][xyz])="([-0-9.e+]+)"',
+            lambda x: f'{x[1]}="{float(x[2]) * factor:.9g}"',
+            match[0],
+        )
 
     out = re.sub(r'<inertial>.*?</inertial>', other, urdf)
-    return re.sub(r'(  - (?:k|fv|fc|Ia)\d+) (\S+) (\S+)', lambda x: (
-        f'{x[1]} {float(x[2]) * rng.uniform(0.6, 1.6):.6g} {x[3]}'), out)
+    return re.sub(
+        r'(  - (?:k|fv|fc|Ia)\d+) (\S+) (\S+)',
+        lambda x: f'{x[1]} {float(x[2]) * rng.uniform(0.6, 1.6):.6g} {x[3]}',
+        out,
+    )

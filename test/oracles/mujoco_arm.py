@@ -28,8 +28,11 @@ def description(name):
 
 def joints_of(urdf):
     """Return the names of the revolute joints of a URDF text."""
-    return tuple(j.get('name') for j in ET.fromstring(urdf).findall('joint')
-                 if j.get('type') in ('revolute', 'continuous', 'prismatic'))
+    return tuple(
+        j.get('name')
+        for j in ET.fromstring(urdf).findall('joint')
+        if j.get('type') in ('revolute', 'continuous', 'prismatic')
+    )
 
 
 def true_urdf(urdf, seed, change=0.2):
@@ -43,12 +46,12 @@ def motion(joints, duration, rate, seed=0, period=10.0, harmonics=5, speed=1.5):
     t = np.arange(int(duration * rate)) / rate
     omega = 2 * np.pi / period * np.arange(1, harmonics + 1)[:, None]
     size = rng.normal(size=(2, harmonics, joints))
-    size *= speed / np.sqrt((size ** 2).sum((0, 1))) / omega
+    size *= speed / np.sqrt((size**2).sum((0, 1))) / omega
     angle = omega * t[:, None, None]
     sin, cos = np.sin(angle), np.cos(angle)
     q = rng.uniform(-0.5, 0.5, joints) + (size[0] * sin + size[1] * cos).sum(1)
     v = (omega * (size[0] * cos - size[1] * sin)).sum(1)
-    a = (-omega ** 2 * (size[0] * sin + size[1] * cos)).sum(1)
+    a = (-(omega**2) * (size[0] * sin + size[1] * cos)).sum(1)
     return t, q, v, a
 
 
@@ -61,8 +64,14 @@ def torque(urdf, q, v, a, gravity=UPRIGHT):
 def recording(names, t, q, v, tau, mounting=''):
     """Return the Recording of joint states."""
     stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
-                      {'position': q.copy(), 'velocity': v.copy(), 'effort': tau.copy()}, names)
+    channel = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        stamps,
+        {'position': q.copy(), 'velocity': v.copy(), 'effort': tau.copy()},
+        names,
+    )
     return Recording({'/joint_states': channel}, mounting=mounting)
 
 
@@ -70,8 +79,14 @@ def real(path, names):
     """Return the Recording of one of the files of shared/data."""
     data = np.load(DATA / path)
     stamps = np.round(data['stamp_s'] * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
-                      {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}, names)
+    channel = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        stamps,
+        {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']},
+        names,
+    )
     return Recording({'/joint_states': channel}, provenance={'path': path})
 
 
@@ -98,6 +113,7 @@ def rows(urdf, parameters, t, q, v, a, tau):
     from ros_inertial_id.dynamics.robot_model import load_robot_model
     from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
     from ros_inertial_id.methods import METHODS
+
     state = JointSpaceState(t, 0, q, v, a, tau, tau)
     yield from METHODS['serial_arm'].regress(state, load_robot_model(urdf), parameters)
 
@@ -114,12 +130,14 @@ def problem(urdf, options, t, q, v, a, tau, folds=1):
     from ros_inertial_id.identification.prepare.mounting import structural_base
     from ros_inertial_id.identification.reduce.structure import alternatives
     from ros_inertial_id.methods import METHODS
+
     serial_arm = METHODS['serial_arm']
     robot = load_robot_model(urdf)
     columns = serial_arm.parameters(robot, options)
     later = {k for ks in alternatives(columns).values() for k in ks[1:]}
-    base = structural_base(serial_arm, [robot],
-                           tuple(p for k, p in enumerate(columns) if k not in later))
+    base = structural_base(
+        serial_arm, [robot], tuple(p for k, p in enumerate(columns) if k not in later)
+    )
     bounds = np.linspace(0, len(t), folds + 1).astype(int)
     parts = []
     for low, high in zip(bounds[:-1], bounds[1:]):

@@ -42,8 +42,16 @@ def encoder_recording(urdf, closures, start, reference, gains, duration, noise, 
     rng = np.random.default_rng(seed)
     t, q, tau = (np.array(x) for x in (t, q, tau))
     stamps = np.round(t * 1e9).astype(np.int64)
-    fields = {'position': q + noise[0] * rng.standard_normal(q.shape),
-              'effort': tau + noise[1] * rng.standard_normal(q.shape)}
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                      fields, tuple(reference))
+    fields = {
+        'position': q + noise[0] * rng.standard_normal(q.shape),
+        'effort': tau + noise[1] * rng.standard_normal(q.shape),
+    }
+    channel = Channel(
+        '/joint_states',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps.copy(),
+        fields,
+        tuple(reference),
+    )
     return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'mujoco'})

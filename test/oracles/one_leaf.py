@@ -5,7 +5,7 @@ import math
 import random
 
 DELETED = object()
-VALUES = (DELETED, None, {}, [], 'x', True, 0, -1.0, 1e-300, 1e308, math.nan, 10 ** 400)
+VALUES = (DELETED, None, {}, [], 'x', True, 0, -1.0, 1e-300, 1e308, math.nan, 10**400)
 
 
 def leaves(data, path=()):

@@ -11,7 +11,7 @@ import pinocchio as pin
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 SMALL = 1e-9  # relative singular values below it are rounding
-PIECES = 6    # of a way to a random posture
+PIECES = 6  # of a way to a random posture
 
 
 class Loops:
@@ -46,8 +46,9 @@ class Loops:
         """Return pinocchio's configuration: continuous joints are cosine and sine."""
         out = np.empty(self.model.nq)
         for x, joint in zip(q, self.model.joints[1:]):
-            out[joint.idx_q:joint.idx_q + joint.nq] = (
-                [x] if joint.nq == 1 else [np.cos(x), np.sin(x)])
+            out[joint.idx_q : joint.idx_q + joint.nq] = (
+                [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
+            )
         return out
 
     def gap(self, q):
@@ -57,8 +58,14 @@ class Loops:
         C, J = [self.couplings @ q], [self.couplings]
         for a, b in self.pairs:
             C.append(self.data.oMf[b].translation - self.data.oMf[a].translation)
-            J.append(np.subtract(*(pin.getFrameJacobian(
-                self.model, self.data, f, pin.LOCAL_WORLD_ALIGNED)[:3] for f in (b, a))))
+            J.append(
+                np.subtract(
+                    *(
+                        pin.getFrameJacobian(self.model, self.data, f, pin.LOCAL_WORLD_ALIGNED)[:3]
+                        for f in (b, a)
+                    )
+                )
+            )
         return np.concatenate(C), np.vstack(J)
 
     def close(self, q, z):
@@ -82,9 +89,17 @@ class Loops:
         R[self.dependent] = -inverse @ J[:, self.independent]
         v = R @ zdot
         pin.forwardKinematics(self.model, self.data, self.configuration(q), v, 0.0 * v)
-        drift = [np.zeros(len(self.couplings))] + [np.subtract(*(pin.getFrameClassicalAcceleration(
-            self.model, self.data, f, pin.LOCAL_WORLD_ALIGNED).linear for f in (b, a)))
-            for a, b in self.pairs]
+        drift = [np.zeros(len(self.couplings))] + [
+            np.subtract(
+                *(
+                    pin.getFrameClassicalAcceleration(
+                        self.model, self.data, f, pin.LOCAL_WORLD_ALIGNED
+                    ).linear
+                    for f in (b, a)
+                )
+            )
+            for a, b in self.pairs
+        ]
         a = R @ zddot
         a[self.dependent] -= inverse @ np.concatenate(drift)
         return v, a, R
@@ -156,14 +171,14 @@ def motion(centre, size, duration, rate, seed, harmonics=5, base=0.2):
     w = 2 * np.pi * base * np.arange(1, harmonics + 1)
     k = len(centre)
     a, b = rng.standard_normal((2, k, harmonics))
-    norm = np.sqrt((a ** 2 + b ** 2).sum(1, keepdims=True)) * 1.2
+    norm = np.sqrt((a**2 + b**2).sum(1, keepdims=True)) * 1.2
     a, b = a / norm, b / norm
     phase = t[:, None] * w
     s, c = np.sin(phase), np.cos(phase)
     size = np.asarray(size)
     z = np.asarray(centre) + size * (s @ a.T + c @ b.T)
     zdot = size * ((w * c) @ a.T - (w * s) @ b.T)
-    zddot = size * (-(w ** 2 * s) @ a.T - (w ** 2 * c) @ b.T)
+    zddot = size * (-(w**2 * s) @ a.T - (w**2 * c) @ b.T)
     return t, z, zdot, zddot
 
 
@@ -171,9 +186,12 @@ def recording(loops, urdf, t, z, tau, noise, seed):
     """Return the Recording of encoders and motors; noise : (position, torque) deviations."""
     rng = np.random.default_rng(seed)
     stamps = np.round(t * 1e9).astype(np.int64)
-    fields = {'position': z + noise[0] * rng.standard_normal(z.shape),
-              'effort': tau + noise[1] * rng.standard_normal(z.shape)}
+    fields = {
+        'position': z + noise[0] * rng.standard_normal(z.shape),
+        'effort': tau + noise[1] * rng.standard_normal(z.shape),
+    }
     names = tuple(loops.names[k] for k in loops.independent)
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                      fields, names)
+    channel = Channel(
+        '/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields, names
+    )
     return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'pinocchio'})

@@ -28,7 +28,8 @@ def tree_urdf(kinds, parents=None, seed=0, name='tree'):
             f'{_origin(0.4 * rng.normal(size=3), rng.uniform(-2, 2, 3))}'
             f'<axis xyz="{_text(axis / np.linalg.norm(axis))}"/>'
             '<limit lower="-2" upper="2" effort="50" velocity="3"/></joint>'
-            f'<link name="l{i}">{_inertial(rng)}</link>')
+            f'<link name="l{i}">{_inertial(rng)}</link>'
+        )
     return ''.join(parts) + '</robot>'
 
 
@@ -40,15 +41,19 @@ def _inertial(rng):
     points = (points - centre) @ _rotation(turn)  # into the inertial's own axes
     xx, xy, xz, yy, yz, zz = (
         sum(m * ((p @ p) * (i == j) - p[i] * p[j]) for m, p in zip(masses, points))
-        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
-    return (f'<inertial>{_origin(centre, turn)}<mass value="{masses.sum():.17g}"/>'
-            f'<inertia ixx="{xx:.17g}" ixy="{xy:.17g}" ixz="{xz:.17g}" iyy="{yy:.17g}" '
-            f'iyz="{yz:.17g}" izz="{zz:.17g}"/></inertial>')
+        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    )
+    return (
+        f'<inertial>{_origin(centre, turn)}<mass value="{masses.sum():.17g}"/>'
+        f'<inertia ixx="{xx:.17g}" ixy="{xy:.17g}" ixz="{xz:.17g}" iyy="{yy:.17g}" '
+        f'iyz="{yz:.17g}" izz="{zz:.17g}"/></inertial>'
+    )
 
 
 def _rotation(rpy):
     """Return the rotation matrix of URDF's roll, pitch, yaw."""
     from scipy.spatial.transform import Rotation
+
     return Rotation.from_euler('xyz', rpy).as_matrix()
 
 

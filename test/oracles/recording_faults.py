@@ -26,28 +26,36 @@ def columns(recording):
 def rebuilt(recording, t=None, **fields):
     """Return the recording with other fields or stamps."""
     topic, channel, *_ = columns(recording)
-    stamps = channel.stamp_ns if t is None else (
-        channel.stamp_ns[0] + np.round(t * 1e9).astype(np.int64))
-    new = replace(channel, stamp_ns=stamps, received_ns=stamps,
-                  fields={**channel.fields, **fields})
+    stamps = (
+        channel.stamp_ns
+        if t is None
+        else (channel.stamp_ns[0] + np.round(t * 1e9).astype(np.int64))
+    )
+    new = replace(
+        channel, stamp_ns=stamps, received_ns=stamps, fields={**channel.fields, **fields}
+    )
     return replace(recording, channels={topic: new})
 
 
 def efforts(change):
     """Return a fault that changes the efforts: change(t, q, v, tau, level, rng) -> tau, window."""
+
     def inject(recording, options, level, rng):
         _, _, t, q, v, tau = columns(recording)
         tau, window = change(t, q, v, tau, level, rng)
         return rebuilt(recording, effort=tau), options, window
+
     return inject
 
 
 def motions(change):
     """Return a fault that changes q and v: change(t, q, v, level, rng) -> q, v, window."""
+
     def inject(recording, options, level, rng):
         _, _, t, q, v, _ = columns(recording)
         q, v, window = change(t, q, v, level, rng)
         return rebuilt(recording, position=q, velocity=v), options, window
+
     return inject
 
 
@@ -151,8 +159,13 @@ def frozen(recording, options, level, rng):
 def repeated(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
     count = (2, 4, 8)[level]
-    return rebuilt(recording, position=held(q, count), velocity=held(v, count),
-                   effort=held(tau, count)), options, None
+    return (
+        rebuilt(
+            recording, position=held(q, count), velocity=held(v, count), effort=held(tau, count)
+        ),
+        options,
+        None,
+    )
 
 
 def two_robots(recording, options, level, rng):
@@ -208,8 +221,11 @@ def mounted_degrees(recording, options, level, rng):
 def described_robot(recording):
     """Return the RobotModel of the recording's description, and its columns of the messages."""
     from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
-    robot = load_robot_model(recording.robot_description, gravity_base=gravity_from_mounting(
-        recording.mounting or 'upright'))
+
+    robot = load_robot_model(
+        recording.robot_description,
+        gravity_base=gravity_from_mounting(recording.mounting or 'upright'),
+    )
     return robot, [columns(recording)[1].names.index(j) for j in robot.joint_names]
 
 
@@ -217,8 +233,9 @@ def gravity_torque(recording):
     """Return (names, torque) with the (N, n) torques of gravity."""
     robot, names = described_robot(recording)
     data, q = robot.pin_model.createData(), columns(recording)[3][:, names]
-    return names, np.array([pin.computeGeneralizedGravity(robot.pin_model, data, x).copy()
-                            for x in robot.pin_q(q)])
+    return names, np.array(
+        [pin.computeGeneralizedGravity(robot.pin_model, data, x).copy() for x in robot.pin_q(q)]
+    )
 
 
 def load_torque(recording, mass):
@@ -233,8 +250,12 @@ def load_torque(recording, mass):
     body = pin.Inertia(mass, np.array([0.0, 0.02, 0.08]), 1e-3 * mass * np.eye(3))
     loaded.inertias[model.njoints - 1] = loaded.inertias[model.njoints - 1] + body
     one, two = model.createData(), loaded.createData()
-    return names, np.array([pin.rnea(loaded, two, *state) - pin.rnea(model, one, *state)
-                            for state in zip(robot.pin_q(q[:, names]), v[:, names], a)])
+    return names, np.array(
+        [
+            pin.rnea(loaded, two, *state) - pin.rnea(model, one, *state)
+            for state in zip(robot.pin_q(q[:, names]), v[:, names], a)
+        ]
+    )
 
 
 def compensated(recording, options, level, rng):
@@ -258,6 +279,7 @@ def encoder(t, q, v, level, rng):
 
 def other_robot(recording, options, level, rng):
     import xml.etree.ElementTree as ET
+
     tree = ET.fromstring(recording.robot_description)
     for joint in tree.findall('joint')[1:]:
         origin = joint.find('origin')
@@ -267,8 +289,11 @@ def other_robot(recording, options, level, rng):
             angle = (0.5, 1.0, 1.57)[level]
             origin.set('xyz', ' '.join(str(1.5 * x) for x in xyz))
             origin.set('rpy', ' '.join(str(x + angle) for x in rpy))
-    return replace(recording, robot_description=ET.tostring(tree, encoding='unicode')), options, \
-        None
+    return (
+        replace(recording, robot_description=ET.tostring(tree, encoding='unicode')),
+        options,
+        None,
+    )
 
 
 def noise(t, q, v, tau, level, rng):
@@ -288,6 +313,7 @@ def velocity_alone(factor):
     def change(t, q, v, level, rng):
         v[:, min(level, v.shape[1] - 1)] *= factor
         return q, v, None
+
     return change
 
 
@@ -317,17 +343,23 @@ FAULTS = {
     'effort negated': (efforts(lambda t, q, v, tau, k, r: (-tau, None)), ('effort negated',)),
     'effort of a joint negated': (efforts(negate_one), ('effort of a joint negated',)),
     'efforts permuted': (efforts(permuted), ('efforts permuted',)),
-    'efforts N mm': (efforts(lambda t, q, v, tau, k, r: (tau * (10.0, 1e3, 1e4)[k], None)),
-                     ('effort in another unit',)),
+    'efforts N mm': (
+        efforts(lambda t, q, v, tau, k, r: (tau * (10.0, 1e3, 1e4)[k], None)),
+        ('effort in another unit',),
+    ),
     'efforts percent': (percent, UNIT),
     'efforts currents': (currents, UNIT),
     'one gain': (efforts(one_gain), ('gain of a joint',)),
     'gravity compensated': (compensated, ('gravity compensated',)),
-    'effort delayed': (efforts(lambda t, q, v, tau, k, r: (
-        late(t, tau, (0.015, 0.04, 0.1)[k]), None)), ('effort delayed',)),
+    'effort delayed': (
+        efforts(lambda t, q, v, tau, k, r: (late(t, tau, (0.015, 0.04, 0.1)[k]), None)),
+        ('effort delayed',),
+    ),
     'effort noise': (efforts(noise), ('efforts do not follow the motion',)),
-    'effort held': (efforts(lambda t, q, v, tau, k, r: (held(tau, (2, 4, 8)[k]), None)),
-                    ('samples held',)),
+    'effort held': (
+        efforts(lambda t, q, v, tau, k, r: (held(tau, (2, 4, 8)[k]), None)),
+        ('samples held',),
+    ),
     'effort quantised': (efforts(quantised), ('effort quantised',)),
     'effort stuck': (efforts(stuck), ('effort stuck',)),
     'effort clipped': (efforts(clipped), ('effort clipped',)),
@@ -339,15 +371,20 @@ FAULTS = {
     'velocity spikes': (motions(velocity_spikes), ('velocity spikes',)),
     'position spikes': (motions(position_spikes), ('position spikes',)),
     'degrees': (motions(in_degrees), ('position in degrees',)),
-    'velocity in degrees': (motions(velocity_alone(np.degrees(1.0))),
-                            ('velocity in another unit',)),
+    'velocity in degrees': (
+        motions(velocity_alone(np.degrees(1.0))),
+        ('velocity in another unit',),
+    ),
     'velocity negated': (motions(velocity_alone(-1.0)), ('velocity or position negated',)),
     'position negated': (motions(position_alone), ('velocity or position negated',)),
-    'velocity delayed': (motions(lambda t, q, v, k, r: (
-        q, late(t, v, (0.015, 0.04, 0.1)[k]), None)), ('velocity delayed', 'velocity not used')),
+    'velocity delayed': (
+        motions(lambda t, q, v, k, r: (q, late(t, v, (0.015, 0.04, 0.1)[k]), None)),
+        ('velocity delayed', 'velocity not used'),
+    ),
     'encoder zero': (motions(encoder), ('encoder zero off',)),
     'not unwrapped': (motions(wrapped), ('position not unwrapped',)),
-    'frozen': (frozen, ('frozen',)), 'repeated rows': (repeated, ('samples held',)),
+    'frozen': (frozen, ('frozen',)),
+    'repeated rows': (repeated, ('samples held',)),
     'two robots': (two_robots, ('two robots on one topic',)),
     'wrong rate': (stretched, ('wrong rate or stamps',)),
     'stamps in bursts': (bursts, ('stamps jitter', 'stamps repeat')),

@@ -29,21 +29,29 @@ class Motion:
         self._w = 2 * np.pi * bandwidth * (np.arange(lines) + rng.uniform(0.5, 1.0, lines)) / lines
         self._w[-1] = 2 * np.pi * bandwidth
         size = rng.normal(size=(2, lines, joints))
-        self._a, self._b = size * speed / np.sqrt((size ** 2).sum((0, 1)) / 2)
+        self._a, self._b = size * speed / np.sqrt((size**2).sum((0, 1)) / 2)
         self._middle = rng.uniform(-0.5, 0.5, joints)
 
     def __call__(self, t):
         """Return q, v, a (N, n) at times t (N,) [s]."""
         S, C = np.sin(np.outer(t, self._w)), np.cos(np.outer(t, self._w))
         w = self._w[:, None]
-        return (self._middle + S @ (self._a / w) - C @ (self._b / w), C @ self._a + S @ self._b,
-                -S @ (w * self._a) + C @ (w * self._b))
+        return (
+            self._middle + S @ (self._a / w) - C @ (self._b / w),
+            C @ self._a + S @ self._b,
+            -S @ (w * self._a) + C @ (w * self._b),
+        )
 
 
 def torque(urdf, q, v, a):
     """Return the torques (N, n) [N m]: MuJoCo's rigid bodies, and friction at the joints."""
-    return (mujoco_arm.torque(urdf, q, v, a) + VISCOUS * v + COULOMB * np.sign(v) + OFFSET
-            + ARMATURE * a)
+    return (
+        mujoco_arm.torque(urdf, q, v, a)
+        + VISCOUS * v
+        + COULOMB * np.sign(v)
+        + OFFSET
+        + ARMATURE * a
+    )
 
 
 def sampled(urdf, motion, rate, duration, rng, measured=True, late=0.0):
@@ -62,8 +70,14 @@ def sampled(urdf, motion, rate, duration, rng, measured=True, late=0.0):
     if not measured:
         del fields['velocity']
     names = mujoco_arm.joints_of(urdf)
-    return Recording({'/joint_states': Channel('/joint_states', mujoco_arm.JOINT_STATE, stamps,
-                                               stamps, fields, names)}, urdf)
+    return Recording(
+        {
+            '/joint_states': Channel(
+                '/joint_states', mujoco_arm.JOINT_STATE, stamps, stamps, fields, names
+            )
+        },
+        urdf,
+    )
 
 
 def truth(urdf, columns, seed=0):
@@ -79,11 +93,17 @@ def truth(urdf, columns, seed=0):
     W = np.stack([pin.computeJointTorqueRegressor(model, data, *x) for x in zip(q, v, a)])
 
     def column(name):
-        kind, body = name.rstrip('0123456789'), int(name[len(name.rstrip('0123456789')):]) - 1
+        kind, body = name.rstrip('0123456789'), int(name[len(name.rstrip('0123456789')) :]) - 1
         out = np.zeros((200, n))
-        friction = {'fv': v, 'fc': np.sign(v), 'off': np.ones_like(v), 'Ia': a,
-                    'ks': q, 'fl': np.abs(torque(urdf, q, v, a)) * np.sign(v),
-                    'fp': np.sign(v) * np.abs(v) ** (2.0 / 3.0)}
+        friction = {
+            'fv': v,
+            'fc': np.sign(v),
+            'off': np.ones_like(v),
+            'Ia': a,
+            'ks': q,
+            'fl': np.abs(torque(urdf, q, v, a)) * np.sign(v),
+            'fp': np.sign(v) * np.abs(v) ** (2.0 / 3.0),
+        }
         if kind in friction:
             out[:, body] = friction[kind][:, body]
         else:

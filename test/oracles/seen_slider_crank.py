@@ -17,8 +17,15 @@ CRANK, SLIDER, TAG = '/crank_pin', '/slider_pin', '/rod_tag'
 LINES = (f'{CRANK} rod_link', f'{SLIDER} slider_link', f'{TAG} rod_tag pose')
 NOISE, TAG_NOISE = 3e-4, 5e-3  # [m], [rad]
 OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary',
-    marker_noise=NOISE, tag_noise=TAG_NOISE, markers=LINES[:2], torques=('crank /torque',))
+    closures=oracle.CLOSURES,
+    independent=('crank',),
+    start=oracle.START,
+    estimator='ordinary',
+    marker_noise=NOISE,
+    tag_noise=TAG_NOISE,
+    markers=LINES[:2],
+    torques=('crank /torque',),
+)
 TAG_PLACE = 0.12, 0.01  # [m] along the rod and beside it, from urdf/slider_crank.urdf
 UPRIGHT = Rotation.from_euler('x', np.pi / 2)  # the plane of the mechanism in its base
 DURATION, RATE = 6.0, 240.0
@@ -35,8 +42,11 @@ def places(z):
     pin = oracle.L1 * np.stack([np.cos(z), np.sin(z), 0.0 * z], axis=1)
     angle = -np.arcsin(oracle.L1 / oracle.L2 * np.sin(z))
     along = np.stack([np.cos(angle), np.sin(angle), 0.0 * z], axis=1)
-    out = {CRANK: pin, SLIDER: pin + oracle.L2 * along,
-           TAG: pin + TAG_PLACE[0] * along + [0, 0, TAG_PLACE[1]]}
+    out = {
+        CRANK: pin,
+        SLIDER: pin + oracle.L2 * along,
+        TAG: pin + TAG_PLACE[0] * along + [0, 0, TAG_PLACE[1]],
+    }
     return {topic: UPRIGHT.apply(p) for topic, p in out.items()}, angle
 
 
@@ -53,7 +63,9 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
     turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
     swapped = rng.random(len(t)) < wrong
     points[CRANK][swapped], points[SLIDER][swapped] = (
-        points[SLIDER][swapped].copy(), points[CRANK][swapped].copy())
+        points[SLIDER][swapped].copy(),
+        points[CRANK][swapped].copy(),
+    )
     stamps, channels = np.round(t * 1e9).astype(np.int64), {}
     view = Rotation.from_euler('xyz', (camera or np.zeros(6))[3:]).inv()
     for topic, chosen in seen.items():
@@ -66,13 +78,25 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
             fields['orientation_xyzw'] = (view * noisy).as_quat()
         kind = 'PoseStamped' if topic == TAG else 'PointStamped'
         kept = chosen(t, rng)
-        channels[topic] = Channel(topic, f'geometry_msgs/msg/{kind}', stamps[kept], stamps[kept],
-                                  {k: v[kept] for k, v in fields.items()}, ())
+        channels[topic] = Channel(
+            topic,
+            f'geometry_msgs/msg/{kind}',
+            stamps[kept],
+            stamps[kept],
+            {k: v[kept] for k, v in fields.items()},
+            (),
+        )
     t = np.arange(0.0, DURATION, 1e-3)
     tau = oracle.torque(*truth(t)) + 1e-2 * rng.standard_normal(len(t))
     stamps = np.round(t * 1e9).astype(np.int64)
-    channels['/torque'] = Channel('/torque', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                                  {'effort': tau[:, None]}, ('crank',))
+    channels['/torque'] = Channel(
+        '/torque',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps.copy(),
+        {'effort': tau[:, None]},
+        ('crank',),
+    )
     return Recording(channels, URDF, 'upright', {'path': 'by hand'})
 
 

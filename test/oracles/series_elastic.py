@@ -8,18 +8,36 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 ROTOR, STIFFNESS, DAMPING, VISCOUS = 0.08, 60.0, 0.6, 0.3
 MASS, CENTRE, INERTIA = 2.5, 0.22, 0.19  # of the arm, about its joint
 FREQUENCIES, SIZES = 2.0 * np.pi * np.array([0.3, 0.7, 1.1, 1.9]), np.array([8.0, 6.0, 5.0, 4.0])
-TRUE = {'Iyy1': ROTOR, 'mcx2': MASS * CENTRE, 'Iyy2': INERTIA, 'fv1': VISCOUS, 'fv2': DAMPING,
-        'k1': STIFFNESS}
-LINK = ('<link name="{}"><inertial><mass value="{}"/><origin xyz="{} 0 0"/><inertia ixx="0.05" '
-        'iyy="{}" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>')
-JOINT = ('<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/>'
-         '<axis xyz="0 1 0"/><limit effort="100" velocity="10"/></joint>')
-URDF = ('<robot name="elastic"><link name="base"/>' + LINK.format('rotor', 1.0, 0.0, ROTOR)
-        + LINK.format('arm', MASS, CENTRE, INERTIA - MASS * CENTRE ** 2)
-        + JOINT.format('motor', 'base', 'rotor') + JOINT.format('flex', 'rotor', 'arm')
-        + '</robot>')
-PASSIVE = {'independent': ('motor', 'flex'), 'actuated': ('motor',),
-           'springs': ('joint flex 0',), 'friction': ('motor viscous', 'flex viscous')}
+TRUE = {
+    'Iyy1': ROTOR,
+    'mcx2': MASS * CENTRE,
+    'Iyy2': INERTIA,
+    'fv1': VISCOUS,
+    'fv2': DAMPING,
+    'k1': STIFFNESS,
+}
+LINK = (
+    '<link name="{}"><inertial><mass value="{}"/><origin xyz="{} 0 0"/><inertia ixx="0.05" '
+    'iyy="{}" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+JOINT = (
+    '<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/>'
+    '<axis xyz="0 1 0"/><limit effort="100" velocity="10"/></joint>'
+)
+URDF = (
+    '<robot name="elastic"><link name="base"/>'
+    + LINK.format('rotor', 1.0, 0.0, ROTOR)
+    + LINK.format('arm', MASS, CENTRE, INERTIA - MASS * CENTRE**2)
+    + JOINT.format('motor', 'base', 'rotor')
+    + JOINT.format('flex', 'rotor', 'arm')
+    + '</robot>'
+)
+PASSIVE = {
+    'independent': ('motor', 'flex'),
+    'actuated': ('motor',),
+    'springs': ('joint flex 0',),
+    'friction': ('motor viscous', 'flex viscous'),
+}
 
 
 def recording(seed, duration=20.0, rate=500.0):
@@ -42,6 +60,12 @@ def recording(seed, duration=20.0, rate=500.0):
     position = x[:2].T + 5e-5 * rng.standard_normal((len(t), 2))
     effort = np.stack([torque(t, x) + 0.02 * rng.standard_normal(len(t)), 0.0 * t], axis=1)
     stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                      {'position': position, 'effort': effort}, ('motor', 'flex'))
+    channel = Channel(
+        '/joint_states',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps.copy(),
+        {'position': position, 'effort': effort},
+        ('motor', 'flex'),
+    )
     return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'closed form'})

@@ -20,6 +20,8 @@ def wrist(urdf, duration, gravity=(0.0, 0.0, -9.81)):
     rig.model.opt.gravity[:] = gravity
     channels = rig.advance(duration)
     del channels[TRUE_WRENCH]
-    late = {topic: replace(c, stamp_ns=c.stamp_ns + 10 ** 9, received_ns=c.received_ns + 10 ** 9)
-            for topic, c in channels.items()}
+    late = {
+        topic: replace(c, stamp_ns=c.stamp_ns + 10**9, received_ns=c.received_ns + 10**9)
+        for topic, c in channels.items()
+    }
     return Recording(late, urdf, 'upright', {'path': 'simulated wrist rig'})

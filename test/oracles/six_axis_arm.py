@@ -5,15 +5,23 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 
-JOINTS = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint', 'wrist_1_joint',
-          'wrist_2_joint', 'wrist_3_joint')
+JOINTS = (
+    'shoulder_pan_joint',
+    'shoulder_lift_joint',
+    'elbow_joint',
+    'wrist_1_joint',
+    'wrist_2_joint',
+    'wrist_3_joint',
+)
 # Of each link: place of its joint [m], axis, mass [kg], centre of mass [m], largest torque [N m].
-LINKS = (((0, 0, 0.18), (0, 0, 1), 7.5, (0.02, 0.0, -0.03), 330),
-         ((0, 0.17, 0), (0, 1, 0), 12.5, (0.3, -0.01, 0.0), 330),
-         ((0.6, -0.13, 0), (0, 1, 0), 4.0, (0.26, 0.0, 0.01), 150),
-         ((0.56, 0, 0), (0, 1, 0), 2.0, (0.01, 0.09, 0.0), 54),
-         ((0, 0.12, 0), (0, 0, 1), 2.0, (0.0, 0.01, 0.09), 54),
-         ((0, 0, 0.12), (0, 1, 0), 1.4, (0.01, 0.07, 0.02), 54))
+LINKS = (
+    ((0, 0, 0.18), (0, 0, 1), 7.5, (0.02, 0.0, -0.03), 330),
+    ((0, 0.17, 0), (0, 1, 0), 12.5, (0.3, -0.01, 0.0), 330),
+    ((0.6, -0.13, 0), (0, 1, 0), 4.0, (0.26, 0.0, 0.01), 150),
+    ((0.56, 0, 0), (0, 1, 0), 2.0, (0.01, 0.09, 0.0), 54),
+    ((0, 0.12, 0), (0, 0, 1), 2.0, (0.0, 0.01, 0.09), 54),
+    ((0, 0, 0.12), (0, 1, 0), 1.4, (0.01, 0.07, 0.02), 54),
+)
 GAINS = (13.0, 13.0, 11.5, 10.5, 10.5, 10.5)  # [N m/A]
 
 
@@ -24,13 +32,14 @@ def description(robot='six_axis_arm', links=LINKS, joints=JOINTS, ball=0.06, cha
         link, c = name.replace('joint', 'link'), np.array(center)
         parent = 'base_link' if chain and k % chain == 0 else parent
         # A ball about the centre and the spread of the link along itself.
-        size = mass * (ball ** 2 + 0.4 * (c @ c - c * c))
+        size = mass * (ball**2 + 0.4 * (c @ c - c * c))
         out.append(
             f'<link name="{link}"><inertial><origin xyz="{_text(center)}"/><mass value="{mass}"/>'
             f'<inertia ixx="{size[0]}" iyy="{size[1]}" izz="{size[2]}" ixy="0" ixz="0" iyz="0"/>'
             f'</inertial></link><joint name="{name}" type="revolute"><parent link="{parent}"/>'
             f'<child link="{link}"/><origin xyz="{_text(place)}"/><axis xyz="{_text(axis)}"/>'
-            f'<limit lower="-6.28" upper="6.28" effort="{most}" velocity="3.1"/></joint>')
+            f'<limit lower="-6.28" upper="6.28" effort="{most}" velocity="3.1"/></joint>'
+        )
         parent = link
     return ''.join([*out, '</robot>'])
 

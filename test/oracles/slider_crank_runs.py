@@ -10,7 +10,8 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 
 OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary')
+    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary'
+)
 URDF = mujoco_mechanism.description('slider_crank')
 
 

@@ -13,8 +13,11 @@ import pinocchio as pin
 
 STICTION, STRIBECK, VISCOUS = 1.5, -0.6, 0.4  # fs, fcs [N m], fv [N m s/rad]
 LAWS = ('viscous', 'stiction', 'stribeck_atan')
-FRICTION = {f'{name}{j}': x for j in (1, 2, 3) for name, x in (
-    ('fs', STICTION), ('fcs', STRIBECK), ('fv', VISCOUS))}
+FRICTION = {
+    f'{name}{j}': x
+    for j in (1, 2, 3)
+    for name, x in (('fs', STICTION), ('fcs', STRIBECK), ('fv', VISCOUS))
+}
 
 
 def sign(v):
@@ -31,19 +34,28 @@ def recording(seed, delta, noise, rate=100.0, duration=40.0):
     urdf = mujoco_arm.description('arm3')
     t, q, v, a = mujoco_arm.motion(3, duration, rate, seed=seed, speed=0.6)
     true = mujoco_arm.true_urdf(urdf, seed)
-    tau = mujoco_arm.torque(true, q, v, a) + VISCOUS * v + sign(v) * (
-        STICTION + STRIBECK * 2 / np.pi * np.arctan(delta * np.abs(v)))
+    tau = (
+        mujoco_arm.torque(true, q, v, a)
+        + VISCOUS * v
+        + sign(v) * (STICTION + STRIBECK * 2 / np.pi * np.arctan(delta * np.abs(v)))
+    )
     tau += noise * np.random.default_rng(seed).normal(size=v.shape)
     made = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
     bodies = pin.buildModelFromXML(true).inertias[1:]
     ten = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
-    truth = {f'{name}{k}': x for k, body in enumerate(bodies, 1)
-             for name, x in zip(ten, body.toDynamicParameters())}
+    truth = {
+        f'{name}{k}': x
+        for k, body in enumerate(bodies, 1)
+        for name, x in zip(ten, body.toDynamicParameters())
+    }
     return replace(made, robot_description=urdf), {**truth, **FRICTION}
 
 
 def scores(base, truth):
     """Return {name: (value - truth) / standard error} of entries of a model's ``base``."""
-    return {e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-            / e['standard_error'] for e in base
-            if e['determined'] and truth.keys() >= e['grouping'].keys()}
+    return {
+        e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
+        / e['standard_error']
+        for e in base
+        if e['determined'] and truth.keys() >= e['grouping'].keys()
+    }

@@ -60,8 +60,9 @@ class Link:
         """Return its ten standard parameters, (10,), about the frame's origin (Steiner)."""
         c = self.center
         inertia = self.inertia + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        return np.concatenate([[self.mass], self.mass * c,
-                               inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+        return np.concatenate(
+            [[self.mass], self.mass * c, inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+        )
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,14 @@ class SwingingPlatform:
         body = spec.worldbody
         for link, turn in zip(self.links, (None, *posture)):
             body = body.add_body(
-                name=link.name, pos=link.position, mass=link.mass, ipos=link.center,
-                quat=_wxyz(np.eye(3) if turn is None else turn), explicitinertial=True,
-                fullinertia=link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+                name=link.name,
+                pos=link.position,
+                mass=link.mass,
+                ipos=link.center,
+                quat=_wxyz(np.eye(3) if turn is None else turn),
+                explicitinertial=True,
+                fullinertia=link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+            )
             if link is self.links[0]:
                 body.add_freejoint()
             elif turn is not None and not held:
@@ -118,16 +124,22 @@ class SwingingPlatform:
 
     def _release(self, body, link):
         """Let a link swing in its joint."""
-        kind = mujoco.mjtJoint.mjJNT_HINGE if link.kind == 'revolute' else (
-            mujoco.mjtJoint.mjJNT_BALL)
+        kind = (
+            mujoco.mjtJoint.mjJNT_HINGE
+            if link.kind == 'revolute'
+            else (mujoco.mjtJoint.mjJNT_BALL)
+        )
         body.add_joint(type=kind, name=link.name, axis=link.axis, damping=[link.friction, 0, 0])
 
     def _add_imu(self, spec, body, link):
         body.add_site(name=link.name, pos=link.imu.position, quat=_wxyz(link.imu.rotation))
         for kind in IMU:
-            spec.add_sensor(type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
-                            name=f'{kind} {link.name}', objname=link.name,
-                            objtype=mujoco.mjtObj.mjOBJ_SITE)
+            spec.add_sensor(
+                type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
+                name=f'{kind} {link.name}',
+                objname=link.name,
+                objtype=mujoco.mjtObj.mjOBJ_SITE,
+            )
 
     def _settle(self):
         """Put the platform where springs and weight balance, as the links now are."""
@@ -166,9 +178,13 @@ class SwingingPlatform:
 
     def _measure(self):
         """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
-        return {link.imu.topic: IMU_BIAS + IMU_NOISE * self._rng.standard_normal(6)
-                + np.concatenate([self.data.sensor(f'{kind} {link.name}').data for kind in IMU])
-                for link in self.links if link.imu}
+        return {
+            link.imu.topic: IMU_BIAS
+            + IMU_NOISE * self._rng.standard_normal(6)
+            + np.concatenate([self.data.sensor(f'{kind} {link.name}').data for kind in IMU])
+            for link in self.links
+            if link.imu
+        }
 
     def step(self):
         """
@@ -203,20 +219,29 @@ class SwingingPlatform:
         samples = [self.step() for _ in range(round(duration * RATE))]
         position = np.array([places for _, places, _ in samples])
         quaternion = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
-        channels = {MARKERS: _channel(
-            MARKERS, 'visualization_msgs/msg/MarkerArray', [t for t, *_ in samples],
-            {'position': position, 'orientation_xyzw': quaternion},
-            tuple(label for link in self.links for label in link.layout))}
+        channels = {
+            MARKERS: _channel(
+                MARKERS,
+                'visualization_msgs/msg/MarkerArray',
+                [t for t, *_ in samples],
+                {'position': position, 'orientation_xyzw': quaternion},
+                tuple(label for link in self.links for label in link.layout),
+            )
+        }
         for topic in samples[0][2]:
             t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
             readings = np.array(values)
-            channels[topic] = _channel(topic, 'sensor_msgs/msg/Imu', t, {
-                'angular_velocity': readings[:, :3], 'linear_acceleration': readings[:, 3:]})
+            channels[topic] = _channel(
+                topic,
+                'sensor_msgs/msg/Imu',
+                t,
+                {'angular_velocity': readings[:, :3], 'linear_acceleration': readings[:, 3:]},
+            )
         return Recording(channels, '', 'upright', {'path': 'simulated platform'})
 
 
 def _channel(topic, kind, t, fields, names=()):
-    stamps = 10 ** 18 + np.round(np.asarray(t) * 1e9).astype(np.int64)
+    stamps = 10**18 + np.round(np.asarray(t) * 1e9).astype(np.int64)
     return Channel(topic, kind, stamps, stamps.copy(), fields, names)
 
 

@@ -28,46 +28,107 @@ def _stiffness():
     return K
 
 
-IMU = SimulatedImu('/platform/imu', np.array([0.201, -0.1515, 0.0305]),
-                   _turned('xyz', 0.3, -0.3, 90.3))
-SPRINGS = Springs(_stiffness(), np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
-                  np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]))
+IMU = SimulatedImu(
+    '/platform/imu', np.array([0.201, -0.1515, 0.0305]), _turned('xyz', 0.3, -0.3, 90.3)
+)
+SPRINGS = Springs(
+    _stiffness(),
+    np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
+    np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]),
+)
 PLATFORM = Link(
-    'platform', 25.0, np.array([0.01, -0.005, -0.02]), np.diag([1.6, 1.5, 2.9]),
-    layout=_numbered(0, [[0.5, 0, 0], [0.35, 0.35, 0.03], [0, 0.5, 0], [-0.35, 0.35, 0.03],
-                         [-0.5, 0, 0], [-0.35, -0.35, 0.03], [0, -0.5, 0], [0.35, -0.35, 0.03],
-                         [0.2, 0.1, 0.6], [-0.25, -0.1, 0.55], [0.1, -0.3, 0.5],
-                         [-0.1, 0.2, 0.62]]), imu=IMU)
+    'platform',
+    25.0,
+    np.array([0.01, -0.005, -0.02]),
+    np.diag([1.6, 1.5, 2.9]),
+    layout=_numbered(
+        0,
+        [
+            [0.5, 0, 0],
+            [0.35, 0.35, 0.03],
+            [0, 0.5, 0],
+            [-0.35, 0.35, 0.03],
+            [-0.5, 0, 0],
+            [-0.35, -0.35, 0.03],
+            [0, -0.5, 0],
+            [0.35, -0.35, 0.03],
+            [0.2, 0.1, 0.6],
+            [-0.25, -0.1, 0.55],
+            [0.1, -0.3, 0.5],
+            [-0.1, 0.2, 0.62],
+        ],
+    ),
+    imu=IMU,
+)
 TRUNK = Link(
-    'trunk', 65.921, np.array([0.0, -0.3072, -0.1152]),
-    np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659],
-              [-0.0024, -0.1659, 1.4157]]), position=np.array([0.0, 0.25, 0.25]))
+    'trunk',
+    65.921,
+    np.array([0.0, -0.3072, -0.1152]),
+    np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659], [-0.0024, -0.1659, 1.4157]]),
+    position=np.array([0.0, 0.25, 0.25]),
+)
 LIMB = Link(
-    'limb', 14.896, np.array([0.0, 0.0217, -0.1747]),
+    'limb',
+    14.896,
+    np.array([0.0, 0.0217, -0.1747]),
     np.array([[0.0774, 0, 0], [0, 0.1020, 0.0041], [0, 0.0041, 0.0458]]),
-    layout=_numbered(12, [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.05], [0.1, -0.1, -0.05],
-                          [-0.1, -0.1, -0.05], [0.1, 0.08, -0.3], [-0.1, 0.08, -0.32],
-                          [0.09, -0.1, -0.35], [-0.1, -0.1, -0.3]]))
+    layout=_numbered(
+        12,
+        [
+            [0.1, 0.1, -0.05],
+            [-0.1, 0.1, -0.05],
+            [0.1, -0.1, -0.05],
+            [-0.1, -0.1, -0.05],
+            [0.1, 0.08, -0.3],
+            [-0.1, 0.08, -0.32],
+            [0.09, -0.1, -0.35],
+            [-0.1, -0.1, -0.3],
+        ],
+    ),
+)
 LINKS = (PLATFORM, TRUNK, LIMB)
-HELD = tuple([None, turn] for turn in (np.eye(3), _turned('x', -35), _turned('y', -90),
-                                       _turned('xz', 30, 90)))
+HELD = tuple(
+    [None, turn]
+    for turn in (np.eye(3), _turned('x', -35), _turned('y', -90), _turned('xz', 30, 90))
+)
 LOOSE = tuple([None, turn] for turn in (_turned('x', 50), _turned('y', 50)))
 
 
 def description():
     """Return the YAML description of the rig as its user knows it."""
+
     def places(link):
         return {'markers': MARKERS, 'layout': {k: v.tolist() for k, v in link.layout.items()}}
 
-    mounted = {'imu': IMU.topic, 'imu_position': [0.2, -0.15, 0.03],
-               'imu_rpy': [0.0, 0.0, np.pi / 2]}
-    return yaml.safe_dump({
-        'name': 'two links on a platform',
-        'platform': {**places(PLATFORM), **mounted, 'stiffness': SPRINGS.stiffness.tolist(),
-                     'preload': SPRINGS.preload.tolist(),
-                     'inertial': PLATFORM.parameters.tolist()},
-        'links': {'trunk': {'parent': 'platform', 'joint': 'fixed',
-                            'position': TRUNK.position.tolist()},
-                  'limb': {'parent': 'trunk', 'joint': 'spherical',
-                           'position': LIMB.position.tolist(), **places(LIMB)}},
-        'mass': TRUNK.mass + LIMB.mass}, sort_keys=False)
+    mounted = {
+        'imu': IMU.topic,
+        'imu_position': [0.2, -0.15, 0.03],
+        'imu_rpy': [0.0, 0.0, np.pi / 2],
+    }
+    return yaml.safe_dump(
+        {
+            'name': 'two links on a platform',
+            'platform': {
+                **places(PLATFORM),
+                **mounted,
+                'stiffness': SPRINGS.stiffness.tolist(),
+                'preload': SPRINGS.preload.tolist(),
+                'inertial': PLATFORM.parameters.tolist(),
+            },
+            'links': {
+                'trunk': {
+                    'parent': 'platform',
+                    'joint': 'fixed',
+                    'position': TRUNK.position.tolist(),
+                },
+                'limb': {
+                    'parent': 'trunk',
+                    'joint': 'spherical',
+                    'position': LIMB.position.tolist(),
+                    **places(LIMB),
+                },
+            },
+            'mass': TRUNK.mass + LIMB.mass,
+        },
+        sort_keys=False,
+    )

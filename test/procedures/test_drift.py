@@ -41,11 +41,13 @@ def folders(arm3, tmp_path_factory):
             viscous = np.array([0.8, 0.8 * (1 + (robot == 0) * GROWTH * day / (DAYS - 1)), 0.8])
             bodies = loaded(truth, LOAD * day / (DAYS - 1)) if robot == 1 else truth
             noise = 0.02 * np.random.default_rng(day + 50 * robot).normal(size=v.shape)
-            tau = (mujoco_arm.torque(bodies, q, v, a) + viscous * v + 0.5 * np.tanh(v / 0.05)
-                   + noise)
+            tau = (
+                mujoco_arm.torque(bodies, q, v, a) + viscous * v + 0.5 * np.tanh(v / 0.05) + noise
+            )
             recording = mujoco_arm.recording(names, t + 86400.0 * (day + 1), q, v, tau)
-            write_recording(folder / f'robot{robot}' / f'day{day}',
-                            replace(recording, robot_description=urdf))
+            write_recording(
+                folder / f'robot{robot}' / f'day{day}', replace(recording, robot_description=urdf)
+            )
     return folder
 
 
@@ -56,8 +58,9 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def model(folders, cache):
-    return rid.identify_many(folders / 'robot0', find_time_offset=False, coulomb_width=0.05,
-                             cache=cache).model
+    return rid.identify_many(
+        folders / 'robot0', find_time_offset=False, coulomb_width=0.05, cache=cache
+    ).model
 
 
 @pytest.fixture(scope='module')
@@ -70,11 +73,16 @@ def test_logs_that_count_from_zero_are_compared_in_their_order(folders, model, t
     logs = [tmp_path / f'{day}.npz' for day in days]
     for day, log in enumerate(logs):
         channel = rid.read_bag(folders / 'robot0' / f'day{day}').channels['/joint_states']
-        np.savez(log, t=1e-9 * (channel.stamp_ns - channel.stamp_ns[0]), **{
-            key: channel.fields[name] for key, name in
-            (('q', 'position'), ('v', 'velocity'), ('tau', 'effort'))})
+        np.savez(
+            log,
+            t=1e-9 * (channel.stamp_ns - channel.stamp_ns[0]),
+            **{
+                key: channel.fields[name]
+                for key, name in (('q', 'position'), ('v', 'velocity'), ('tau', 'effort'))
+            },
+        )
     found = rid.drift(model, [str(log) for log in logs], cache=str(tmp_path))
-    wear, = found.robots[0].significant
+    (wear,) = found.robots[0].significant
     assert wear.name == 'fv2' and wear.size == pytest.approx(0.8 * GROWTH, abs=4.0 * wear.error)
     assert wear.sentence().endswith(f'in {DAYS} recordings in their order, which have no date')
     assert found.write_tables(tmp_path)
@@ -83,13 +91,13 @@ def test_logs_that_count_from_zero_are_compared_in_their_order(folders, model, t
 def test_what_changed_is_found_and_nothing_else(found):
     robots = {r.robot: r.significant for r in found.robots}
     assert set(robots) == {'robot0', 'robot1'} and not found.left_out
-    wear, = robots['robot0']
+    (wear,) = robots['robot0']
     assert (wear.name, wear.joint) == ('fv2', 'joint2') and wear.adjusted <= 0.01
     assert wear.size == pytest.approx(0.8 * GROWTH, abs=4.0 * wear.error)
     assert 'joint2 viscous friction +0.' in wear.sentence()
     assert wear.sentence().endswith(f'in {DAYS - 1} days')
     assert {change.law for change in robots['robot1']} == {'payload'}
-    load, = (change for change in robots['robot1'] if change.unit == 'kg')
+    (load,) = (change for change in robots['robot1'] if change.unit == 'kg')
     # What is carried is known with the arm's own parameters held: a per cent beside noise.
     assert load.size == pytest.approx(LOAD, abs=4.0 * load.error + 0.01 * LOAD)
 
@@ -105,17 +113,35 @@ def test_of_robots_that_did_not_change_no_more_are_named_than_the_rate():
         robots = []
         for _ in range(10):
             z = np.sqrt(0.8) * rng.normal() + np.sqrt(0.2) * rng.normal(size=30)
-            robots.append(RobotDrift('', 0.0, np.zeros(1), (), (), tuple(
-                Change('', '', '', '', 1.0, 1.0, None, 1.0, p)
-                for p in 2.0 * norm.sf(np.abs(z)))))
+            robots.append(
+                RobotDrift(
+                    '',
+                    0.0,
+                    np.zeros(1),
+                    (),
+                    (),
+                    tuple(
+                        Change('', '', '', '', 1.0, 1.0, None, 1.0, p)
+                        for p in 2.0 * norm.sf(np.abs(z))
+                    ),
+                )
+            )
         named += any(robot.significant for robot in adjusted(robots))
     assert named <= rate * runs + 3.0 * np.sqrt(rate * runs)
 
 
 def test_the_verb_prints_json_and_writes_a_page(folders, model, cache, tmp_path, capsys):
     model.save(tmp_path / 'model.yaml')
-    words = ['drift', str(tmp_path / 'model.yaml'), str(folders), '--json', '--out',
-             str(tmp_path), '--cache', cache]
+    words = [
+        'drift',
+        str(tmp_path / 'model.yaml'),
+        str(folders),
+        '--json',
+        '--out',
+        str(tmp_path),
+        '--cache',
+        cache,
+    ]
     assert main(words) == 0
     data = json.loads(capsys.readouterr().out)
     assert data['robots']['robot0']['changes'][0]['joint'] == 'joint2'
@@ -139,8 +165,14 @@ def test_a_new_day_costs_that_day(folders, model, tmp_path, monkeypatch):
     opened = []
     for name in ('read_recording', 'sha256'):
         of_bag = getattr(mapped_bags, name)
-        monkeypatch.setattr(mapped_bags, name, lambda what, *more, of_bag=of_bag, name=name: (
-            opened.append((name, str(what))), of_bag(what, *more))[1])
+        monkeypatch.setattr(
+            mapped_bags,
+            name,
+            lambda what, *more, of_bag=of_bag, name=name: (
+                opened.append((name, str(what))),
+                of_bag(what, *more),
+            )[1],
+        )
     after = rid.drift(model, here, cache=kept)
     assert before.read == 3 and (after.cached, after.read) == (3, 1)
     assert len(opened) == 2 and all('day3' in what for _, what in opened)
@@ -153,14 +185,18 @@ def test_a_new_day_costs_that_day(folders, model, tmp_path, monkeypatch):
 
 def test_tables_hold_what_was_found(found, tmp_path):
     files = found.write_tables(tmp_path)
-    tables = {name: list(csv.DictReader(open(path, encoding='utf-8')))
-              for name, path in files.items()}
+    tables = {
+        name: list(csv.DictReader(open(path, encoding='utf-8'))) for name, path in files.items()
+    }
     rows = tables['drift_series']
     assert rows[0]['time'].startswith('1970-01-02')  # where the bags were put
     for robot in found.robots:
         for one in robot.series:
-            own = [float(r['change']) for r in rows
-                   if (r['robot'], r['name']) == (robot.robot, one.name)]
+            own = [
+                float(r['change'])
+                for r in rows
+                if (r['robot'], r['name']) == (robot.robot, one.name)
+            ]
             np.testing.assert_allclose(own, one.values, rtol=1e-12)
     trends = [r for r in tables['drift_trends'] if float(r['adjusted']) < 0.01]
     named = {(r['robot'], r['name']) for r in trends}

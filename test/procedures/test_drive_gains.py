@@ -18,8 +18,9 @@ EMPTY = np.zeros(10)
 
 def options():
     """Return options with viscous and Coulomb friction."""
-    return replace(options_class('serial_arm')(), friction=('viscous', 'coulomb'),
-                   coulomb_width=0.02)
+    return replace(
+        options_class('serial_arm')(), friction=('viscous', 'coulomb'), coulomb_width=0.02
+    )
 
 
 @pytest.fixture(scope='module')
@@ -33,9 +34,11 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
     urdf, true = arm
     load, z = load_parameters(MASS, CENTER, INERTIA), []
     for seed in range(6):
-        found = identify_drive_gains([(record(true, seed), EMPTY),
-                                      (record(loaded(true), 100 + seed), load)],
-                                     options(), urdf=urdf)
+        found = identify_drive_gains(
+            [(record(true, seed), EMPTY), (record(loaded(true), 100 + seed), load)],
+            options(),
+            urdf=urdf,
+        )
         value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
         np.testing.assert_allclose(value, gains(), rtol=0.01)
         z += list((value - gains()) / error)
@@ -45,8 +48,9 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
 def test_the_mass_of_a_load_will_do(arm):
     urdf, true = arm
     mass = np.append(MASS, np.full(9, np.nan))
-    found = identify_drive_gains([(record(true, 7), EMPTY), (record(loaded(true), 8), mass)],
-                                 options(), urdf=urdf)
+    found = identify_drive_gains(
+        [(record(true, 7), EMPTY), (record(loaded(true), 8), mass)], options(), urdf=urdf
+    )
     value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
     np.testing.assert_allclose(value, gains(), rtol=0.02)
     assert (np.abs(value - gains()) < 3.5 * error).all()
@@ -56,8 +60,9 @@ def test_the_mass_of_a_load_will_do(arm):
 
 def test_one_gain_of_the_datasheet_gives_the_others(arm):
     urdf, true = arm
-    found = identify_drive_gains([(record(true, 1), EMPTY)], options(), urdf=urdf,
-                                 known={'joint2': 8.0})
+    found = identify_drive_gains(
+        [(record(true, 1), EMPTY)], options(), urdf=urdf, known={'joint2': 8.0}
+    )
     assert found.gains['joint2'] == 8.0 and found.gain_errors['joint2'] == 0.0
     for k, joint in ((0, 'joint1'), (2, 'joint3')):
         assert found.gains[joint] == pytest.approx(gains()[k], rel=0.02)
@@ -68,10 +73,15 @@ def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
     urdf, true = arm
     load = load_parameters(MASS, CENTER, INERTIA)
     bare = record(true, 2)
-    found = identify_drive_gains([(bare, EMPTY), (record(loaded(true), 3), load)], options(),
-                                 urdf=urdf)
-    drive = replace(options(), effort_kind='current', estimator='weighted',
-                    drive_gain=tuple(found.gains.values()))
+    found = identify_drive_gains(
+        [(bare, EMPTY), (record(loaded(true), 3), load)], options(), urdf=urdf
+    )
+    drive = replace(
+        options(),
+        effort_kind='current',
+        estimator='weighted',
+        drive_gain=tuple(found.gains.values()),
+    )
     model = identify([bare], drive, urdf=urdf).model
     values = np.array([entry['value'] for entry in model.base])
     assert np.abs(values - found.params).max() < 0.02 * np.abs(values).max()
@@ -89,8 +99,11 @@ def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
     other = identify_drive_gains([(bare, EMPTY)], options(), urdf=heavier)
     assert (np.array(list(other.gains.values())) > 1.04 * value).all()
     with pytest.raises(EstimationError, match='cannot be known.*ratios.*known load'):
-        identify_drive_gains([(bare, EMPTY)], options(), urdf=re.sub(
-            '<inertial>.*?</inertial>', '', true, flags=re.DOTALL))
+        identify_drive_gains(
+            [(bare, EMPTY)],
+            options(),
+            urdf=re.sub('<inertial>.*?</inertial>', '', true, flags=re.DOTALL),
+        )
 
 
 def test_a_load_that_was_not_there_is_refused(arm):
@@ -98,15 +111,17 @@ def test_a_load_that_was_not_there_is_refused(arm):
     urdf, true = arm
     load = load_parameters(MASS, CENTER, INERTIA)
     with pytest.raises(EstimationError, match='do not show the known load.*3 standard errors'):
-        identify_drive_gains([(record(true, 4), EMPTY), (record(true, 5), load)], options(),
-                             urdf=urdf)
+        identify_drive_gains(
+            [(record(true, 4), EMPTY), (record(true, 5), load)], options(), urdf=urdf
+        )
 
 
 def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
     urdf, true = arm
     with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):
-        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf,
-                             known={'elbow': 1.0})
+        identify_drive_gains(
+            [(record(true, 4), EMPTY)], options(), urdf=urdf, known={'elbow': 1.0}
+        )
 
 
 def test_a_load_without_mass_is_refused():
@@ -115,14 +130,21 @@ def test_a_load_without_mass_is_refused():
 
 
 def test_joints_that_nothing_couples_to_a_known_gain_are_named():
-    sliders = '<robot name="gantry"><link name="base"/>' + ''.join(
-        f'<link name="l{k}"><inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" '
-        f'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="continuous">'
-        f'<parent link="base"/><child link="l{k}"/><origin xyz="0 {k} 0"/><axis xyz="1 0 0"/>'
-        f'</joint>' for k in (1, 2)) + '</robot>'
+    sliders = (
+        '<robot name="gantry"><link name="base"/>'
+        + ''.join(
+            f'<link name="l{k}"><inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" '
+            f'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="continuous">'
+            f'<parent link="base"/><child link="l{k}"/><origin xyz="0 {k} 0"/><axis xyz="1 0 0"/>'
+            f'</joint>'
+            for k in (1, 2)
+        )
+        + '</robot>'
+    )
     t, q, v, a = mujoco_arm.motion(2, 20, 100, speed=1.0)
     tau = mujoco_arm.torque(sliders, q, v, a)
     recording = mujoco_arm.recording(('j1', 'j2'), t, q, v, tau)
     with pytest.raises(EstimationError, match='do not show the gains.*j2'):
-        identify_drive_gains([(recording, EMPTY)], replace(options(), friction=()),
-                             urdf=sliders, known={'j1': 1.0})
+        identify_drive_gains(
+            [(recording, EMPTY)], replace(options(), friction=()), urdf=sliders, known={'j1': 1.0}
+        )

@@ -26,8 +26,9 @@ def record(urdf, direction, seed, noise=0.1, speed=1.0, duration=20):
     t, q, v, a = mujoco_arm.motion(len(names), duration, 100, seed=seed, speed=speed)
     tau = mujoco_arm.torque(urdf, q, v, a, 9.81 * np.asarray(direction))
     tau += 0.5 * np.tanh(v / 0.01) + 0.5 * v + noise * rng.normal(size=v.shape)
-    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
-                                v + 1e-3 * rng.normal(size=q.shape), tau)
+    return mujoco_arm.recording(
+        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=q.shape), tau
+    )
 
 
 def squared_error(found, direction):
@@ -44,8 +45,9 @@ def test_direction_is_within_its_interval_in_7_of_8_random_mountings():
         recording = record(mujoco_arm.true_urdf(urdf, seed), direction, seed)
         found = identify_gravity([recording], options(), urdf=urdf)
         inside += squared_error(found, direction) <= chi2(2).ppf(0.95)
-        errors.append(np.degrees(np.arccos(min(1.0, direction @ found.direction)))
-                      / found.standard_error_deg)
+        errors.append(
+            np.degrees(np.arccos(min(1.0, direction @ found.direction))) / found.standard_error_deg
+        )
         assert np.linalg.norm(found.gravity_base) == pytest.approx(9.81)
         assert found.standard_error_deg < 0.3
         assert found.sign['decided_by'] == 'nominal' and not found.sign['ambiguous']
@@ -57,8 +59,12 @@ def test_direction_is_within_its_interval_in_7_of_8_random_mountings():
 def test_errors_of_the_direction_by_free_bodies_are_as_large_as_they_scatter():
     urdf, direction = mujoco_arm.description('arm3'), np.array([0.0, 0.6, -0.8])
     free = replace(options(), unconstrained=True)
-    squares = [squared_error(identify_gravity([record(urdf, direction, seed)], free, urdf=urdf),
-                             direction) for seed in range(8)]
+    squares = [
+        squared_error(
+            identify_gravity([record(urdf, direction, seed)], free, urdf=urdf), direction
+        )
+        for seed in range(8)
+    ]
     assert chi2(16).ppf(0.005) < sum(squares) < chi2(16).ppf(0.995)
 
 
@@ -109,8 +115,9 @@ def test_torques_that_are_noise_have_no_gravity():
 @pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
 def test_a_real_upright_robot_is_upright():
     urdf = (mujoco_arm.DATA / 'panda' / 'panda.urdf').read_text()
-    recording = mujoco_arm.real('panda/excitation.npz', tuple(f'panda_joint{i}'
-                                                              for i in range(1, 8)))
+    recording = mujoco_arm.real(
+        'panda/excitation.npz', tuple(f'panda_joint{i}' for i in range(1, 8))
+    )
     found = identify_gravity([recording], options_class('serial_arm')(), urdf=urdf)
     assert found.direction @ (0, 0, -1) > np.cos(np.radians(1.0))
 
@@ -118,8 +125,9 @@ def test_a_real_upright_robot_is_upright():
 @pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
 def test_the_identification_shows_the_same_direction():
     urdf = (mujoco_arm.DATA / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
-    recording = mujoco_arm.real('kuka_lwr4/measurement_1.npz',
-                                tuple(f'lwr_{i}_joint' for i in range(7)))
+    recording = mujoco_arm.real(
+        'kuka_lwr4/measurement_1.npz', tuple(f'lwr_{i}_joint' for i in range(7))
+    )
     usual = options_class('serial_arm')()
     found = identify_gravity([recording], usual, urdf=urdf)
     mounting = 'gravity ' + ' '.join(repr(float(g)) for g in found.gravity_base)

@@ -106,7 +106,7 @@ def test_a_damaged_cache_is_computed_anew(serial, paths, options, kept):
     for k, bag in enumerate(serial.bags[:2]):
         path = Path(kept.cache) / Path(bag.file).name
         content = path.read_bytes()
-        path.write_bytes(content[:len(content) // 2] if k else b'')
+        path.write_bytes(content[: len(content) // 2] if k else b'')
     many = identify_many(paths, options, engine=kept)
     assert [b.cached for b in many.bags] == [False, False, True, True]
     assert_same(serial, many)
@@ -117,8 +117,9 @@ def test_another_description_is_another_key(serial):
     assert other.key != serial.plan.key
 
 
-def test_a_second_call_accumulates_no_bag_and_nothing_lies_beside_them(arm3, options, tmp_path,
-                                                                       monkeypatch):
+def test_a_second_call_accumulates_no_bag_and_nothing_lies_beside_them(
+    arm3, options, tmp_path, monkeypatch
+):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
     bags = [str(tmp_path / 'bags' / f'day{k}') for k in range(2)]
     for k, bag in enumerate(bags):
@@ -143,17 +144,24 @@ def test_a_full_disk_ends_the_run_and_is_no_fault_of_a_bag(serial, paths, tmp_pa
 
 
 def test_bags_are_found_as_folders_and_as_single_files_each_once(tmp_path):
-    for name in ('week/monday.mcap', 'week/tuesday.db3', 'split/split_0.mcap',
-                 'split/split_1.mcap', 'week/notes.txt'):
+    for name in (
+        'week/monday.mcap',
+        'week/tuesday.db3',
+        'split/split_0.mcap',
+        'split/split_1.mcap',
+        'week/notes.txt',
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / 'week' / 'up').symlink_to(tmp_path)
-    assert find_bags([str(tmp_path)]) == [str(tmp_path / name) for name in (
-        'split', 'week/monday.mcap', 'week/tuesday.db3')]
+    assert find_bags([str(tmp_path)]) == [
+        str(tmp_path / name) for name in ('split', 'week/monday.mcap', 'week/tuesday.db3')
+    ]
 
 
-def test_the_same_content_under_two_names_counts_once(serial, fleet, paths, options, kept,
-                                                      tmp_path):
+def test_the_same_content_under_two_names_counts_once(
+    serial, fleet, paths, options, kept, tmp_path
+):
     shutil.copytree(fleet / 'day1', tmp_path / 'copy')
     many = identify_many([*paths[:DAYS], str(tmp_path / 'copy')], options, engine=kept)
     assert 'count once' in many.left_out[str(tmp_path / 'copy')]
@@ -172,8 +180,9 @@ def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, optio
 
 def process(shared, task):
     """Return where a task is done, and the most threads that a library of BLAS uses there."""
-    return os.getpid(), max(pool['num_threads'] for pool in threadpool_info()
-                            if pool['user_api'] == 'blas')
+    return os.getpid(), max(
+        pool['num_threads'] for pool in threadpool_info() if pool['user_api'] == 'blas'
+    )
 
 
 def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(monkeypatch):
@@ -198,17 +207,34 @@ def noted_and_killed(shared, path):
 def start_verb(paths, function, import_path, tmp_path):
     """Return the process of ``identify`` whose workers do a function of this file."""
     (tmp_path / 'noted').mkdir()
-    words = ['identify', *paths, '--jobs', '2', '--cache', str(tmp_path / 'cache'), '--out',
-             str(tmp_path / 'out'), '--no-report']
-    code = ('from ros_inertial_id.procedures import bag_map\n'
-            'import test_many_recordings as here\n'
-            f'bag_map.accumulate_bag = here.{function.__name__}\n'
-            f'here.sys.exit(here.main({words!r}))\n')
-    return subprocess.Popen([sys.executable, '-c', code], text=True, start_new_session=True,
-                            env={**import_path, 'NOTED': str(tmp_path / 'noted')},
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            preexec_fn=lambda: signal.signal(  # as at a terminal, not under nohup
-                                signal.SIGINT, signal.SIG_DFL))
+    words = [
+        'identify',
+        *paths,
+        '--jobs',
+        '2',
+        '--cache',
+        str(tmp_path / 'cache'),
+        '--out',
+        str(tmp_path / 'out'),
+        '--no-report',
+    ]
+    code = (
+        'from ros_inertial_id.procedures import bag_map\n'
+        'import test_many_recordings as here\n'
+        f'bag_map.accumulate_bag = here.{function.__name__}\n'
+        f'here.sys.exit(here.main({words!r}))\n'
+    )
+    return subprocess.Popen(
+        [sys.executable, '-c', code],
+        text=True,
+        start_new_session=True,
+        env={**import_path, 'NOTED': str(tmp_path / 'noted')},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(  # as at a terminal, not under nohup
+            signal.SIGINT, signal.SIG_DFL
+        ),
+    )
 
 
 def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
@@ -221,8 +247,9 @@ def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
     assert not any(runs(pid) for pid in workers)
 
 
-def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(paths, import_path,
-                                                                        tmp_path):
+def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(
+    paths, import_path, tmp_path
+):
     verb = start_verb(paths[:3], noted_and_killed, import_path, tmp_path)
     out, err = verb.communicate()
     assert verb.returncode == 0 and 'Traceback' not in err
@@ -232,8 +259,9 @@ def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(paths, i
     assert 'day2' in out
 
 
-def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kept, tmp_path,
-                                                             monkeypatch):
+def test_what_goes_wrong_before_and_after_is_said_of_the_bag(
+    paths, options, kept, tmp_path, monkeypatch
+):
     def read(path, urdf):
         if path == paths[1]:
             raise ValueError('six')
@@ -252,9 +280,23 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
 
 def test_nothing_of_the_current_folder_is_executed(paths, trapped, import_path, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(ROOT / 'scripts' / 'inertial-id'), 'identify', *paths[:2], '--jobs',
-         '2', '--cache', str(tmp_path), '--out', str(tmp_path / 'out')],
-        env=import_path, cwd=trapped, capture_output=True, text=True)
+        [
+            sys.executable,
+            str(ROOT / 'scripts' / 'inertial-id'),
+            'identify',
+            *paths[:2],
+            '--jobs',
+            '2',
+            '--cache',
+            str(tmp_path),
+            '--out',
+            str(tmp_path / 'out'),
+        ],
+        env=import_path,
+        cwd=trapped,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert not (trapped / 'executed').exists()
 
@@ -274,8 +316,17 @@ def test_merging_in_a_tree_is_merging_one_after_the_other(serial):
 def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
     config = tmp_path / 'config.yaml'
     config.write_text('serial_arm: {find_time_offset: false, coulomb_width: 0.05}')
-    words = ['identify', str(fleet), '--config', str(config), '--cache', str(tmp_path / 'cache'),
-             '--no-report', '--out', str(tmp_path / 'out')]
+    words = [
+        'identify',
+        str(fleet),
+        '--config',
+        str(config),
+        '--cache',
+        str(tmp_path / 'cache'),
+        '--no-report',
+        '--out',
+        str(tmp_path / 'out'),
+    ]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert '4 bags, 0 of them from the cache; 3 not used' in printed

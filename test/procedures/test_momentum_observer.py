@@ -25,8 +25,12 @@ def run(seconds, push=None, **options):
     """Return the arm, its samples while it follows a random motion, and the push' torques."""
     arm = SimulatedArm(TEXT, options=ArmOptions(**{**SOFT, **options}))
     limits = arm.limits
-    motion = random_motion(arm.joint_names, (limits.lower, limits.upper, 0.5 * limits.velocity),
-                           np.random.default_rng(3), period=6.0)
+    motion = random_motion(
+        arm.joint_names,
+        (limits.lower, limits.upper, 0.5 * limits.velocity),
+        np.random.default_rng(3),
+        period=6.0,
+    )
     begin = round(push * RATE) if push is not None else None
     samples = []
     arm._path, first = motion.at, motion.at(np.zeros(1))
@@ -47,8 +51,10 @@ def observer(arm, **options):
     """Return an observer that knows what the arm truly is, and the robot."""
     robot = load_robot_model(arm.true_urdf, arm.joint_names)
     friction = arm.true_friction
-    parameters = SerialArm().parameters(robot, SerialArmOptions(
-        friction=('viscous', 'coulomb'), coulomb_width=friction.velocity_scale))
+    parameters = SerialArm().parameters(
+        robot,
+        SerialArmOptions(friction=('viscous', 'coulomb'), coulomb_width=friction.velocity_scale),
+    )
     values = np.array([p.nominal for p in parameters])
     for k, p in enumerate(parameters):
         if p.law:
@@ -60,15 +66,23 @@ def observer(arm, **options):
 
 def band(robot, half=0.0, ranges=None):
     """Return a band of half a width [N m] which model errors hardly leave, and the ranges."""
-    terms = {'constant': half, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.0,
-             'slow': 0.0, 'peak': 1.0, 'peak_scale': 0.1}
+    terms = {
+        'constant': half,
+        'per_speed': 0.0,
+        'per_acceleration': 0.0,
+        'near_reversal': 0.0,
+        'slow': 0.0,
+        'peak': 1.0,
+        'peak_scale': 0.1,
+    }
     return {'joints': {joint: terms for joint in robot.joint_names}}, ranges or {}
 
 
 def observed(arm, samples, one):
     t = np.array([s.time for s in samples])
-    return t, one.add(t, *(np.array([getattr(s, f'measured_{k}') for s in samples])
-                           for k in ('q', 'v', 'tau')))
+    return t, one.add(
+        t, *(np.array([getattr(s, f'measured_{k}') for s in samples]) for k in ('q', 'v', 'tau'))
+    )
 
 
 @pytest.fixture(scope='module')
@@ -94,7 +108,7 @@ def test_torque_of_a_push_is_the_jacobian_s(pushed):
     error = out.torque[settled] - np.array(truth)
     # 20 ms behind a torque that changes with the posture: a share of a newton metre
     assert np.abs(error.mean(0)).max() < 0.05
-    assert np.sqrt((error ** 2).mean(0)).max() < 0.15
+    assert np.sqrt((error**2).mean(0)).max() < 0.15
 
 
 def test_push_is_noticed_in_time_and_motion_alone_never(pushed):
@@ -109,7 +123,7 @@ def test_standard_deviation_is_that_of_the_residual_where_the_model_is_exact():
     arm, samples = run(4.0)
     t, out = observed(arm, samples, observer(arm, half=0.0)[0])
     z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
-    assert 0.8 < np.sqrt((z ** 2).mean()) < 1.25  # 3 s, 50 rad/s: about 75 free values a joint
+    assert 0.8 < np.sqrt((z**2).mean()) < 1.25  # 3 s, 50 rad/s: about 75 free values a joint
 
 
 def test_noise_that_is_not_white_is_no_contact():
@@ -121,14 +135,16 @@ def test_noise_that_is_not_white_is_no_contact():
     t, out = observed(arm, samples, observer(arm)[0])
     assert not out.contact.any() and not out.unknown.any()
     z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
-    assert 0.7 < np.sqrt((z ** 2).mean()) < 1.4  # 5 s, 50 rad/s: about 125 free values a joint
+    assert 0.7 < np.sqrt((z**2).mean()) < 1.4  # 5 s, 50 rad/s: about 125 free values a joint
 
 
 def test_beyond_the_training_nothing_is_claimed(pushed):
     arm, samples, t, out = pushed
     speeds = np.abs([s.v for s in samples])
-    ranges = {joint: {'q': [-9.0, 9.0], 'v': [-0.5 * v, 0.5 * v]}
-              for joint, v in zip(arm.joint_names, speeds.max(0))}
+    ranges = {
+        joint: {'q': [-9.0, 9.0], 'v': [-0.5 * v, 0.5 * v]}
+        for joint, v in zip(arm.joint_names, speeds.max(0))
+    }
     _, found = observed(arm, samples, observer(arm, ranges=ranges)[0])
     outside = speeds > 0.6 * speeds.max(0)
     assert out.contact[outside].any() and found.unknown[outside].any()
@@ -138,7 +154,7 @@ def test_beyond_the_training_nothing_is_claimed(pushed):
 def test_samples_in_pieces_give_what_they_give_at_once_and_a_gap_begins_anew(pushed):
     arm, samples, t, out = pushed
     one = observer(arm)[0]
-    pieces = [observed(arm, samples[k:k + 37], one)[1] for k in range(0, len(samples), 37)]
+    pieces = [observed(arm, samples[k : k + 37], one)[1] for k in range(0, len(samples), 37)]
     np.testing.assert_allclose(np.concatenate([p.torque for p in pieces]), out.torque, atol=1e-9)
     late = [replace(s, time=s.time + 1.0) for s in samples[-3:]]
     assert np.abs(observed(arm, late, one)[1].torque[0]).max() == 0.0
@@ -167,11 +183,12 @@ def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
     for joint in range(3):
         for begin in rng.uniform(1.0, 5.5, 7):
             first = np.searchsorted(t, begin)
-            part = samples[max(0, first - 300):first + 25]  # 50 ms
+            part = samples[max(0, first - 300) : first + 25]  # 50 ms
             size = np.zeros(3)
-            size[joint] = smallest[first:first + 25, joint].max()
-            pushed = [replace(s, measured_tau=s.measured_tau - size * (s.time >= t[first]))
-                      for s in part]
+            size[joint] = smallest[first : first + 25, joint].max()
+            pushed = [
+                replace(s, measured_tau=s.measured_tau - size * (s.time >= t[first])) for s in part
+            ]
             _, out = observed(arm, pushed, observer(arm)[0])
             hits.append(bool(out.contact[-25:, joint].any()))
     assert np.mean(hits) > 0.8  # nine of ten, of 21: less than eight of ten is one in twenty
@@ -179,14 +196,16 @@ def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
 
 def test_friction_that_grows_with_the_load_is_no_torque_from_outside():
     robot, t = load_robot_model(TEXT), np.arange(0.0, 2.0, 0.002)
-    parameters = SerialArm().parameters(robot, SerialArmOptions(
-        friction=('coulomb_load',), coulomb_width=0.1))
+    parameters = SerialArm().parameters(
+        robot, SerialArmOptions(friction=('coulomb_load',), coulomb_width=0.1)
+    )
     values = np.array([0.2 if p.law else p.nominal for p in parameters])
     phase = np.outer(t, [2.0, 3.0, 4.0])
     q, v, a = np.sin(phase), np.cos(phase) * [2.0, 3.0, 4.0], -np.sin(phase) * [4.0, 9.0, 16.0]
     friction = 0.2 * np.abs(nominal_torques(robot, q, v, 0.0 * a)) * np.tanh(v / 0.1)
     out = MomentumObserver(robot, parameters, values, band=band(robot, 0.98)).add(
-        t, q, v, nominal_torques(robot, q, v, a) + friction)
+        t, q, v, nominal_torques(robot, q, v, a) + friction
+    )
     assert np.abs(friction).max() > 2.0 > 5.0 * np.abs(out.torque[t > 0.5]).max()
     # Without noise it is the model's: half a band of 95 %.
     assert out.standard_deviation.min() == pytest.approx(0.98 / 1.96, rel=0.01)

@@ -12,7 +12,6 @@ from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import many_recordings
 
-
 # The last part of a delay is algebra in one process and another reading of many bags: see below.
 PUNCTUAL = {'find_time_offset': False}
 
@@ -33,21 +32,32 @@ def assert_one_model(one, other):
     for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
         assert one.statistics[name] == other.statistics[name]
     for name in {'training', 'validation', 'cross_validation'} & set(one.statistics):
-        own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
-                       for m in (one, other))
+        own, theirs = (
+            m.statistics[name].get('filtered', m.statistics[name]) for m in (one, other)
+        )
         assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
 
 
-@pytest.mark.parametrize('lean, rates, changes, more', [
-    (0.03, (40.0, 200.0, 100.0), PUNCTUAL, []),
-    (0.0, (100.0,) * 3, {**PUNCTUAL, 'unconstrained': True, 'coulomb_width': 0.05},
-     ['--jobs', '1', '--cache', 'kept'])])
+@pytest.mark.parametrize(
+    'lean, rates, changes, more',
+    [
+        (0.03, (40.0, 200.0, 100.0), PUNCTUAL, []),
+        (
+            0.0,
+            (100.0,) * 3,
+            {**PUNCTUAL, 'unconstrained': True, 'coulomb_width': 0.05},
+            ['--jobs', '1', '--cache', 'kept'],
+        ),
+    ],
+)
 def test_one_model_by_all_ways(arm3, lean, rates, changes, more, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bags = [str(tmp_path / f'day{number}') for number in range(3)]
     for number, bag in enumerate(bags):  # the last one is wrong and takes no part
-        write_recording(Path(bag), day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean,
-                                       rate=rates[number]))
+        write_recording(
+            Path(bag),
+            day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean, rate=rates[number]),
+        )
     config = tmp_path / 'config.yaml'
     words = {k: str(v).lower() for k, v in changes.items()}
     config.write_text(f'serial_arm: {{{", ".join(f"{k}: {v}" for k, v in words.items())}}}')
@@ -59,11 +69,24 @@ def test_one_model_by_all_ways(arm3, lean, rates, changes, more, tmp_path, monke
         assert seen['cutoff'] <= 0.25 * rate * (1.0 + 1e-3)
     if lean:
         found = np.array(once.identified.mounting['gravity_base'][0])
-        np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
-                                   atol=0.05)  # [m/s^2], a third of a degree
+        np.testing.assert_allclose(
+            found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]), atol=0.05
+        )  # [m/s^2], a third of a degree
     many = rid.identify_many(bags, validate=other, cache='kept', **changes).model
-    main(['identify', *bags, '--validate', 'other', '--config', str(config), '--no-report',
-          '--out', 'out', *more])
+    main(
+        [
+            'identify',
+            *bags,
+            '--validate',
+            'other',
+            '--config',
+            str(config),
+            '--no-report',
+            '--out',
+            'out',
+            *more,
+        ]
+    )
     for other in (many, rid.load_model('out/model.yaml')):
         assert_one_model(once.identified, other.identified)
         assert list(other.identified.provenance['left_out']) == bags[2:]
@@ -83,7 +106,8 @@ def assert_is_of_one_day(one_day, cache, **where):
     many = rid.identify_many(bag, cache=str(cache), **PUNCTUAL, **where).model.identified
     assert_one_model(once, many)
     assert [c['candidate'] for c in many.statistics['choices'] if c['chosen']] == [
-        c['candidate'] for c in once.statistics['choices'] if c['chosen']]
+        c['candidate'] for c in once.statistics['choices'] if c['chosen']
+    ]
 
 
 def test_one_bag_is_one_model_from_another_process(one_day, tmp_path, monkeypatch):
@@ -94,9 +118,14 @@ def test_one_bag_is_one_model_from_another_process(one_day, tmp_path, monkeypatc
 def test_one_bag_is_one_model_from_a_cluster(one_day, tmp_path):
     distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
     import dask
+
     patient = {'distributed.comm.timeouts.connect': '120s', 'distributed.worker.daemon': True}
-    with dask.config.set(patient), distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
+    with (
+        dask.config.set(patient),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as workers,
+    ):
         assert_is_of_one_day(one_day, tmp_path, scheduler=workers.scheduler_address)
 
 

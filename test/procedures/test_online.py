@@ -18,7 +18,7 @@ from ros_inertial_id.procedures.online import OnlineIdentification
 OPTIONS = options_class('serial_arm')(cutoff=8.0)
 LAWS = replace(OPTIONS, friction=laws_by_default())
 RATE = 250.0
-BEGIN = 10 ** 18  # [ns] no message is stamped zero
+BEGIN = 10**18  # [ns] no message is stamped zero
 
 
 @pytest.fixture(scope='module')
@@ -30,8 +30,13 @@ def arm():
     tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.02)
     rng = np.random.default_rng(0)
     tau += 0.05 * rng.normal(size=tau.shape)
-    return urdf, truth, mujoco_arm.recording(
-        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau)
+    return (
+        urdf,
+        truth,
+        mujoco_arm.recording(
+            names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau
+        ),
+    )
 
 
 @pytest.fixture(scope='module')
@@ -77,8 +82,9 @@ def test_estimate_at_the_end_is_that_of_the_recording(estimates, offline):
     # The last LAG seconds and the ends are not learnt from, other samples are thinned out: a
     # tenth of the data differs, so the estimates differ by a third of their error; of 34, among
     # them three friction coefficients per joint that hardly differ, some may by four thirds.
-    assert all(abs(found[n] - expected[n]) < 4 / 3 * np.hypot(*(e[n] for e in errors))
-               for n in found)
+    assert all(
+        abs(found[n] - expected[n]) < 4 / 3 * np.hypot(*(e[n] for e in errors)) for n in found
+    )
     assert estimates[-1].seconds == pytest.approx(37.0, abs=1.5)
     assert estimates[0].unseen_percent is None  # nothing was predicted yet
     promised = offline.statistics['training']['filtered']['relative_percent']
@@ -87,9 +93,13 @@ def test_estimate_at_the_end_is_that_of_the_recording(estimates, offline):
 
 def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
     urdf, _, recording = arm
-    short = replace(recording, channels={
-        topic: c.rows(c.stamp_ns < recording.origin_ns() + 16 * 10 ** 9)
-        for topic, c in recording.channels.items()})
+    short = replace(
+        recording,
+        channels={
+            topic: c.rows(c.stamp_ns < recording.origin_ns() + 16 * 10**9)
+            for topic, c in recording.channels.items()
+        },
+    )
     learnt = []
     for size in (1.0, 0.3):
         online = OnlineIdentification(urdf, OPTIONS)
@@ -103,14 +113,24 @@ def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
 
 def test_errors_shrink_with_every_second_and_cover_the_truth(arm, estimates):
     urdf, truth, recording = arm
-    spread = [np.nanmedian([b['standard_error'] / (abs(b['nominal']) + 0.1)
-                            for b in e.base if b['determined']]) for e in estimates]
+    spread = [
+        np.nanmedian(
+            [b['standard_error'] / (abs(b['nominal']) + 0.1) for b in e.base if b['determined']]
+        )
+        for e in estimates
+    ]
     assert spread[-1] < 0.6 * spread[2]
-    exact = identify([mujoco_arm.recording(
-        *_noise_free(truth, recording))], replace(LAWS, cutoff=20.0), urdf=urdf).model
+    exact = identify(
+        [mujoco_arm.recording(*_noise_free(truth, recording))],
+        replace(LAWS, cutoff=20.0),
+        urdf=urdf,
+    ).model
     true, last = values(exact.base), estimates[-1].base
-    z = [(b['value'] - true[b['name']]) / b['standard_error'] for b in last
-         if b['determined'] and b['name'] in true]
+    z = [
+        (b['value'] - true[b['name']]) / b['standard_error']
+        for b in last
+        if b['determined'] and b['name'] in true
+    ]
     # 24 numbers: rms beyond 1.6 has a chance of 1e-4.
     assert np.sqrt(np.mean(np.square(z))) < 1.6
 
@@ -129,7 +149,7 @@ def test_memory_does_not_grow_with_time(arm):
     tracemalloc.start()
     for turn in range(3):
         for channel in pieces(recording):
-            online.add(replace(channel, stamp_ns=channel.stamp_ns + turn * 8 * 10 ** 9))
+            online.add(replace(channel, stamp_ns=channel.stamp_ns + turn * 8 * 10**9))
             online.estimate()
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
@@ -150,7 +170,7 @@ def test_a_motion_of_higher_bandwidth_is_learnt_anew(arm):
     online = OnlineIdentification(urdf, options)
     slow = mujoco_arm.recording(names, t, q, v, tau).channels['/joint_states']
     fast = recording.channels['/joint_states']
-    for channel in (slow, replace(fast, stamp_ns=fast.stamp_ns + 12 * 10 ** 9)):  # after a pause
+    for channel in (slow, replace(fast, stamp_ns=fast.stamp_ns + 12 * 10**9)):  # after a pause
         for part in pieces(replace(recording, channels={channel.topic: channel})):
             online.add(part)
             found = online.estimate()
@@ -166,8 +186,11 @@ def test_a_motion_of_higher_bandwidth_is_learnt_anew(arm):
 def test_a_robot_at_rest_is_waited_for(arm):
     urdf, _, recording = arm
     channel = recording.channels['/joint_states']
-    still = replace(channel, stamp_ns=channel.stamp_ns - 40 * 10 ** 9, fields={
-        k: np.repeat(x[:1], len(x), axis=0) for k, x in channel.fields.items()})
+    still = replace(
+        channel,
+        stamp_ns=channel.stamp_ns - 40 * 10**9,
+        fields={k: np.repeat(x[:1], len(x), axis=0) for k, x in channel.fields.items()},
+    )
     online = OnlineIdentification(urdf, OPTIONS)
     for part in pieces(replace(recording, channels={channel.topic: still})):
         online.add(part)
@@ -205,11 +228,18 @@ def test_a_turning_crank_is_learnt_online():
     rng = np.random.default_rng(0)
     urdf = mujoco_arm.description('slider_crank')
     recording = crank.encoder_recording(
-        t, z + 1e-4 * rng.normal(size=t.size),
-        crank.torque(z, rate, second) + 1e-2 * rng.normal(size=t.size), urdf)
+        t,
+        z + 1e-4 * rng.normal(size=t.size),
+        crank.torque(z, rate, second) + 1e-2 * rng.normal(size=t.size),
+        urdf,
+    )
     options = options_class('closed_loop')(
-        closures=crank.CLOSURES, independent=('crank',), start=crank.START, cutoff=12.0,
-        estimator='weighted')
+        closures=crank.CLOSURES,
+        independent=('crank',),
+        start=crank.START,
+        cutoff=12.0,
+        estimator='weighted',
+    )
     estimates = followed(urdf, recording, options, 'closed_loop')
     found = values(estimates[-1].base)
     for name in crank.FOUR:

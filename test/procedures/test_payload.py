@@ -21,10 +21,13 @@ def loaded(urdf, last, offset='0 0 0.107', mass=MASS, inertia=INERTIA):
     """Return the URDF text with a load fixed to the last link, at a flange ``offset`` from it."""
     ixx, iyy, izz = np.diag(inertia) * mass / MASS
     center = ' '.join(str(x) for x in CENTER)
-    return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
+    return urdf.replace(
+        '</robot>',
+        f'''<link name="load"><inertial><origin xyz="{center}"/>
       <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
       </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
-      <child link="load"/><origin xyz="{offset}"/></joint></robot>''')
+      <child link="load"/><origin xyz="{offset}"/></joint></robot>''',
+    )
 
 
 def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
@@ -34,21 +37,25 @@ def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
     t, q, v, a = (x[cut] for x in mujoco_arm.motion(len(names), 22, 200, motion, speed=1.0))
     tau = mujoco_arm.torque(urdf, q, v, a) + friction * (0.5 * np.tanh(v / 0.02) + 0.5 * v)
     tau += NOISE * rng.normal(size=v.shape)
-    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
-                                v + 1e-3 * rng.normal(size=v.shape), tau)
+    return mujoco_arm.recording(
+        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau
+    )
 
 
 @pytest.fixture(scope='module')
 def franka():
     """Return (true URDF, model of the bare arm), whose description has a frame ``tool``."""
     # Its axes x, y, z are y, z, x of link 7: two quarter turns, which do not commute.
-    flange = ('<link name="tool"/><joint name="f" type="fixed"><parent link="fr3_link7"/><child '
-              'link="tool"/><origin xyz="0 0 0.107" rpy="1.570796327 0 1.570796327"/></joint>')
+    flange = (
+        '<link name="tool"/><joint name="f" type="fixed"><parent link="fr3_link7"/><child '
+        'link="tool"/><origin xyz="0 0 0.107" rpy="1.570796327 0 1.570796327"/></joint>'
+    )
     urdf = mujoco_arm.description('franka')
     true = mujoco_arm.true_urdf(urdf, 2)
     options = replace(options_class('serial_arm')(), friction=('viscous', 'coulomb', 'offset'))
-    return true, identify([record(true, 0)], options,
-                          urdf=urdf.replace('</robot>', flange + '</robot>')).model
+    return true, identify(
+        [record(true, 0)], options, urdf=urdf.replace('</robot>', flange + '</robot>')
+    ).model
 
 
 def test_two_kilograms_are_weighed_within_the_bars_and_the_stated_errors(franka):
@@ -59,17 +66,20 @@ def test_two_kilograms_are_weighed_within_the_bars_and_the_stated_errors(franka)
         center = found.center_of_mass - [0.0, 0.0, 0.107]  # given from the joint of link 7
         assert abs(found.mass - MASS) < 0.01 * MASS
         assert np.linalg.norm(center - CENTER) < 0.003
-        z += [(found.mass - MASS) / found.mass_error,
-              *((center - CENTER) / found.center_of_mass_error),
-              *np.diag((found.inertia - INERTIA) / found.inertia_error)]
+        z += [
+            (found.mass - MASS) / found.mass_error,
+            *((center - CENTER) / found.center_of_mass_error),
+            *np.diag((found.inertia - INERTIA) / found.inertia_error),
+        ]
     # 35 values, those of one model not independent: a root mean square near one.
     assert 0.3 < np.sqrt(np.mean(np.square(z))) < 1.7 and np.abs(z).max() < 4.5
 
 
 def test_numbers_are_given_in_the_frame_that_is_asked_for(franka):
     true, model = franka
-    found = identify_payload(model, [record(loaded(true, 'fr3_link7', inertia=BRICK), 1)],
-                             frame='tool')
+    found = identify_payload(
+        model, [record(loaded(true, 'fr3_link7', inertia=BRICK), 1)], frame='tool'
+    )
     np.testing.assert_allclose(found.center_of_mass, CENTER[[1, 2, 0]], atol=0.003)
     np.testing.assert_allclose(np.diag(found.inertia), np.diag(BRICK)[[1, 2, 0]], atol=0.01)
     assert found.frame == 'tool'
@@ -80,10 +90,13 @@ def test_numbers_are_given_in_the_frame_that_is_asked_for(franka):
 def test_friction_that_warms_up_cancels_against_the_same_motion_without_the_load(franka):
     true, model = franka
     warm = [0.8 + 0.2 * np.exp(-s) for s in (1.5, 2.0, 2.5, 3.0)]  # of what the model knows
-    runs = [record(loaded(true, 'fr3_link7') if k in (0, 3) else true, 20 + k, 0.3 * k, friction)
-            for k, friction in enumerate(warm)]
-    drifted, paired = (identify_payload(model, runs[::3], empty=empty)
-                       for empty in ((), runs[1:3]))
+    runs = [
+        record(loaded(true, 'fr3_link7') if k in (0, 3) else true, 20 + k, 0.3 * k, friction)
+        for k, friction in enumerate(warm)
+    ]
+    drifted, paired = (
+        identify_payload(model, runs[::3], empty=empty) for empty in ((), runs[1:3])
+    )
 
     def errors(found):
         center = found.center_of_mass - [0.0, 0.0, 0.107] - CENTER

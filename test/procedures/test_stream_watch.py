@@ -8,7 +8,7 @@ import pytest
 
 from ros_inertial_id.procedures.stream_watch import StreamWatch
 
-BEGIN = 10 ** 18  # [ns] no message is stamped zero
+BEGIN = 10**18  # [ns] no message is stamped zero
 
 
 @pytest.fixture(scope='module')
@@ -18,8 +18,13 @@ def signals():
     t, q, v, a = mujoco_arm.motion(3, 12.0, 250.0, seed=2)
     rng = np.random.default_rng(0)
     tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.01)
-    return (mujoco_arm.joints_of(urdf), t, q + 1e-5 * rng.normal(size=q.shape),
-            v + 1e-3 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+    return (
+        mujoco_arm.joints_of(urdf),
+        t,
+        q + 1e-5 * rng.normal(size=q.shape),
+        v + 1e-3 * rng.normal(size=q.shape),
+        tau + 0.05 * rng.normal(size=q.shape),
+    )
 
 
 def watched(names, t, q, v, tau, batch=5):
@@ -43,9 +48,11 @@ def test_a_stuck_effort_a_spike_and_a_frozen_robot_are_named(signals):
     stuck[1000:1500, 1] = stuck[1000, 1]
     spike[1200, 2] += 60.0
     frozen[800:1100, 1] = frozen[800, 1]
-    for fault, name, joint in (((q, v, stuck), 'effort stuck', 1),
-                               ((q, v, spike), 'effort spikes', 2),
-                               ((frozen, v, tau), 'position stuck', 1)):
+    for fault, name, joint in (
+        ((q, v, stuck), 'effort stuck', 1),
+        ((q, v, spike), 'effort spikes', 2),
+        ((frozen, v, tau), 'position stuck', 1),
+    ):
         assert watched(names, t, *fault)[1].get(name) == (names[joint],), name
 
 
@@ -53,8 +60,7 @@ def test_samples_that_come_one_by_one_are_watched_too_and_in_a_thread(signals):
     names, t, q, v, tau = signals
     stuck = tau.copy()
     stuck[1000:1500, 1] = stuck[1000, 1]
-    assert watched(names, t, q, v, stuck, batch=1)[1] == {
-        'effort stuck': (names[1],)}
+    assert watched(names, t, q, v, stuck, batch=1)[1] == {'effort stuck': (names[1],)}
 
 
 def test_what_has_gone_is_said_no_longer_and_nothing_heaps_up(signals):
@@ -63,7 +69,8 @@ def test_what_has_gone_is_said_no_longer_and_nothing_heaps_up(signals):
     tau[100, 0] += 60.0
     repeats = [np.concatenate([x] * 2) for x in (q, v, tau)]
     repeats[2][3100:, 0] = np.concatenate([tau, tau])[3100:, 0] - 60.0 * (
-        np.arange(3100, 6000) == 3100)
+        np.arange(3100, 6000) == 3100
+    )
     watch, seen = watched(names, np.arange(6000) * 4e-3, *repeats)
     assert 'effort spikes' in seen and not watch.findings()
     assert sum(len(c) for parts in watch._kept.values() for c in parts) < 4.5 * 250

@@ -15,8 +15,9 @@ def series(seed, column=0.0, size=0.0, sigma=1.0):
 @pytest.mark.parametrize('days, sigma', [(8, 10.0), (20, 1.0), (20, 10.0)])
 def test_p_values_are_kept_by_noise_of_whatever_size(days, sigma):
     rng, runs, t = np.random.default_rng(0), 1000, np.arange(float(days))
-    p = np.array([trend_of(t, sigma * rng.normal(size=days), np.ones(days)).p_value
-                  for _ in range(runs)])
+    p = np.array(
+        [trend_of(t, sigma * rng.normal(size=days), np.ones(days)).p_value for _ in range(runs)]
+    )
     for level in (0.1, 0.01, 0.001):  # three deviations of a binomial number above what is stated
         assert np.sum(p <= level) <= level * runs + 3.0 * np.sqrt(level * runs)
 
@@ -49,5 +50,5 @@ def test_changes_are_found_beside_what_is_common():
     values, errors, common = changes_of(systems, S, np.array([10.0, 10.0]), prior)
     assert np.abs((values - true) / errors).max() < 4.5
     # 200 rows of unit columns and noise: 1 / sqrt(200) each, a fifth apart by chance.
-    np.testing.assert_allclose(errors, 200.0 ** -0.5, rtol=0.3)
+    np.testing.assert_allclose(errors, 200.0**-0.5, rtol=0.3)
     np.testing.assert_allclose(common, beta, atol=0.15)

@@ -18,17 +18,29 @@ from ros_inertial_id.report.comparison import compare_models, comparison_sheet
 from ros_inertial_id.report.sheet import write_sheet
 from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
 
-BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
-    'google-chrome')
+BROWSER = (
+    shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
+)
 AXE = find_spec('axe_core_python')
-pytestmark = [pytest.mark.skipif(BROWSER is None, reason='no browser is installed'),
-              pytest.mark.skipif(AXE is None, reason='axe_core_python is not installed')]
-FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking',
-         '--no-first-run', '--disable-component-update', '--disable-sync',
-         '--allow-file-access-from-files', '--virtual-time-budget=60000', '--dump-dom')
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason='no browser is installed'),
+    pytest.mark.skipif(AXE is None, reason='axe_core_python is not installed'),
+]
+FLAGS = (
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-background-networking',
+    '--no-first-run',
+    '--disable-component-update',
+    '--disable-sync',
+    '--allow-file-access-from-files',
+    '--virtual-time-budget=60000',
+    '--dump-dom',
+)
 WORDS = ['inertial-id', 'verb', 'a bag']
 # One browser for all pages: each in a frame with axe-core beside it, one after the other.
-FRAMES = '''<!DOCTYPE html><html lang="en"><title>all</title><body><script>
+FRAMES = """<!DOCTYPE html><html lang="en"><title>all</title><body><script>
 addEventListener('load', async () => {
   const found = {};
   for (const [name, text] of Object.entries(PAGES)) {
@@ -50,7 +62,7 @@ addEventListener('load', async () => {
   out.textContent = JSON.stringify(found);
   document.body.append(out);
 });
-const PAGES = '''
+const PAGES = """
 
 
 @pytest.fixture(scope='module')
@@ -60,31 +72,42 @@ def pages(tmp_path_factory, motion_text):
     result = identify([record()], OPTIONS, validate=[record(seed=1)])
     write_report(result, folder / 'report.html')
     compared = compare_models(['a', 'b'], [result.model, result.model], {})
-    for name, sheet in (('compare', comparison_sheet(compared)),
-                        ('payload', payload_sheet(LOAD, ARM, 'bare.yaml')),
-                        ('check', checkup_sheet(FOUND, ['a bag'], [record()]))):
+    for name, sheet in (
+        ('compare', comparison_sheet(compared)),
+        ('payload', payload_sheet(LOAD, ARM, 'bare.yaml')),
+        ('check', checkup_sheet(FOUND, ['a bag'], [record()])),
+    ):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
     (folder / 'motion.html').write_text(motion_text, encoding='utf-8')
     (folder / 'watch.html').write_text(watch_page(['record']), encoding='utf-8')
     # Folded parts are looked at as well.
-    texts = {path.stem: path.read_text('utf-8').replace('<details ', '<details open ')
-             for path in folder.iterdir()}
+    texts = {
+        path.stem: path.read_text('utf-8').replace('<details ', '<details open ')
+        for path in folder.iterdir()
+    }
     faulty = texts['payload'].replace(
-        '<h1>', '<img src="data:,"><h1 style="color:#888;background:#999">')
+        '<h1>', '<img src="data:,"><h1 style="color:#888;background:#999">'
+    )
     return {**texts, 'faulty': faulty}
 
 
 def test_axe_has_nothing_to_complain_of(pages, tmp_path):
     shutil.copy(Path(AXE.origin).with_name('axe.min.js'), tmp_path)
     head = '<html lang="en"'
-    texts = json.dumps({f'{name}, {scheme}': text.replace(head, f'{head} data-theme="{scheme}"')
-                        for name, text in pages.items()
-                        for scheme in ('light', 'dark')}).replace('</', '<\\/')
-    (tmp_path / 'all.html').write_text(f'{FRAMES}{texts}</script></body></html>',
-                                       encoding='utf-8')
-    done = subprocess.run([BROWSER, *FLAGS, f'--user-data-dir={tmp_path / "profile"}',
-                           str(tmp_path / 'all.html')],
-                          capture_output=True, text=True, timeout=120)
+    texts = json.dumps(
+        {
+            f'{name}, {scheme}': text.replace(head, f'{head} data-theme="{scheme}"')
+            for name, text in pages.items()
+            for scheme in ('light', 'dark')
+        }
+    ).replace('</', '<\\/')
+    (tmp_path / 'all.html').write_text(f'{FRAMES}{texts}</script></body></html>', encoding='utf-8')
+    done = subprocess.run(
+        [BROWSER, *FLAGS, f'--user-data-dir={tmp_path / "profile"}', str(tmp_path / 'all.html')],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     seen = json.loads(html.unescape(found[1]))

@@ -12,12 +12,22 @@ from test_report import OPTIONS, record
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
 
-BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
-    'google-chrome')
+BROWSER = (
+    shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
+)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
-FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking',
-         '--no-first-run', '--disable-component-update', '--disable-sync',
-         '--enable-logging=stderr', '--virtual-time-budget=3000', '--dump-dom')
+FLAGS = (
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-background-networking',
+    '--no-first-run',
+    '--disable-component-update',
+    '--disable-sync',
+    '--enable-logging=stderr',
+    '--virtual-time-budget=3000',
+    '--dump-dom',
+)
 
 
 @pytest.fixture(scope='module')
@@ -30,17 +40,29 @@ def text(tmp_path_factory):
 def seen(text, folder, width, script):
     """Return what a script finds on the page, as it is shown in a window so wide."""
     # Phones are narrower than the smallest window: a frame is as wide as it is told to be.
-    page = text.replace('</body>', f'<script>parent.postMessage(JSON.stringify((() => {{{script}}}'
-                        ')()), "*")</script></body>')
+    page = text.replace(
+        '</body>',
+        f'<script>parent.postMessage(JSON.stringify((() => {{{script}}})()), "*")</script></body>',
+    )
     (folder / 'inner.html').write_text(page, encoding='utf-8')
     (folder / 'outer.html').write_text(
         f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
         '<script>addEventListener("message", e => { const o = document.createElement("output");'
-        'o.textContent = e.data; document.body.append(o); })</script>', encoding='utf-8')
-    done = subprocess.run([BROWSER, *FLAGS, f'--user-data-dir={folder / "profile"}',
-                           f'--window-size={max(600, width + 40)},1000',
-                           str(folder / 'outer.html')],
-                          capture_output=True, text=True, timeout=120)
+        'o.textContent = e.data; document.body.append(o); })</script>',
+        encoding='utf-8',
+    )
+    done = subprocess.run(
+        [
+            BROWSER,
+            *FLAGS,
+            f'--user-data-dir={folder / "profile"}',
+            f'--window-size={max(600, width + 40)},1000',
+            str(folder / 'outer.html'),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert 'Uncaught' not in done.stderr, done.stderr
     found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
@@ -49,7 +71,11 @@ def seen(text, folder, width, script):
 
 @pytest.mark.parametrize('width', [390, 1400])
 def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
-    found = seen(text, tmp_path, width, '''
+    found = seen(
+        text,
+        tmp_path,
+        width,
+        """
       const charts = [...document.querySelectorAll('[data-chart]')];
       const folded = document.querySelectorAll('details:not([open])').length;
       document.querySelectorAll('details').forEach(part => { part.open = true; });
@@ -65,7 +91,8 @@ def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
         up: drawn.map(c => c.querySelectorAll('line.grid').length
           / c.querySelectorAll('clipPath').length),
         names: [...document.querySelectorAll('svg[role=img]')].every(
-          s => s.getAttribute('aria-label'))};''')
+          s => s.getAttribute('aria-label'))};""",
+    )
     joint = [5, 5, 1, 1]  # three lines, band, residual, twice; two clouds
     assert found['charts'] == 1 + 2 * len(joint) + 2 and found['over'] <= 0 and found['names']
     assert found['folded'] == 6  # all but the answer
@@ -75,7 +102,11 @@ def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
 
 
 def test_tables_sort_and_filter(text, tmp_path):
-    found = seen(text, tmp_path, 1000, '''
+    found = seen(
+        text,
+        tmp_path,
+        1000,
+        """
       document.querySelectorAll('details').forEach(part => { part.open = true; });
       const table = document.querySelector('table.sortable'), section = table.closest('details');
       const heads = [...table.tHead.rows[0].cells], column = heads.findIndex(
@@ -89,7 +120,8 @@ def test_tables_sort_and_filter(text, tmp_path):
       filter.value = 'fv'; filter.dispatchEvent(new Event('input'));
       const left = [...table.tBodies[0].rows].filter(r => !r.hidden).map(
         r => r.cells[0].textContent);
-      return {up, down, sort, left};''')
+      return {up, down, sort, left};""",
+    )
     up = [float(x) for x in found['up'] if x != '']
     assert len(up) > 5 and up == sorted(up)
     assert [float(x) for x in found['down'] if x != ''] == up[::-1]
@@ -98,7 +130,11 @@ def test_tables_sort_and_filter(text, tmp_path):
 
 
 def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
-    found = seen(text, tmp_path, 1000, '''
+    found = seen(
+        text,
+        tmp_path,
+        1000,
+        """
       document.querySelectorAll('details').forEach(part => { part.open = true; });
       const of = p => Object.keys(D_charts()).filter(k => D_charts()[k].link === p);
       function D_charts() {
@@ -116,7 +152,8 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
       at('pointermove', 0.5);
       const words = boxes.map(b => b.querySelector('.readout').textContent);
       at('pointerdown', 0.2); at('pointermove', 0.4); at('pointerup', 0.4);
-      return {before, after: boxes.map(ends), words};''')
+      return {before, after: boxes.map(ends), words};""",
+    )
     # Ten seconds are recorded; from 0.2 to 0.4 of them are left, less what filtering takes.
     assert found['before'][0] == found['before'][1] and found['before'][0][1] >= 5.0
     assert found['after'][0] == found['after'][1]
@@ -126,7 +163,11 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
 
 @pytest.mark.parametrize('width', [390, 1400])
 def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, width):
-    found = seen(motion_text, tmp_path, width, '''
+    found = seen(
+        motion_text,
+        tmp_path,
+        width,
+        """
       const scrub = document.getElementById('scrub'), arm = document.getElementById('arm');
       const parts = () => [...arm.querySelectorAll('.body')].map(p => p.getAttribute('d'));
       const at = step => { scrub.value = step; scrub.dispatchEvent(new Event('input'));
@@ -138,7 +179,8 @@ def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, wi
           'play').textContent, spheres: arm.querySelectorAll('circle.limit').length,
         over: document.documentElement.scrollWidth - innerWidth,
         curves: charts.map(c => c.querySelectorAll('path:not(.limit)').length),
-        limits: charts.map(c => c.querySelectorAll('path.limit').length)};''')
+        limits: charts.map(c => c.querySelectorAll('path.limit').length)};""",
+    )
     first, half = found['first'], found['half']
     assert first == found['again'] and (first['time'], half['time']) == ('0.00 s', '5.00 s')
     assert len(first['arm']) == 4 and first['arm'][1:] != half['arm'][1:]  # three links, tool

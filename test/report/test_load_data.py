@@ -13,8 +13,19 @@ from ros_inertial_id.report.load_data import load_data, load_lines
 
 MASS, CENTER = 1.5, [0.01, -0.02, 0.1]
 INERTIA = np.array([[0.011, 0.001, -0.002], [0.001, 0.012, 0.0], [-0.002, 0.0, 0.008]])
-LOAD = Payload('wrist', 'tool0', MASS, np.array(CENTER), INERTIA, 0.0, np.zeros(3),
-               np.zeros((3, 3)), np.zeros(10), {}, 1.0)
+LOAD = Payload(
+    'wrist',
+    'tool0',
+    MASS,
+    np.array(CENTER),
+    INERTIA,
+    0.0,
+    np.zeros(3),
+    np.zeros((3, 3)),
+    np.zeros(10),
+    {},
+    1.0,
+)
 
 
 def numbers(text):
@@ -28,8 +39,12 @@ def test_a_robot_that_is_told_by_its_script_knows_the_load():
     assert numbers(pasted['UR']) == [MASS, *CENTER, *elements]
     assert numbers(pasted['Franka']) == [MASS, *CENTER, *INERTIA.ravel(order='F')]
     desk = json.loads(pasted['Franka Desk'])
-    assert desk == {'mass': MASS, 'centerOfMass': CENTER, 'inertia': INERTIA.ravel('F').tolist(),
-                    'transformation': np.eye(4).ravel('F').tolist()}
+    assert desk == {
+        'mass': MASS,
+        'centerOfMass': CENTER,
+        'inertia': INERTIA.ravel('F').tolist(),
+        'transformation': np.eye(4).ravel('F').tolist(),
+    }
     assert 'tool0 is taken for the flange' in load_lines(LOAD)[0]
 
 
@@ -44,9 +59,11 @@ def test_principal_axes_of_kuka_turn_about_z_then_y_then_x(inertia):
 
 
 def test_a_description_with_the_load_has_its_inertia():
-    text = ('<robot name="r"><link name="base"/><joint name="j" type="revolute"><parent '
-            'link="base"/><child link="tool0"/><axis xyz="0 0 1"/><limit lower="0" upper="1" '
-            'effort="1" velocity="1"/></joint><link name="tool0"/>')
+    text = (
+        '<robot name="r"><link name="base"/><joint name="j" type="revolute"><parent '
+        'link="base"/><child link="tool0"/><axis xyz="0 0 1"/><limit lower="0" upper="1" '
+        'effort="1" velocity="1"/></joint><link name="tool0"/>'
+    )
     body = pin.buildModelFromXML(f'{text}{load_data(LOAD)["URDF"]}</robot>').inertias[1]
     assert body.mass == MASS
     np.testing.assert_allclose(body.lever, CENTER)

@@ -49,8 +49,12 @@ def test_charts_hold_the_curves_of_the_model(good, page):
         raw, filtered, predicted = chart['panes'][0]['series']
         band, residual = chart['panes'][1]['series']
         assert predicted['y'] == filtered['y'] and predicted['minus'] == residual['y']
-        for name, y in ((raw['y'], curve.y_raw), (filtered['y'], curve.y),
-                        (residual['y'], curve.residual), (band['half'], curve.half)):
+        for name, y in (
+            (raw['y'], curve.y_raw),
+            (filtered['y'], curve.y),
+            (residual['y'], curve.residual),
+            (band['half'], curve.half),
+        ):
             values, step = numbers(page, name)
             assert step < 1e-5 * np.nanmax(np.abs(y)) * 2
             np.testing.assert_allclose(values, y, rtol=0, atol=step)
@@ -71,15 +75,18 @@ def test_every_chart_of_the_page_has_a_place_and_a_name(good, tmp_path):
 def test_the_worst_joint_stands_in_the_headline(good, page):
     fit = good.model.statistics['validation']['filtered']
     curve = curves(good.model, good.validation)
-    shares = {name: np.sqrt(np.nanmean(c.residual ** 2) / np.nanmean(c.y ** 2))
-              for name, c in curve.items()}
+    shares = {
+        name: np.sqrt(np.nanmean(c.residual**2) / np.nanmean(c.y**2)) for name, c in curve.items()
+    }
     name, percent = worst_joint(good.model)
     assert name == max(shares, key=shares.get)
     # The curves are thinned out: a few per cent of the residual's own size.
     assert percent == pytest.approx(100 * shares[name], rel=0.1)
     assert percent > fit['relative_percent']
-    assert any(chart['title'].startswith(f'Worst joint, {name}: validation: residual')
-               for chart in page.data['charts'].values())
+    assert any(
+        chart['title'].startswith(f'Worst joint, {name}: validation: residual')
+        for chart in page.data['charts'].values()
+    )
     assert any(f'Worst joint: {name}' in text for text in verdict(good.model))
 
 
@@ -95,9 +102,11 @@ def test_values_below_zero_are_flagged_sure_or_not(good, tmp_path):
 
 
 def test_a_description_without_inertias_is_not_contradicted(good):
-    bare = replace(good.model, parameters=tuple(replace(p, nominal=0.0)
-                                                for p in good.model.parameters),
-                   base=[dict(entry, nominal=0.0) for entry in good.model.base])
+    bare = replace(
+        good.model,
+        parameters=tuple(replace(p, nominal=0.0) for p in good.model.parameters),
+        base=[dict(entry, nominal=0.0) for entry in good.model.base],
+    )
     assert not any('robot description' in text for text in verdict(bare))
     assert all(item.difference == 0.0 and not item.has_nominal for item in evaluate(bare))
     assert any('robot description' in text for text in verdict(good.model))
@@ -105,30 +114,77 @@ def test_a_description_without_inertias_is_not_contradicted(good):
 
 def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
     s = dict(good.model.statistics)
-    s['verdict'] = {'word': 'usable', 'reasons': ['joint2 slips'], 'joints': {
-        'joint1': {'word': 'good', 'reasons': []},
-        'joint2': {'word': 'do not use', 'reasons': ['slip of 3 degrees']}}}
-    s['checks'] = [{'name': 'slip', 'says': 'joint2 <slips>', 'tests': '', 'evidence': 42.123,
-                    'unit': 'nats', 'joints': ['joint2'], 'severity': 'doubtful',
-                    'do': 'tighten it', 'windows': [[1.0, 2.5]], 'recording': 0}]
+    s['verdict'] = {
+        'word': 'usable',
+        'reasons': ['joint2 slips'],
+        'joints': {
+            'joint1': {'word': 'good', 'reasons': []},
+            'joint2': {'word': 'do not use', 'reasons': ['slip of 3 degrees']},
+        },
+    }
+    s['checks'] = [
+        {
+            'name': 'slip',
+            'says': 'joint2 <slips>',
+            'tests': '',
+            'evidence': 42.123,
+            'unit': 'nats',
+            'joints': ['joint2'],
+            'severity': 'doubtful',
+            'do': 'tighten it',
+            'windows': [[1.0, 2.5]],
+            'recording': 0,
+        }
+    ]
     s['choices'] = [
-        {'what': 'model', 'tried': 31, 'candidate': 'coulomb 0.02', 'left_out_error': 3.0,
-         'worse_percent': 0.0, 'worse_error_percent': 0.0, 'chosen': True},
-        {'what': 'model', 'tried': 31, 'candidate': 'coulomb 0.02, spring',
-         'left_out_error': 2.9, 'worse_percent': -1.24, 'worse_error_percent': 2.0,
-         'chosen': False},
-        {'what': 'gravity direction', 'candidate': 'as given', 'evidence': -2.0,
-         'worse_percent': 4.0, 'worse_error_percent': 0.5, 'chosen': False}]
+        {
+            'what': 'model',
+            'tried': 31,
+            'candidate': 'coulomb 0.02',
+            'left_out_error': 3.0,
+            'worse_percent': 0.0,
+            'worse_error_percent': 0.0,
+            'chosen': True,
+        },
+        {
+            'what': 'model',
+            'tried': 31,
+            'candidate': 'coulomb 0.02, spring',
+            'left_out_error': 2.9,
+            'worse_percent': -1.24,
+            'worse_error_percent': 2.0,
+            'chosen': False,
+        },
+        {
+            'what': 'gravity direction',
+            'candidate': 'as given',
+            'evidence': -2.0,
+            'worse_percent': 4.0,
+            'worse_error_percent': 0.5,
+            'chosen': False,
+        },
+    ]
     model = replace(good.model, statistics=s)
     found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
     row = next(row for row in found.rows if row[0] == 'doubtful')
-    assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', 'odds above 22026 to 1',
-                       'tighten it']
+    assert row[1:] == [
+        'joint2 <slips>',
+        'joint2',
+        '1.00 to 2.50',
+        'odds above 22026 to 1',
+        'tighten it',
+    ]
     assert ['model, of 31 tried', 'coulomb 0.02', 'cross-validated residual 3.00 %'] in found.rows
-    assert ['model, of 31 tried', 'not: coulomb 0.02, spring', 'cross-validated residual 2.90 %, '
-            'better by 1.2 ± 2.0 %'] in found.rows
-    assert ['gravity direction', 'not: as given', 'worse by 4.00 ± 0.50 %, log-likelihood lower '
-            'by 2 (odds 7 to 1)'] in found.rows
+    assert [
+        'model, of 31 tried',
+        'not: coulomb 0.02, spring',
+        'cross-validated residual 2.90 %, better by 1.2 ± 2.0 %',
+    ] in found.rows
+    assert [
+        'gravity direction',
+        'not: as given',
+        'worse by 4.00 ± 0.50 %, log-likelihood lower by 2 (odds 7 to 1)',
+    ] in found.rows
     assert 'cluster-robust' in (tmp_path / 'r.html').read_text('utf-8')
     assert 'usable' in found.words and 'do not use' not in found.words
 
@@ -141,14 +197,20 @@ def test_the_first_screen_says_what_next_and_what_is_outside_of_the_range(good, 
     assert f"rid.load_model('{tmp_path}/model.yaml').to_urdf('identified.urdf')" in command
     assert f'inertial-id validate {tmp_path}/model.yaml OTHER_BAG' in text
     assert 'of the validation lies outside the trained range' in write_report(
-        good, path).read_text('utf-8')
+        good, path
+    ).read_text('utf-8')
 
 
 def test_gravity_that_was_estimated_is_not_said_to_be_given(good):
-    tilted = [{'what': 'gravity direction', 'candidate': what, 'chosen': chosen, 'evidence': 82.0}
-              for what, chosen in (('as given', False), ('[0, 0.02, -1]', True))]
-    model = replace(good.model, options={**good.model.options, 'mounting': 'gravity 0 0.2 -9.8'},
-                    statistics={**good.model.statistics, 'choices': tilted})
+    tilted = [
+        {'what': 'gravity direction', 'candidate': what, 'chosen': chosen, 'evidence': 82.0}
+        for what, chosen in (('as given', False), ('[0, 0.02, -1]', True))
+    ]
+    model = replace(
+        good.model,
+        options={**good.model.options, 'mounting': 'gravity 0 0.2 -9.8'},
+        statistics={**good.model.statistics, 'choices': tilted},
+    )
     told = ' '.join(verdict(model))
     assert 'estimated from the torques' in told and '(upright, as none was given)' in told
     rows = dict(settings_table(model).rows[1:])
@@ -160,10 +222,14 @@ def test_names_that_are_html_or_formulas_stay_text(tmp_path):
     result = identify([record()], OPTIONS)
     name = '</script><b>$\\frac$</b>'
     robot = dict(result.model.robot, name=name)
-    text = write_report(replace(result, model=replace(result.model, robot=robot)),
-                        tmp_path / 'r.html').read_text('utf-8')
-    assert name not in text and 'b' not in Page(text).tags - {'b'} and any(
-        name in words for words in Page(text).words)
+    text = write_report(
+        replace(result, model=replace(result.model, robot=robot)), tmp_path / 'r.html'
+    ).read_text('utf-8')
+    assert (
+        name not in text
+        and 'b' not in Page(text).tags - {'b'}
+        and any(name in words for words in Page(text).words)
+    )
 
 
 def test_models_are_compared_with_the_significance_of_differences(good, tmp_path, capsys):
@@ -171,12 +237,20 @@ def test_models_are_compared_with_the_significance_of_differences(good, tmp_path
     other = changed(good.model, 'fv1', value=entry['value'] + 1.0)
     for name, model in (('a', good.model), ('b', other)):
         (tmp_path / f'{name}.yaml').write_text(model.to_yaml())
-    words = ['compare', str(tmp_path / 'a.yaml'), str(tmp_path / 'b.yaml'), '--out',
-             str(tmp_path / 'out')]
+    words = [
+        'compare',
+        str(tmp_path / 'a.yaml'),
+        str(tmp_path / 'b.yaml'),
+        '--out',
+        str(tmp_path / 'out'),
+    ]
     assert main([*words, '--json']) == 0
     data = json.loads(capsys.readouterr().out)
     assert {part: len(set(both)) for part, both in data['relative_percent'].items()} == {
-        'training': 1, 'cross-validation': 1, 'validation': 1}  # the same models otherwise
+        'training': 1,
+        'cross-validation': 1,
+        'validation': 1,
+    }  # the same models otherwise
     assert data['schema'] == 'ros_inertial_id/compare/1' and len(data['base_parameters']) > 10
     assert data['significantly_different'] == ['fv1']
     text = (tmp_path / 'out' / 'comparison.html').read_text('utf-8')

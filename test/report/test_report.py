@@ -19,8 +19,9 @@ from ros_inertial_id.report import summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves
 from ros_inertial_id.report.knowledge import significant, with_error
 
-OPTIONS = options_class('serial_arm')(cutoff=8.0, unconstrained=True,
-                                      friction=('viscous', 'coulomb', 'offset', 'armature'))
+OPTIONS = options_class('serial_arm')(
+    cutoff=8.0, unconstrained=True, friction=('viscous', 'coulomb', 'offset', 'armature')
+)
 VISCOUS, COULOMB, OFFSET = 0.8, 0.5, -0.2
 FAST, SLOW = 1.5, 0.6  # [rad/s]
 
@@ -80,7 +81,7 @@ class Page(HTMLParser):
 
     def row(self, *begin):
         """Return the one row that begins with these cells."""
-        found = [row for row in self.rows if tuple(row[:len(begin)]) == begin]
+        found = [row for row in self.rows if tuple(row[: len(begin)]) == begin]
         assert len(found) == 1, (begin, found)
         return found[0]
 
@@ -116,16 +117,20 @@ def test_table_gives_every_base_parameter_to_the_digits_of_its_error(good, good_
 
 def test_table_of_residuals_is_that_of_the_model(good, good_page):
     found, s = good_page, good.model.statistics
-    fits = [*(s['training'][kind] for kind in ('filtered', 'raw')), s['cross_validation'],
-            *(s['validation'][kind] for kind in ('filtered', 'raw'))]
+    fits = [
+        *(s['training'][kind] for kind in ('filtered', 'raw')),
+        s['cross_validation'],
+        *(s['validation'][kind] for kind in ('filtered', 'raw')),
+    ]
     for joint in good.model.robot['joints']:
-        expected = [f"{fit['rms'][joint]:#.3g}" for fit in fits]
+        expected = [f'{fit["rms"][joint]:#.3g}' for fit in fits]
         assert [joint, *expected] in found.rows
         first = next(row for row in found.rows if row[0] == joint)
         # The answer has the same numbers: those of the validation, filtered.
         assert first[5] == expected[3] and first[2].startswith('good, ')
     assert [cell.rstrip(' %') for cell in found.row('relative')[1:6]] == [
-        significant(fit['relative_percent']) for fit in fits]
+        significant(fit['relative_percent']) for fit in fits
+    ]
     assert found.row('samples', str(fits[0]['samples']))[4] == str(fits[3]['samples'])
 
 
@@ -145,8 +150,10 @@ def test_no_number_is_given_for_what_the_data_do_not_determine(poor, tmp_path):
         assert found.row(entry['name'])[1] == 'not determined by the data'
     use = next(row for row in found.rows if row[0] == 'joint2')
     assert use[1].startswith('no, ') and use[2:5] == ['no, stood still'] * 2 + ['no']
-    assert any(text.startswith('Not determined by the data') and 'Izz2' in text
-               for text in verdict(poor.model))
+    assert any(
+        text.startswith('Not determined by the data') and 'Izz2' in text
+        for text in verdict(poor.model)
+    )
 
 
 def test_report_of_a_model_without_validation_says_so(poor, tmp_path):
@@ -163,7 +170,7 @@ def test_model_read_from_its_file_gives_the_same_report(good, poor, good_page, t
 
 
 def test_verdict_names_what_a_tilted_mounting_would_show(good):
-    told, = (text for text in verdict(good.model) if text.startswith('Under this mounting'))
+    (told,) = (text for text in verdict(good.model) if text.startswith('Under this mounting'))
     # Gravity along the first axis hides the first moments across it (the second body's along
     # the common normal joins them).
     assert 'mcx1, mcyR1' in told
@@ -177,7 +184,9 @@ def test_a_slow_motion_is_advised_to_be_faster_and_designed_for_arms_alone():
     assert any(text.startswith('Faster motion') for text in verdict(model))
     loops = replace(model, method='closed_loop', options={})
     assert [any('inertial-id design' in text for text in verdict(m)) for m in (model, loops)] == [
-        True, False]
+        True,
+        False,
+    ]
 
 
 def changed(model, name, **values):
@@ -196,21 +205,28 @@ def test_verdict_compares_other_data_with_training(good):
     def told(ratio):
         s = dict(good.model.statistics)
         percent = ratio * s['training']['filtered']['relative_percent']
-        s['validation'] = dict(s['validation'], filtered=dict(
-            s['validation']['filtered'], relative_percent=percent))
+        s['validation'] = dict(
+            s['validation'], filtered=dict(s['validation']['filtered'], relative_percent=percent)
+        )
         return told_of(s)
 
     def told_of(statistics):
-        return next(x for x in verdict(replace(good.model, statistics=statistics))
-                    if x.startswith('Validation'))
+        return next(
+            x
+            for x in verdict(replace(good.model, statistics=statistics))
+            if x.startswith('Validation')
+        )
+
     assert told(1.1).endswith('the model generalizes to data it has not seen.')
     alone = {k: x for k, x in good.model.statistics.items() if k != 'validation'}
-    crossed, = (x for x in verdict(replace(good.model, statistics=alone)) if '5-fold' in x)
+    (crossed,) = (x for x in verdict(replace(good.model, statistics=alone)) if '5-fold' in x)
     assert crossed.endswith('the model generalizes to left-out parts of this motion.')
     shown = good.model.statistics['validation']['filtered']
     rms = {**shown['rms'], 'joint2': 2.0 * shown['measured_rms']['joint2']}
-    statistics = {**good.model.statistics, 'validation': {
-        **good.model.statistics['validation'], 'filtered': {**shown, 'rms': rms}}}
+    statistics = {
+        **good.model.statistics,
+        'validation': {**good.model.statistics['validation'], 'filtered': {**shown, 'rms': rms}},
+    }
     assert told_of(statistics).endswith('but not for joint2 (200 % of its own torque).')
     assert 'somewhat worse than in training (1.6 times)' in told(1.6)
     assert '5.0 times worse than in training' in told(5.0)
@@ -221,15 +237,27 @@ def test_verdict_names_a_cause_of_bad_validation_only_where_that_shows(good):
     training = s['training']['filtered']['relative_percent']
 
     def told(inside, crossed=training):
-        found = dict(s['validation'], filtered=dict(
-            s['validation']['filtered'], relative_percent=5.0 * training))
+        found = dict(
+            s['validation'],
+            filtered=dict(s['validation']['filtered'], relative_percent=5.0 * training),
+        )
         found['outside'] = inside and {
-            'joints': {}, 'samples_percent': 10.0, 'relative_percent_inside': inside * training,
-            'relative_percent_outside': 4.0 * training}
-        statistics = dict(s, validation=found, cross_validation=dict(
-            s['cross_validation'] or {}, relative_percent=crossed))
-        return next(x for x in verdict(replace(good.model, statistics=statistics))
-                    if x.startswith('Validation'))
+            'joints': {},
+            'samples_percent': 10.0,
+            'relative_percent_inside': inside * training,
+            'relative_percent_outside': 4.0 * training,
+        }
+        statistics = dict(
+            s,
+            validation=found,
+            cross_validation=dict(s['cross_validation'] or {}, relative_percent=crossed),
+        )
+        return next(
+            x
+            for x in verdict(replace(good.model, statistics=statistics))
+            if x.startswith('Validation')
+        )
+
     assert told(1.2).endswith('moves outside the validity range.')
     # Worse inside of the range than outside: neither the range nor one motion is to blame.
     for inside in (6.0, None):
@@ -241,7 +269,7 @@ def test_verdict_sees_residuals_that_are_not_noise(good):
     first = good.model.preprocessing[0]
     noise = 0.5 / first['cutoff'] * first['rate'] / first['decimate']  # samples behind the filter
     s = dict(good.model.statistics, correlation_samples={'joint1': noise, 'joint2': 20 * noise})
-    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'are autocorrelated' in t)
+    (told,) = (t for t in verdict(replace(good.model, statistics=s)) if 'are autocorrelated' in t)
     assert 'of joint2 are autocorrelated' in told
     s['correlation_samples'] = {'joint1': noise, 'joint2': noise}
     assert any('as filtered noise' in t for t in verdict(replace(good.model, statistics=s)))
@@ -277,9 +305,14 @@ class Constant:
 
 
 def test_lines_break_between_segments_recordings_and_gaps():
-    blocks = [block([0, 1, 2], 0, [0, 1, 2]), block([3, 4], 0, [3, 4]),
-              block([5, 6], 1, [5, 6]), block([], 1, []), block([16, 17], 1, [7, 8]),
-              block([0, 1], 0, [9, 10])]
+    blocks = [
+        block([0, 1, 2], 0, [0, 1, 2]),
+        block([3, 4], 0, [3, 4]),
+        block([5, 6], 1, [5, 6]),
+        block([], 1, []),
+        block([16, 17], 1, [7, 8]),
+        block([0, 1], 0, [9, 10]),
+    ]
     curve = curves(Constant(), blocks)['joint1']
     nan = np.nan
     np.testing.assert_array_equal(curve.y, [0, 1, 2, 3, 4, nan, 5, 6, nan, 7, 8, nan, 9, 10])
@@ -295,26 +328,36 @@ def test_friction_curve_is_the_law_with_the_true_coefficients(good):
     true = VISCOUS * first.speed + COULOMB * np.sign(first.speed) + OFFSET
     # Two standard errors are 95 % at every speed; three halves more make it sure.
     assert np.all(abs(first.torque - true)[fast] < 2.5 * first.error[fast])
-    assert np.sqrt(np.mean((first.measured - np.interp(
-        first.v, first.speed, first.torque)) ** 2)) < 0.1
+    assert (
+        np.sqrt(np.mean((first.measured - np.interp(first.v, first.speed, first.torque)) ** 2))
+        < 0.1
+    )
 
 
-@pytest.mark.parametrize('value, error, text', [
-    (3.41923, 0.02117, ('3.419', '0.021')), (-1.5, 12.3, ('-2', '12')),
-    (6.49, 2.0, ('6.5', '2.0')),
-    (1234.5, 100.0, ('1234', '100')), (2.0, 1e-13, ('2.000000000', '1.0e-13')),
-    (0.5, 0.0, ('0.5', '0.0'))])
+@pytest.mark.parametrize(
+    'value, error, text',
+    [
+        (3.41923, 0.02117, ('3.419', '0.021')),
+        (-1.5, 12.3, ('-2', '12')),
+        (6.49, 2.0, ('6.5', '2.0')),
+        (1234.5, 100.0, ('1234', '100')),
+        (2.0, 1e-13, ('2.000000000', '1.0e-13')),
+        (0.5, 0.0, ('0.5', '0.0')),
+    ],
+)
 def test_digits_follow_the_error(value, error, text):
     assert with_error(value, error) == text
 
 
 def test_package_and_verdict_work_without_jinja_and_pages_say_what_is_missing():
-    code = ("import sys; sys.modules['jinja2'] = None\n"
-            'from ros_inertial_id.report import summary, verdict, watch_page\n'
-            'from ros_inertial_id.errors import ConfigError\n'
-            'try:\n'
-            '    watch_page([])\n'
-            'except ConfigError as error:\n'
-            '    print(error)\n')
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        'from ros_inertial_id.report import summary, verdict, watch_page\n'
+        'from ros_inertial_id.errors import ConfigError\n'
+        'try:\n'
+        '    watch_page([])\n'
+        'except ConfigError as error:\n'
+        '    print(error)\n'
+    )
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert 'a page needs jinja2; install jinja2' in out.stdout

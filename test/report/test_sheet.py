@@ -16,24 +16,46 @@ from ros_inertial_id.report.sheets import _drawn, checkup_sheet, payload_sheet
 from ros_inertial_id.report.viewer import _ellipsoid
 
 LOAD = Payload(
-    link='link2', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
-    inertia=np.diag([0.011, 0.012, 0.003]), mass_error=0.012,
-    center_of_mass_error=np.full(3, 1e-3), inertia_error=np.full((3, 3), 2e-3),
-    parameters=np.array([1.2345, 0.12345, *np.zeros(8)]), from_data={'inertia': 0.42},
-    relative_percent=3.21)
+    link='link2',
+    frame='flange',
+    mass=1.2345,
+    center_of_mass=np.array([0.01, 0.02, 0.1]),
+    inertia=np.diag([0.011, 0.012, 0.003]),
+    mass_error=0.012,
+    center_of_mass_error=np.full(3, 1e-3),
+    inertia_error=np.full((3, 3), 2e-3),
+    parameters=np.array([1.2345, 0.12345, *np.zeros(8)]),
+    from_data={'inertia': 0.42},
+    relative_percent=3.21,
+)
 ARM = described_model(mujoco_arm.description('arm2'), 'upright', {})
 FOUND = Checkup(
-    (Finding('spikes', 'spikes in the efforts of a', '', 12.0, 'samples', ('a',), 'masked',
-             'look at the cable', ((1.0, 1.5),)),
-     Finding('sign', 'efforts of b are negated', '', 57.0, 'nats', ('b',), 'wrong', 'negate')),
+    (
+        Finding(
+            'spikes',
+            'spikes in the efforts of a',
+            '',
+            12.0,
+            'samples',
+            ('a',),
+            'masked',
+            'look at the cable',
+            ((1.0, 1.5),),
+        ),
+        Finding('sign', 'efforts of b are negated', '', 57.0, 'nats', ('b',), 'wrong', 'negate'),
+    ),
     Verdict('do not use', ('efforts of b are negated',)),
     {'a': Verdict('good'), 'b': Verdict('do not use', ('efforts of b are negated', 'noisy'))},
-    (0.02,), {'a': 10.0, 'b': 2.0}, {'a': 1.5, 'b': 4.0}, {'a': 0.3, 'b': 3.0})
+    (0.02,),
+    {'a': 10.0, 'b': 2.0},
+    {'a': 1.5, 'b': 4.0},
+    {'a': 0.3, 'b': 3.0},
+)
 
 
 def shown(sheet, folder):
     """Return (HTML text, Page) of a sheet."""
-    text = (folder / 'page.html')
+    text = folder / 'page.html'
     write_sheet(sheet, text, ['inertial-id', 'verb', 'a bag'])
     return text.read_text('utf-8'), Page(text.read_text('utf-8'))
 
@@ -55,19 +77,35 @@ def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
     assert text.index('do not use') < text.index('spikes in the efforts')
     assert [row for row in page.rows if row and row[0] in ('a', 'b')] == [
         ['a', 'good', '', '10.0', '1.50', '0.300'],
-        ['b', 'do not use', 'noisy', '2.00', '4.00', '3.00']]
-    assert ['wrong', 'efforts of b are negated', 'b', '', 'odds above 22026 to 1',
-            'negate'] in page.rows
-    assert ['masked', 'spikes in the efforts of a', 'a', '1.00 to 1.50', '12 samples',
-            'look at the cable'] in page.rows
+        ['b', 'do not use', 'noisy', '2.00', '4.00', '3.00'],
+    ]
+    assert [
+        'wrong',
+        'efforts of b are negated',
+        'b',
+        '',
+        'odds above 22026 to 1',
+        'negate',
+    ] in page.rows
+    assert [
+        'masked',
+        'spikes in the efforts of a',
+        'a',
+        '1.00 to 1.50',
+        '12 samples',
+        'look at the cable',
+    ] in page.rows
     assert '2 %' in text
 
 
 def test_a_recording_is_drawn_with_what_was_found_shaded(tmp_path):
     bag = record()
     names = dict(zip('ab', bag.channels['/joint_states'].names))
-    found = replace(FOUND, joints={names[k]: v for k, v in FOUND.joints.items()}, checks=tuple(
-        replace(f, joints=tuple(names[j] for j in f.joints)) for f in FOUND.checks))
+    found = replace(
+        FOUND,
+        joints={names[k]: v for k, v in FOUND.joints.items()},
+        checks=tuple(replace(f, joints=tuple(names[j] for j in f.joints)) for f in FOUND.checks),
+    )
     page = shown(checkup_sheet(found, ['a bag'], [bag]), tmp_path)[1]
     charts = page.data['charts'].values()
     assert [chart['title'] for chart in charts] == ['joint1: spikes', 'joint2']
@@ -87,7 +125,7 @@ def test_what_is_drawn_has_the_extremes_and_breaks_in_gaps():
 
 def test_an_ellipsoid_is_the_solid_body_of_its_moments_of_inertia():
     mass, centre, half = 3.0, np.array([0.1, -0.2, 0.3]), np.array([0.05, 0.1, 0.2])
-    about = np.diag(mass / 5.0 * ((half ** 2).sum() - half ** 2))  # of a solid ellipsoid
+    about = np.diag(mass / 5.0 * ((half**2).sum() - half**2))  # of a solid ellipsoid
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     place, axes = _ellipsoid(about_origin(mass, centre, about), turn, np.ones(3))
     np.testing.assert_allclose(place, [1.2, 1.1, 1.3])
@@ -98,6 +136,14 @@ def test_an_ellipsoid_is_the_solid_body_of_its_moments_of_inertia():
 def test_columns_beyond_the_terminal_stand_below(monkeypatch):
     monkeypatch.setenv('COLUMNS', '20')
     table = Table(('joint', 'position [rad]', 'velocity', 'effort'), [('j1', '1', '2', '3')])
-    assert table.lines() == ['joint  position', '          [rad]', 'j1            1',
-                             'joint  velocity', '', 'j1            2',
-                             'joint  effort', '', 'j1          3']
+    assert table.lines() == [
+        'joint  position',
+        '          [rad]',
+        'j1            1',
+        'joint  velocity',
+        '',
+        'j1            2',
+        'joint  effort',
+        '',
+        'j1          3',
+    ]

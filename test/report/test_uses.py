@@ -15,16 +15,25 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import outline
 from ros_inertial_id.report.links import links_of
-from ros_inertial_id.report.uses import (CONTACT, FEEDFORWARD, GOOD, GRAVITY, NO, SIMULATION,
-                                         uses_of, WITH_CARE)
+from ros_inertial_id.report.uses import (
+    CONTACT,
+    FEEDFORWARD,
+    GOOD,
+    GRAVITY,
+    NO,
+    SIMULATION,
+    uses_of,
+    WITH_CARE,
+)
 
 
 @pytest.fixture(scope='module')
 def result():
     """Return the Identification of an arm that hangs from a wall, so that gravity acts."""
     wall = {'mounting': 'gravity 0 9.81 0', 'gravity': (0.0, 9.81, 0.0)}
-    return identify([record(**wall)], replace(OPTIONS, consistent=True),
-                    validate=[record(seed=1, **wall)])
+    return identify(
+        [record(**wall)], replace(OPTIONS, consistent=True), validate=[record(seed=1, **wall)]
+    )
 
 
 def test_the_torque_at_rest_is_as_wrong_as_is_said(result):
@@ -39,7 +48,8 @@ def test_the_torque_at_rest_is_as_wrong_as_is_said(result):
         # Two standard errors hold nineteen of twenty; three more than that is no accident.
         assert error < 1.5 * joint.holding_error < 0.5
         assert joint.holding == pytest.approx(
-            np.sqrt(np.mean(true[:, uses.joints.index(joint)] ** 2)), rel=0.2)
+            np.sqrt(np.mean(true[:, uses.joints.index(joint)] ** 2)), rel=0.2
+        )
         assert joint.dry_friction == pytest.approx(COULOMB, rel=0.2)
 
 
@@ -48,7 +58,8 @@ def test_the_numbers_of_uses_are_those_of_the_validation(result):
     for joint in uses_of(result.model).joints:
         assert joint.residual == fit['rms'][joint.name]
         assert joint.percent == pytest.approx(
-            100 * joint.residual / fit['measured_rms'][joint.name])
+            100 * joint.residual / fit['measured_rms'][joint.name]
+        )
         assert joint.uses == dict.fromkeys((GRAVITY, FEEDFORWARD, CONTACT, SIMULATION), GOOD)
         # A residual of free motion reaches it once an hour: a normal one five times its RMS.
         assert 2 * joint.residual < joint.contact < 20 * joint.residual
@@ -62,10 +73,12 @@ def test_a_payload_of_the_mass_that_is_said_has_the_torque_of_two_standard_error
     resolution = []
     for q in np.random.default_rng(5).uniform(*np.transpose(ranges), (300, len(ranges))):
         pinocchio.computeJointJacobians(arm, data, q)
-        rise = pinocchio.getJointJacobian(arm, data, arm.njoints - 1,
-                                          pinocchio.LOCAL_WORLD_ALIGNED)[2]
-        resolution.append(sum((9.81 * own / joint.residual) ** 2
-                              for own, joint in zip(rise, uses.joints)))
+        rise = pinocchio.getJointJacobian(
+            arm, data, arm.njoints - 1, pinocchio.LOCAL_WORLD_ALIGNED
+        )[2]
+        resolution.append(
+            sum((9.81 * own / joint.residual) ** 2 for own, joint in zip(rise, uses.joints))
+        )
     # Other postures at random: a tenth.
     assert uses.payload == pytest.approx(2 / np.sqrt(np.mean(resolution)), rel=0.1)
 
@@ -75,8 +88,12 @@ def test_grades_follow_the_residual_with_care_where_joints_differ(result, residu
     s = result.model.statistics
     fit = s['validation']['filtered']
     rms = {**fit['rms'], 'joint2': residual * fit['measured_rms']['joint2']}
-    uses = uses_of(replace(result.model, statistics={
-        **s, 'validation': {**s['validation'], 'filtered': {**fit, 'rms': rms}}}))
+    uses = uses_of(
+        replace(
+            result.model,
+            statistics={**s, 'validation': {**s['validation'], 'filtered': {**fit, 'rms': rms}}},
+        )
+    )
     assert uses.joints[1].uses[FEEDFORWARD] == uses.joints[1].uses[SIMULATION] == grade
     assert uses.grades[FEEDFORWARD] == (GOOD if grade == GOOD else WITH_CARE)
     row = next(row for row in uses.rows() if row[0] == FEEDFORWARD)
@@ -84,20 +101,32 @@ def test_grades_follow_the_residual_with_care_where_joints_differ(result, residu
 
 
 def test_findings_that_say_wrong_are_no_to_every_use(result):
-    finding = {'name': 'sign', 'says': 'efforts of joint2 are negated', 'tests': '',
-               'evidence': 9.0, 'unit': 'nats', 'joints': ['joint2'], 'severity': 'wrong',
-               'do': 'negate', 'windows': [], 'recording': 0}
+    finding = {
+        'name': 'sign',
+        'says': 'efforts of joint2 are negated',
+        'tests': '',
+        'evidence': 9.0,
+        'unit': 'nats',
+        'joints': ['joint2'],
+        'severity': 'wrong',
+        'do': 'negate',
+        'windows': [],
+        'recording': 0,
+    }
     model = replace(result.model, statistics={**result.model.statistics, 'checks': [finding]})
     one, two = uses_of(model).joints
     assert set(two.uses.values()) == {NO} and one.uses[FEEDFORWARD] == GOOD
-    assert any('Feedforward: with care, no for joint2 (data found wrong) (' in text
-               for text in uses_of(model).sentences())
+    assert any(
+        'Feedforward: with care, no for joint2 (data found wrong) (' in text
+        for text in uses_of(model).sentences()
+    )
     assert len(uses_of(model).sentences()) <= 5
     verdict = {'word': 'do not use', 'reasons': ['efforts permuted'], 'joints': {}}
     uses = uses_of(replace(model, statistics={**result.model.statistics, 'verdict': verdict}))
     assert {use for joint in uses.joints for use in joint.uses.values()} == {NO}
-    assert uses.sentences() == ['Uses: none, the verdict is "do not use"; correct what it names, '
-                                'then identify again.']
+    assert uses.sentences() == [
+        'Uses: none, the verdict is "do not use"; correct what it names, then identify again.'
+    ]
 
 
 def test_bodies_that_may_be_impossible_are_no_simulation():

@@ -18,7 +18,7 @@ def test_path_passes_its_points_and_rests_after_the_last(derivatives):
     rng = np.random.default_rng(derivatives)
     times, points = np.array([0.5, 1.0, 1.5, 2.5]), rng.normal(size=(3, 4, 2))
     points[1:, -1] = 0  # at rest in the end
-    path = path_of_points(times, points[:1 + derivatives], 2)
+    path = path_of_points(times, points[: 1 + derivatives], 2)
     q, v, a = path(np.array([0.5, 1.0, 1.5, 2.5, 9.0]))
     assert q[:4] == pytest.approx(points[0]) and q[4] == pytest.approx(points[0, -1])
     assert not v[3:].any() and not a[3:].any()
@@ -50,17 +50,21 @@ def test_new_trajectory_replaces_the_rest_of_the_old_one_without_a_jump():
     assert after[-1].v == pytest.approx([0, 0], abs=1e-6)
 
 
-@pytest.mark.parametrize('times, positions, velocities, message', [
-    ([1.0, 0.5], [[0, 0], [0, 0]], None, 'increasing'),
-    ([-0.001], [[0, 0]], None, 'not before now'),
-    ([1.0], [[0, math.nan]], None, 'finite'),
-    ([1.0], [[0, 0, 0]], None, '1 points of 2 joints'),
-    ([1.0], [[0, 0]], [[0, 1]], 'at rest'),
-    ([1.0], [[0, 9]], None, 'position limits of joint2'),
-    ([], np.zeros((0, 2)), None, 'no point'),
-])
+@pytest.mark.parametrize(
+    'times, positions, velocities, message',
+    [
+        ([1.0, 0.5], [[0, 0], [0, 0]], None, 'increasing'),
+        ([-0.001], [[0, 0]], None, 'not before now'),
+        ([1.0], [[0, math.nan]], None, 'finite'),
+        ([1.0], [[0, 0, 0]], None, '1 points of 2 joints'),
+        ([1.0], [[0, 0]], [[0, 1]], 'at rest'),
+        ([1.0], [[0, 9]], None, 'position limits of joint2'),
+        ([], np.zeros((0, 2)), None, 'no point'),
+    ],
+)
 def test_trajectory_that_cannot_be_followed_is_refused_and_changes_nothing(
-        times, positions, velocities, message):
+    times, positions, velocities, message
+):
     arm = SimulatedArm(description('arm2'), options=ArmOptions(**AS_DESCRIBED))
     arm.follow([0.5], [[0.1, 0.2]])
     with pytest.raises(MotionError, match=message):

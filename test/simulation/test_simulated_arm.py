@@ -34,14 +34,18 @@ def sines(arm, seed=0):
     lower, upper = (np.clip(x, -math.pi, math.pi) for x in (arm.limits.lower, arm.limits.upper))
     omega = 2 * math.pi * np.array([0.2, 0.5, 0.9])[:, None]  # [rad/s]
     phase, size = rng.uniform(0, 2 * math.pi, (3, n)), rng.uniform(0.3, 1, (3, n))
-    size /= np.maximum(size.sum(0) / ((upper - lower) / 4),
-                       (size * omega).sum(0) / (arm.limits.velocity / 2))
+    size /= np.maximum(
+        size.sum(0) / ((upper - lower) / 4), (size * omega).sum(0) / (arm.limits.velocity / 2)
+    )
 
     def reference(times):
         angle = omega * np.asarray(times)[:, None, None] + phase
-        return ((lower + upper) / 2 + (size * np.sin(angle)).sum(1),
-                (size * omega * np.cos(angle)).sum(1),
-                (-size * omega**2 * np.sin(angle)).sum(1))
+        return (
+            (lower + upper) / 2 + (size * np.sin(angle)).sum(1),
+            (size * omega * np.cos(angle)).sum(1),
+            (-size * omega**2 * np.sin(angle)).sum(1),
+        )
+
     return reference
 
 
@@ -54,7 +58,8 @@ def inertials(urdf):
             found[link.get('name')] = (
                 float(link.find('inertial/mass').get('value')),
                 np.array(link.find('inertial/origin').get('xyz').split(), dtype=float),
-                np.array([[tensor['i' + ''.join(sorted(r + c))] for c in 'xyz'] for r in 'xyz']))
+                np.array([[tensor['i' + ''.join(sorted(r + c))] for c in 'xyz'] for r in 'xyz']),
+            )
     return found
 
 
@@ -89,8 +94,9 @@ def test_true_description_differs_in_inertials_only(name):
 
 @pytest.mark.parametrize('name', ARMS)
 def test_every_sample_satisfies_the_equation_of_motion(name):
-    arm = SimulatedArm(description(name), gravity_base=(3.0, 0.0, -9.0),
-                       options=ArmOptions(armature=0.1))
+    arm = SimulatedArm(
+        description(name), gravity_base=(3.0, 0.0, -9.0), options=ArmOptions(armature=0.1)
+    )
     motion = simulate(arm, sines(arm), 1.0)
     model = mujoco.MjModel.from_xml_string(arm.true_urdf)  # read again, without our reader
     model.opt.gravity[:] = 3.0, 0.0, -9.0
@@ -99,8 +105,12 @@ def test_every_sample_satisfies_the_equation_of_motion(name):
     for q, v, a, tau in zip(motion.q, motion.v, motion.a, motion.tau):
         data.qpos[:], data.qvel[:], data.qacc[:] = q, v, a
         mujoco.mj_inverse(model, data)
-        expected = (data.qfrc_inverse + 0.1 * a + friction.viscous * v
-                    + friction.coulomb * np.tanh(100 * v))
+        expected = (
+            data.qfrc_inverse
+            + 0.1 * a
+            + friction.viscous * v
+            + friction.coulomb * np.tanh(100 * v)
+        )
         assert tau == pytest.approx(expected, rel=1e-9, abs=1e-9)  # rounding
 
 
@@ -112,11 +122,15 @@ def test_velocity_and_acceleration_are_the_derivatives_of_position(name):
 
     def derivative(x):  # central, order 6, error h^6/140 of the seventh derivative
         middle = slice(3, len(x) - 3)
-        return middle, sum(weight * (np.roll(x, -k, axis=0) - np.roll(x, k, axis=0))
-                           for k, weight in ((1, 45), (2, -9), (3, 1)))[middle] * 1000 / 60
+        return middle, sum(
+            weight * (np.roll(x, -k, axis=0) - np.roll(x, k, axis=0))
+            for k, weight in ((1, 45), (2, -9), (3, 1))
+        )[middle] * 1000 / 60
 
-    for x, rate in ((motion.q[settled], motion.v[settled]),
-                    (motion.v[settled], motion.a[settled])):
+    for x, rate in (
+        (motion.q[settled], motion.v[settled]),
+        (motion.v[settled], motion.a[settled]),
+    ):
         middle, slope = derivative(x)
         # a held torque or a lag of half a sample would leave 1e-3
         assert np.abs(slope - rate[middle]).max() < 1e-5 * np.abs(rate).max()
@@ -132,28 +146,46 @@ def test_torques_are_those_of_the_lagrangian_of_two_planar_links():
     m12 = i2 + m2 * c2**2 + h * np.cos(q2)
     m11 = i1 + m1 * center @ center + m2 * l1**2 + m12 + h * np.cos(q2)
     weight2 = m2 * g * c2 * np.cos(q1 + q2)
-    weight1 = (m1 * g * (center[0] * np.cos(q1) - center[1] * np.sin(q1))
-               + m2 * g * l1 * np.cos(q1) + weight2)
+    weight1 = (
+        m1 * g * (center[0] * np.cos(q1) - center[1] * np.sin(q1))
+        + m2 * g * l1 * np.cos(q1)
+        + weight2
+    )
     tau1 = m11 * a1 + m12 * a2 - h * np.sin(q2) * (2 * v1 * v2 + v2**2) + weight1
     tau2 = m12 * a1 + (i2 + m2 * c2**2) * a2 + h * np.sin(q2) * v1**2 + weight2
     assert motion.tau == pytest.approx(np.column_stack([tau1, tau2]), abs=1e-10)  # rounding
 
 
 def test_franka_flange_is_where_the_published_dh_parameters_put_it():
-    rows = ((0, 0, 0.333), (-np.pi / 2, 0, 0), (np.pi / 2, 0, 0.316), (np.pi / 2, 0.0825, 0),
-            (-np.pi / 2, -0.0825, 0.384), (np.pi / 2, 0, 0), (np.pi / 2, 0.088, 0))
+    rows = (
+        (0, 0, 0.333),
+        (-np.pi / 2, 0, 0),
+        (np.pi / 2, 0, 0.316),
+        (np.pi / 2, 0.0825, 0),
+        (-np.pi / 2, -0.0825, 0.384),
+        (np.pi / 2, 0, 0),
+        (np.pi / 2, 0.088, 0),
+    )
     text = description('franka').replace(
         '<robot name="franka">',
-        '<robot name="franka"><mujoco><compiler fusestatic="false"/></mujoco>')
+        '<robot name="franka"><mujoco><compiler fusestatic="false"/></mujoco>',
+    )
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
-    for q in np.random.default_rng(0).uniform(model.jnt_range[:, 0], model.jnt_range[:, 1],
-                                              (10, 7)):
+    for q in np.random.default_rng(0).uniform(
+        model.jnt_range[:, 0], model.jnt_range[:, 1], (10, 7)
+    ):
         pose = np.eye(4)
         for (alpha, a, d), theta in zip((*rows, (0, 0, 0.107)), (*q, 0.0)):
             ca, sa, ct, st = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
-            pose = pose @ np.array([[ct, -st, 0, a], [st * ca, ct * ca, -sa, -sa * d],
-                                    [st * sa, ct * sa, ca, ca * d], [0, 0, 0, 1]])
+            pose = pose @ np.array(
+                [
+                    [ct, -st, 0, a],
+                    [st * ca, ct * ca, -sa, -sa * d],
+                    [st * sa, ct * sa, ca, ca * d],
+                    [0, 0, 0, 1],
+                ]
+            )
         data.qpos[:] = q
         mujoco.mj_forward(model, data)
         assert data.body('fr3_flange').xpos == pytest.approx(pose[:3, 3], abs=1e-12)
@@ -174,9 +206,11 @@ def test_noise_is_as_asked_and_the_seed_repeats_everything():
     first, again = (SimulatedArm(description('arm3'), options=options) for _ in range(2))
     other = SimulatedArm(description('arm3'), options=ArmOptions(seed=1))
     motion, same = (simulate(arm, sines(arm), 2.0) for arm in (first, again))
-    for measured, truth, standard_deviation in ((motion.measured_q, motion.q, 1e-4),
-                                                (motion.measured_v, motion.v, 2e-3),
-                                                (motion.measured_tau, motion.tau, 0.3)):
+    for measured, truth, standard_deviation in (
+        (motion.measured_q, motion.q, 1e-4),
+        (motion.measured_v, motion.v, 2e-3),
+        (motion.measured_tau, motion.tau, 0.3),
+    ):
         # 3000 numbers: standard error of a standard deviation 1.3 %
         assert np.std(measured - truth) == pytest.approx(standard_deviation, rel=0.06)
     assert np.array_equal(motion.measured_tau, same.measured_tau)
@@ -185,27 +219,38 @@ def test_noise_is_as_asked_and_the_seed_repeats_everything():
 
 
 def test_shapes_meshes_and_drive_entries_of_a_description_change_nothing():
-    extra = TWO_LINKS.replace('</robot>', """
+    extra = TWO_LINKS.replace(
+        '</robot>',
+        """
       <link name="tool"><visual><geometry><mesh filename="package://none/x.stl"/></geometry>
       </visual><collision><geometry><box size="1 1 1"/></geometry></collision></link>
-      <joint name="fix" type="fixed"><parent link="two"/><child link="tool"/></joint></robot>""")
+      <joint name="fix" type="fixed"><parent link="two"/><child link="tool"/></joint></robot>""",
+    )
     extra = extra.replace('velocity="10"/>', 'velocity="10"/><dynamics damping="3" friction="2"/>')
     q, v, a = np.random.default_rng(0).normal(size=(3, 2))
     plain, loaded = (SimulatedArm(urdf).bodies.inverse(q, v, a) for urdf in (TWO_LINKS, extra))
     assert loaded == pytest.approx(plain, abs=1e-12)
 
 
-@pytest.mark.parametrize('change, message', [
-    (('<robot name="planar">', '<robot name="planar"'), 'not XML'),
-    (('<mass value="1"/>', ''), "link 'two'"),
-    (('<mass value="1"/>', '<mass value="heavy"/>'), "link 'two'"),
-    (('izz="0.013"', 'izz="0.13"'), "link 'two'"),
-    ((' effort="100"', ''), "joint 'a'.*effort"),
-    (('type="continuous"', 'type="fixed"'), 'no movable joint'),
-    (('<inertial><origin xyz="0.15 0 0" rpy="0 0 0"/><mass value="1"/>\n'
-      '    <inertia ixx="0.004" ixy="0" ixz="0" iyy="0.012" iyz="0" izz="0.013"/></inertial>',
-      ''), 'MuJoCo cannot simulate'),
-])
+@pytest.mark.parametrize(
+    'change, message',
+    [
+        (('<robot name="planar">', '<robot name="planar"'), 'not XML'),
+        (('<mass value="1"/>', ''), "link 'two'"),
+        (('<mass value="1"/>', '<mass value="heavy"/>'), "link 'two'"),
+        (('izz="0.013"', 'izz="0.13"'), "link 'two'"),
+        ((' effort="100"', ''), "joint 'a'.*effort"),
+        (('type="continuous"', 'type="fixed"'), 'no movable joint'),
+        (
+            (
+                '<inertial><origin xyz="0.15 0 0" rpy="0 0 0"/><mass value="1"/>\n'
+                '    <inertia ixx="0.004" ixy="0" ixz="0" iyy="0.012" iyz="0" izz="0.013"/></inertial>',
+                '',
+            ),
+            'MuJoCo cannot simulate',
+        ),
+    ],
+)
 def test_description_that_cannot_be_simulated_is_refused_by_name(change, message):
     assert change[0] in TWO_LINKS
     with pytest.raises(RobotModelError, match=message):

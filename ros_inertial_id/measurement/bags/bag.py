@@ -21,7 +21,7 @@ from ...errors import path_text, RecordingError
 
 _SECONDS = r'(\d+\.?\d*|\.\d+)?'
 _WINDOW = re.compile(rf'(?P<path>.+)@(?P<start>{_SECONDS}):(?P<end>{_SECONDS})', re.S)
-BEGUN = 5 * 10 ** 9  # [ns] that follow soon on a stamp of 0 which begins a log
+BEGUN = 5 * 10**9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
 TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
@@ -62,21 +62,38 @@ def _read(path, progress):
     sizes = [file.stat().st_size for file in files]
     contents = Contents(path)
     for i, file in enumerate(files):
+
         def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
                 progress((before + fraction * size) / (sum(sizes) or 1))
+
         for topic, _, raw in read_storage(file, contents.wanted, damage, unchecked, report):
             contents.builders[topic].add(raw)
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
     for storage in sorted(unchecked):
-        _logger.warning('%s: damage to it could not be seen, as %s has no checksums; "ros2 bag '
-                        'record -s mcap" writes them', path, storage)
-    return Recording(contents.channels(), **contents.texts(), provenance={
-        'path': path_text(path), 'sha256': sha256(files), 'damage': tuple(damage), 'skipped': {
-            topic: kind for topic, kind in contents.types.items()
-            if full_name(kind) not in DECODERS}, 'left_out': contents.left_out})
+        _logger.warning(
+            '%s: damage to it could not be seen, as %s has no checksums; "ros2 bag '
+            'record -s mcap" writes them',
+            path,
+            storage,
+        )
+    return Recording(
+        contents.channels(),
+        **contents.texts(),
+        provenance={
+            'path': path_text(path),
+            'sha256': sha256(files),
+            'damage': tuple(damage),
+            'skipped': {
+                topic: kind
+                for topic, kind in contents.types.items()
+                if full_name(kind) not in DECODERS
+            },
+            'left_out': contents.left_out,
+        },
+    )
 
 
 class Contents:
@@ -107,8 +124,11 @@ class Contents:
 
     def channels(self) -> LazyChannels:
         """Return the channels by topic, without the texts."""
-        types = {topic: builder.type for topic, builder in self.builders.items()
-                 if not _is_text(topic, builder.type)}
+        types = {
+            topic: builder.type
+            for topic, builder in self.builders.items()
+            if not _is_text(topic, builder.type)
+        }
         channels = LazyChannels(types, self._channel)
         for topic in [topic for topic, kind in types.items() if kind != TF]:
             channels[topic]
@@ -123,27 +143,41 @@ class Contents:
                 found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
         for name, texts in found.items():
             if len(set(texts.values())) > 1 and name != TEXTS[0]:  # of which one is chosen later
-                _logger.warning('%s holds different texts in %s: the first is used', self.path,
-                                ', '.join(texts))
-        return {'descriptions': found[TEXTS[0]], **{
-            name: next(iter(texts.values()), '') for name, texts in found.items()}}
+                _logger.warning(
+                    '%s holds different texts in %s: the first is used',
+                    self.path,
+                    ', '.join(texts),
+                )
+        return {
+            'descriptions': found[TEXTS[0]],
+            **{name: next(iter(texts.values()), '') for name, texts in found.items()},
+        }
 
     def _channel(self, topic):
         builder = self.builders[topic]
         channel = builder.channel()
         if builder.refused:
-            self._leave_out(topic, f'{builder.refused} of {builder.count} messages; the first: '
-                            f'{builder.reason}')
+            self._leave_out(
+                topic,
+                f'{builder.refused} of {builder.count} messages; the first: {builder.reason}',
+            )
         if builder.unstamped:
-            _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '
-                            'used', self.path, topic)
+            _logger.warning(
+                '%s: no message of topic %s has a stamp: the times of reception are used',
+                self.path,
+                topic,
+            )
         some = channel.stamp_ns != 0
         early = int((~some).sum())
-        if channel.type == TF or not 0 < early < len(channel) or (
-                early == 1 and channel.stamp_ns[some].min() < BEGUN):
+        if (
+            channel.type == TF
+            or not 0 < early < len(channel)
+            or (early == 1 and channel.stamp_ns[some].min() < BEGUN)
+        ):
             return channel
-        self._leave_out(topic, f'{early} of {builder.count} messages stamped 0, before the clock '
-                        'ran')
+        self._leave_out(
+            topic, f'{early} of {builder.count} messages stamped 0, before the clock ran'
+        )
         return channel.rows(some)
 
     def _leave_out(self, topic, reason):

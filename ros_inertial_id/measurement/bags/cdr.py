@@ -18,9 +18,21 @@ from rosbags.interfaces import Nodetype
 from .definitions import fields
 from .unpacked_size import MEMBERS
 
-_DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
-           'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
-           'uint64': 'u8', 'int64': 'i8', 'float32': 'f4', 'float64': 'f8'}
+_DTYPES = {
+    'bool': 'u1',
+    'byte': 'u1',
+    'char': 'u1',
+    'uint8': 'u1',
+    'int8': 'i1',
+    'uint16': 'u2',
+    'int16': 'i2',
+    'uint32': 'u4',
+    'int32': 'i4',
+    'uint64': 'u8',
+    'int64': 'i8',
+    'float32': 'f4',
+    'float64': 'f8',
+}
 _HEADER = 4  # bytes: two for the encoding, two for options
 
 
@@ -37,19 +49,28 @@ class RawMessages:
     received_ns: np.ndarray
 
     @classmethod
-    def of(cls, messages: Sequence[bytes],
-           received_ns: Sequence[int] | np.ndarray) -> 'RawMessages':
+    def of(
+        cls, messages: Sequence[bytes], received_ns: Sequence[int] | np.ndarray
+    ) -> 'RawMessages':
         """Return n ``messages``, received at ``received_ns`` (n,) [ns]."""
         lengths = np.fromiter(map(len, messages), int, len(messages))
-        return cls(np.frombuffer(b''.join(messages), np.uint8), lengths,
-                   np.array(received_ns, np.int64))
+        return cls(
+            np.frombuffer(b''.join(messages), np.uint8), lengths, np.array(received_ns, np.int64)
+        )
 
     @classmethod
     def joined(cls, parts: Sequence['RawMessages']) -> 'RawMessages':
         """Return ``parts`` as one, in their order."""
-        return parts[0] if len(parts) == 1 else cls(*(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ('data', 'lengths', 'received_ns')))
+        return (
+            parts[0]
+            if len(parts) == 1
+            else cls(
+                *(
+                    np.concatenate([getattr(part, name) for part in parts])
+                    for name in ('data', 'lengths', 'received_ns')
+                )
+            )
+        )
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -93,8 +114,11 @@ class Numbers:
         size = np.arange(self.dtype.itemsize)
         index = (self.offsets[..., None] + size).reshape(-1).astype(int)
         # Consecutive ones as a slice, which numpy takes much faster.
-        return (slice(int(index[0]), int(index[-1]) + 1)
-                if len(index) and (np.diff(index) == 1).all() else index)
+        return (
+            slice(int(index[0]), int(index[-1]) + 1)
+            if len(index) and (np.diff(index) == 1).all()
+            else index
+        )
 
     def read(self, data: np.ndarray) -> np.ndarray:
         """Return the numbers (n, ...) of messages ``data`` (n, length) uint8."""
@@ -133,17 +157,26 @@ class Layout:
     def values(self, path: str, message: bytes) -> list[Any]:
         """Return the strings or integers of one message of this layout at a path, as a list."""
         nodes = self.find(path)
-        return [bytes(message[node]).decode() if isinstance(node, slice) else
-                np.frombuffer(message, node.dtype, 1, int(node.offsets))[0].item()
-                for node in (nodes if isinstance(nodes, list) else [nodes])]
+        return [
+            bytes(message[node]).decode()
+            if isinstance(node, slice)
+            else np.frombuffer(message, node.dtype, 1, int(node.offsets))[0].item()
+            for node in (nodes if isinstance(nodes, list) else [nodes])
+        ]
 
     def numbers(self, path: str) -> Numbers:
         """Return all numbers below a path, in the order of the definition."""
         return _stack(self.find(path))
 
 
-def walk(type_name: str, message: bytes, free: Collection[str] = (),
-         fixed: Collection[str] = (), last: str = '', only: str = '') -> Layout:
+def walk(
+    type_name: str,
+    message: bytes,
+    free: Collection[str] = (),
+    fixed: Collection[str] = (),
+    last: str = '',
+    only: str = '',
+) -> Layout:
     """
     Return the Layout of one message.
 
@@ -200,8 +233,10 @@ class _Walker:
             count = self.count()
         if name == self.only:
             if count != 1:
-                raise CdrError(f'{count} {name} and not one; record the state of the controller '
-                               'that interpolates between them')
+                raise CdrError(
+                    f'{count} {name} and not one; record the state of the controller '
+                    'that interpolates between them'
+                )
             return self.field(name, element)
         if element[0] == Nodetype.BASE and element[1][0] != 'string':
             return self.base(element[1][0], (count,))
@@ -243,8 +278,9 @@ class _Walker:
 
     def forward(self, size):
         if self.position + size > len(self.message):
-            raise CdrError(f'ends at byte {len(self.message)}, expected '
-                           f'{self.position + size} or more')
+            raise CdrError(
+                f'ends at byte {len(self.message)}, expected {self.position + size} or more'
+            )
         self.position += size
 
 
@@ -258,5 +294,8 @@ def _stack(node):
     if isinstance(node, Numbers):
         return node
     children = [_stack(child) for child in (node.values() if isinstance(node, dict) else node)]
-    return Numbers(children[0].dtype, np.stack([child.offsets for child in children])
-                   ) if children else Numbers(np.dtype('f8'), np.empty(0, int))
+    return (
+        Numbers(children[0].dtype, np.stack([child.offsets for child in children]))
+        if children
+        else Numbers(np.dtype('f8'), np.empty(0, int))
+    )

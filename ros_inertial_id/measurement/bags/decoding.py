@@ -13,11 +13,11 @@ from .cdr import CdrError, Layout, Numbers, RawMessages, walk
 from .unpacked_size import check_unpacked
 from ..recording import Channel, joined, TF
 
-_BATCH = 4096          # messages decoded at once, at least
-_TOGETHER = 1 << 25    # bytes of parts that wait in memory; joined, they lie in files
-_SUBROWS = 1 << 20     # more than the transforms of one message
-_LARGEST = 1e12        # SI: more is no quantity of a joint or body, but a damaged number
-_CENTURY_NS = 100 * 365 * 86_400 * 10 ** 9  # between clocks: simulated time begins at 0
+_BATCH = 4096  # messages decoded at once, at least
+_TOGETHER = 1 << 25  # bytes of parts that wait in memory; joined, they lie in files
+_SUBROWS = 1 << 20  # more than the transforms of one message
+_LARGEST = 1e12  # SI: more is no quantity of a joint or body, but a damaged number
+_CENTURY_NS = 100 * 365 * 86_400 * 10**9  # between clocks: simulated time begins at 0
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,9 @@ class ChannelBuilder:
         """Return the Channel of all messages, once."""
         self._decode()
         none = np.empty(0, np.int64)
-        whole = joined(self._merged + self._parts
-                       or [Channel(self.topic, self.type, none, none, {})])
+        whole = joined(
+            self._merged + self._parts or [Channel(self.topic, self.type, none, none, {})]
+        )
         del self._merged, self._parts  # hours of motion are there once
         stamped = whole.stamp_ns.any()
         self.unstamped = len(whole) > 1 and not stamped
@@ -100,8 +101,12 @@ class ChannelBuilder:
                 left = self._decode_alike(raw, left, parts)
             self._bytes += raw.data.size
             self._names.update(name for _, channel in parts for name in channel.names)
-            check_unpacked(f'topic {self.topic}', 8 * len(self._decoder.fields) * len(
-                self._names) * (self.count + len(raw)), len(self._names), self._bytes)
+            check_unpacked(
+                f'topic {self.topic}',
+                8 * len(self._decoder.fields) * len(self._names) * (self.count + len(raw)),
+                len(self._names),
+                self._bytes,
+            )
             if parts:
                 whole = joined([channel for _, channel in parts])
                 order = np.concatenate([order for order, _ in parts])
@@ -109,8 +114,14 @@ class ChannelBuilder:
                     whole = whole.rows(np.argsort(order, kind='stable'))
                 self._parts.append(whole)
             self.count += len(raw)
-            if sum(x.nbytes for c in self._parts for x in (c.stamp_ns, c.received_ns,
-                                                           *c.fields.values())) > _TOGETHER:
+            if (
+                sum(
+                    x.nbytes
+                    for c in self._parts
+                    for x in (c.stamp_ns, c.received_ns, *c.fields.values())
+                )
+                > _TOGETHER
+            ):
                 self._merged.append(joined(self._parts))
                 self._parts = []
 
@@ -119,8 +130,11 @@ class ChannelBuilder:
         first = left[0]
         start = raw.lengths[:first].sum()
         try:
-            shape = _shape(self._message, self._decoder,
-                           raw.data[start:start + raw.lengths[first]].tobytes())
+            shape = _shape(
+                self._message,
+                self._decoder,
+                raw.data[start : start + raw.lengths[first]].tobytes(),
+            )
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return left[1:]
@@ -135,9 +149,13 @@ class ChannelBuilder:
     def _add_parts(self, shape, data, received, index, parts):
         """Add the parts of messages of one layout; one by one where some are malformed."""
         try:
-            parts += [(order, Channel(self.topic, self.type, stamp, received, fields, names,
-                                      shape.frame))
-                      for order, stamp, fields, names in shape.parts(data, received, index)]
+            parts += [
+                (
+                    order,
+                    Channel(self.topic, self.type, stamp, received, fields, names, shape.frame),
+                )
+                for order, stamp, fields, names in shape.parts(data, received, index)
+            ]
         except (CdrError, UnicodeDecodeError) as error:
             if len(index) == 1:
                 self._refuse(index[0], error)
@@ -148,8 +166,10 @@ class ChannelBuilder:
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (f'topic {self.topic}, message {self.count + index}: cannot '
-                                      f'be read as {self._message}; found {error}')
+        self.reason = self.reason or (
+            f'topic {self.topic}, message {self.count + index}: cannot '
+            f'be read as {self._message}; found {error}'
+        )
 
 
 @dataclass(frozen=True)
@@ -176,15 +196,24 @@ class _Shape:
             sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
             stamp = sec * 1_000_000_000 + nanosec
         for name, values in fields.items():
-            if (name != 'data' and (wrong := abs(values) > _LARGEST).any()
-                    and (wrong := wrong & np.isfinite(values)).any()):
+            if (
+                name != 'data'
+                and (wrong := abs(values) > _LARGEST).any()
+                and (wrong := wrong & np.isfinite(values)).any()
+            ):
                 raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
         if (wrong := abs(stamp.T - received) > _CENTURY_NS).any():
             raise CdrError(f'a stamp of {stamp.T[wrong][0]} ns, a century from its reception')
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
-            return [(order + j, stamp[:, j].copy(),
-                     {key: values[:, j:j + 1] for key, values in fields.items()}, (name,))
-                    for j, name in enumerate(self.names)]
+            return [
+                (
+                    order + j,
+                    stamp[:, j].copy(),
+                    {key: values[:, j : j + 1] for key, values in fields.items()},
+                    (name,),
+                )
+                for j, name in enumerate(self.names)
+            ]
         if len(set(self.names)) < len(self.names):
             raise CdrError(f'a name twice in {", ".join(self.names)}')
         if stamp.ndim == 2:  # no element, no stamp
@@ -224,15 +253,21 @@ def _new_shape(type_name, decoder, message):
     layout = walk(type_name, message, (decoder.text,), fixed, decoder.last, decoder.only)
     labels = [layout.values(path, message) for path in decoder.labels]
     names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
-    fields, lacking = ({name: layout.numbers(path) for name, path in decoder.fields.items()}, {}
-                       ) if not decoder.interfaces else _interfaces(layout, decoder, message)
+    fields, lacking = (
+        ({name: layout.numbers(path) for name, path in decoder.fields.items()}, {})
+        if not decoder.interfaces
+        else _interfaces(layout, decoder, message)
+    )
     fields = {name: numbers for name, numbers in fields.items() if numbers.offsets.size}
     single = bool(labels) and not isinstance(layout.find(decoder.labels[0]), list)
     for name, numbers in fields.items():
         if labels and not single and len(numbers.offsets) != len(names):
             raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
-    stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')
-             if decoder.header]
+    stamp = [
+        layout.numbers(f'{decoder.header}.stamp.{unit}')
+        for unit in ('sec', 'nanosec')
+        if decoder.header
+    ]
     frames = layout.values(f'{decoder.header}.frame_id', message) if decoder.header else []
     if decoder.action:
         elements = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
@@ -240,21 +275,39 @@ def _new_shape(type_name, decoder, message):
         stamp = [Numbers(own.dtype, own.offsets[elements]) for own in stamp]
     for name, own in fields.items() if single or decoder.action else ():
         fields[name] = Numbers(own.dtype, own.offsets[None if single else elements])
-    return _Shape(layout, fields, lacking,
-                  {name: layout.numbers(path) for name, path in decoder.covariance.items()},
-                  stamp, names, next(iter(frames), ''),
-                  layout.find(decoder.text) if decoder.text else None)
+    return _Shape(
+        layout,
+        fields,
+        lacking,
+        {name: layout.numbers(path) for name, path in decoder.covariance.items()},
+        stamp,
+        names,
+        next(iter(frames), ''),
+        layout.find(decoder.text) if decoder.text else None,
+    )
 
 
 def _interfaces(layout, decoder, message):
     """Return Numbers by field, one per label, and (k,) which labels lack it."""
     numbers, lacking, nodes = {}, {}, layout.find(decoder.interfaces)
     for name in decoder.fields:
-        offsets = np.array([
-            next((node['values'].offsets[k] for k, text in enumerate(node['interface_names'])
-                  if message[text] == name.encode()), -1) for node in nodes], int)
+        offsets = np.array(
+            [
+                next(
+                    (
+                        node['values'].offsets[k]
+                        for k, text in enumerate(node['interface_names'])
+                        if message[text] == name.encode()
+                    ),
+                    -1,
+                )
+                for node in nodes
+            ],
+            int,
+        )
         if (offsets >= 0).any():
-            numbers[name] = Numbers(nodes[0]['values'].dtype, np.where(
-                offsets < 0, offsets.max(), offsets))
+            numbers[name] = Numbers(
+                nodes[0]['values'].dtype, np.where(offsets < 0, offsets.max(), offsets)
+            )
             lacking[name] = offsets < 0
     return numbers, lacking

@@ -19,19 +19,27 @@ _TEXTS = {
     'std_msgs/msg/Header': 'builtin_interfaces/msg/Time stamp, string frame_id',
     'std_msgs/msg/String': 'string data',
     'sensor_msgs/msg/JointState': f'{_HEADER}, string[] name, float64[] position, '
-                                  'float64[] velocity, float64[] effort',
+    'float64[] velocity, float64[] effort',
     _POINT: 'float64[] positions, float64[] velocities, float64[] accelerations, '
-            'float64[] effort, builtin_interfaces/msg/Duration time_from_start',
+    'float64[] effort, builtin_interfaces/msg/Duration time_from_start',
     'trajectory_msgs/msg/JointTrajectory': f'{_HEADER}, string[] joint_names, {_POINT}[] points',
     # Of ros2_control, which rosbags does not know.
-    'control_msgs/msg/JointTrajectoryControllerState': ', '.join([
-        f'{_HEADER}, string[] joint_names', *(f'{_POINT} {name}' for name in _STATES),
-        'string[] multi_dof_joint_names', *(
-            f'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint multi_dof_{name}'
-            for name in _STATES), 'float64 speed_scaling_factor']),
+    'control_msgs/msg/JointTrajectoryControllerState': ', '.join(
+        [
+            f'{_HEADER}, string[] joint_names',
+            *(f'{_POINT} {name}' for name in _STATES),
+            'string[] multi_dof_joint_names',
+            *(
+                f'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint multi_dof_{name}'
+                for name in _STATES
+            ),
+            'float64 speed_scaling_factor',
+        ]
+    ),
     'control_msgs/msg/InterfaceValue': 'string[] interface_names, float64[] values',
     'control_msgs/msg/DynamicJointState': f'{_HEADER}, string[] joint_names, '
-                                          'control_msgs/msg/InterfaceValue[] interface_values'}
+    'control_msgs/msg/InterfaceValue[] interface_values',
+}
 
 
 def _kind(word: str) -> Any:
@@ -40,17 +48,21 @@ def _kind(word: str) -> Any:
     return (Nodetype.NAME, word) if '/' in word else (Nodetype.BASE, (word, 0))
 
 
-WRITTEN_OUT = {name: tuple((field, _kind(kind)) for kind, field in map(str.split, text.split(',')))
-               for name, text in _TEXTS.items()}
+WRITTEN_OUT = {
+    name: tuple((field, _kind(kind)) for kind, field in map(str.split, text.split(',')))
+    for name, text in _TEXTS.items()
+}
 
 
 @lru_cache(maxsize=1)
 def typestore() -> Any:
     """Return rosbags' store of the messages of Jazzy, and ours (0.1 s the first time)."""
     from rosbags.typesys import get_typestore, Stores
+
     store = get_typestore(Stores.ROS2_JAZZY)
-    store.register({name: ([], list(own)) for name, own in WRITTEN_OUT.items()
-                    if name not in store.fielddefs})
+    store.register(
+        {name: ([], list(own)) for name, own in WRITTEN_OUT.items() if name not in store.fielddefs}
+    )
     return store
 
 

@@ -46,8 +46,11 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
     if not is_log(log):
         return read_bag(path)
     if not urdf_text:
-        raise RecordingError('a log holds no description of the robot', found=path_text(path),
-                             do='give urdf=, or --urdf')
+        raise RecordingError(
+            'a log holds no description of the robot',
+            found=path_text(path),
+            do='give urdf=, or --urdf',
+        )
     recording = read_log(log, urdf_text)
     by, names = next(iter(recording.provenance['columns'].items()))
     if by.startswith(ORDERED):
@@ -57,8 +60,13 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
     return recording.window(*window) if any(end is not None for end in window) else recording
 
 
-def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = None,
-             rate: float | None = None, columns: str = '') -> Recording:
+def read_log(
+    logs: Logs,
+    urdf_text: str,
+    joint_names: Sequence[str] | None = None,
+    rate: float | None = None,
+    columns: str = '',
+) -> Recording:
     """
     Return the Recording in a log; provenance['columns'] says what was understood.
 
@@ -71,9 +79,12 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     own = [part.strip() for part in columns.split(';')] if columns else [''] * len(sources)
     if not sources or len(own) != len(sources):
-        raise RecordingError('columns of several files', found=columns,
-                             expected=f'{len(sources)} lists, in the order of the files, with ; '
-                             'between, for example "time q1..q6; tau1..tau6"')
+        raise RecordingError(
+            'columns of several files',
+            found=columns,
+            expected=f'{len(sources)} lists, in the order of the files, with ; '
+            'between, for example "time q1..q6; tau1..tau6"',
+        )
     parts: list[Part] = []
     commands: list[Part] = []
     channels: dict[str, Channel] = {}
@@ -92,14 +103,26 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
         for topic, (_, joints, stamp_ns) in topics.items():
             # Players sort by reception, which must not run back where the stamps do.
             received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
-            channels[topic] = Channel(topic, JOINT_STATE, stamp_ns, received_ns, joints.fields,
-                                      names)
+            channels[topic] = Channel(
+                topic, JOINT_STATE, stamp_ns, received_ns, joints.fields, names
+            )
         kind = 'current' if any(joints.current for _, joints, _ in topics.values()) else ''
-        said = {by: names, **{name: tuple(
-            joints.columns[quantity][k] for _, joints, _ in topics.values() for quantity in WORDS
-            if quantity in joints.columns) for k, name in enumerate(names)}, **said}
-    return Recording(channels, urdf_text, provenance={'path': paths[0], 'columns': said},
-                     effort_kind=kind)
+        said = {
+            by: names,
+            **{
+                name: tuple(
+                    joints.columns[quantity][k]
+                    for _, joints, _ in topics.values()
+                    for quantity in WORDS
+                    if quantity in joints.columns
+                )
+                for k, name in enumerate(names)
+            },
+            **said,
+        }
+    return Recording(
+        channels, urdf_text, provenance={'path': paths[0], 'columns': said}, effort_kind=kind
+    )
 
 
 def _read(where, table, rate):
@@ -110,8 +133,9 @@ def _read(where, table, rate):
     commands = _commands(where, rest, joints) if joints and 'position' in joints.fields else None
     stamp_ns, clock, unit = read_stamps(where, table, joints)
     if stamp_ns is not None and rate is not None:
-        raise RecordingError(f'{where} has a time column', found=f'rate {rate} Hz as well',
-                             do='leave the rate out')
+        raise RecordingError(
+            f'{where} has a time column', found=f'rate {rate} Hz as well', do='leave the rate out'
+        )
     if stamp_ns is None and rate and rate > 0:
         count = len(joints.rows) if joints else len(next(iter(topics.values()), ()))
         stamp_ns = nanoseconds(where, np.arange(count) / rate)
@@ -119,19 +143,27 @@ def _read(where, table, rate):
         raise _no_time_column(where)
     channels, lacking = topic_channels(topics, stamp_ns)
     if not joints and not channels:
-        raise RecordingError(f'{where} has no columns of joints', found=lacking or [*table][:50],
-                             expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
-                             do=RENAME)
+        raise RecordingError(
+            f'{where} has no columns of joints',
+            found=lacking or [*table][:50],
+            expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
+            do=RENAME,
+        )
     used = {*clock, *topics, *(name for own in (joints, commands) if own for name in own.used)}
     left_out = (*lacking, *(name for name in table if name and name not in used))
     if left_out:
         _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
-    words = {f'time in {unit}': clock, **{t: (c.type,) for t, c in channels.items()},
-             'left out': left_out}
+    words = {
+        f'time in {unit}': clock,
+        **{t: (c.type,) for t, c in channels.items()},
+        'left out': left_out,
+    }
     if joints and stamp_ns is not None and stamp_ns.shape != joints.rows.shape:
         raise differing(where, table)
-    parts = [(where, own, None if stamp_ns is None else stamp_ns[own.rows]) if own else None
-             for own in (joints, commands)]
+    parts = [
+        (where, own, None if stamp_ns is None else stamp_ns[own.rows]) if own else None
+        for own in (joints, commands)
+    ]
     return *parts, channels, {what: own for what, own in words.items() if own}
 
 
@@ -155,32 +187,46 @@ def _topics(parts):
     for place, own, own_ns in parts[1:]:
         twice = set(own.fields) & set(joints.fields)
         if twice:
-            raise RecordingError(f'{place} holds what {where} holds',
-                                 found=', '.join(sorted(twice)), do='make a bag of each')
+            raise RecordingError(
+                f'{place} holds what {where} holds',
+                found=', '.join(sorted(twice)),
+                do='make a bag of each',
+            )
         own = own.like(joints, place)
         clocks = [ns for ns in (stamp_ns, own_ns) if ns is not None]
         counts = [len(next(iter(x.fields.values()))) for x in (own, joints)]
         if counts[0] == counts[1] and (
-                len(clocks) < 2 or np.all(np.abs(clocks[0] - clocks[1]) <= SAME)):
-            joints = replace(joints, fields={**joints.fields, **own.fields},
-                             columns={**joints.columns, **own.columns},
-                             joints=joints.joints if joints.named else own.joints,
-                             current=joints.current or own.current)
+            len(clocks) < 2 or np.all(np.abs(clocks[0] - clocks[1]) <= SAME)
+        ):
+            joints = replace(
+                joints,
+                fields={**joints.fields, **own.fields},
+                columns={**joints.columns, **own.columns},
+                joints=joints.joints if joints.named else own.joints,
+                current=joints.current or own.current,
+            )
             stamp_ns = clocks[0] if clocks else None
         elif set(own.fields) == {'effort'} and len(clocks) == 2:
             topics[EFFORTS] = place, own, own_ns
-            _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
-                            EFFORTS)
+            _logger.warning(
+                'efforts have stamps of their own: identify with effort_topic: %s', EFFORTS
+            )
         else:
             raise RecordingError(
-                f'{place} and {where} share no clock', found=[f'{n} samples' for n in counts],
-                expected='equally many samples, or a time column in each of positions and efforts')
+                f'{place} and {where} share no clock',
+                found=[f'{n} samples' for n in counts],
+                expected='equally many samples, or a time column in each of positions and efforts',
+            )
     if stamp_ns is None:
         raise _no_time_column(where)
     if 'position' not in joints.fields or not len(stamp_ns):
-        raise RecordingError(f'{where}: no samples', expected='positions of joints',
-                             found=[f'{kind} {x.shape}' for kind, x in (
-                                 *joints.fields.items(), ('time', stamp_ns))])
+        raise RecordingError(
+            f'{where}: no samples',
+            expected='positions of joints',
+            found=[
+                f'{kind} {x.shape}' for kind, x in (*joints.fields.items(), ('time', stamp_ns))
+            ],
+        )
     return {'/joint_states': (where, joints, stamp_ns), **topics}
 
 
@@ -202,7 +248,10 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
         joint, link = waiting.pop()
         waiting += below.pop(link, [])[::-1]
         if joint.find('mimic') is None and joint.get('type') in (
-                'revolute', 'continuous', 'prismatic'):
+            'revolute',
+            'continuous',
+            'prismatic',
+        ):
             names.append(joint.get('name', ''))
     return tuple(names)
 
@@ -210,28 +259,42 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
 def _joint_names(where, joints, given, urdf_text):
     """Return the names of the columns' joints, and in words where they come from."""
     k, moving = len(joints.joints), moving_joints(urdf_text)
-    names, by = (given, 'joints as given') if given is not None else (
-        joints.joints, 'joints as the log names them')
+    names, by = (
+        (given, 'joints as given')
+        if given is not None
+        else (joints.joints, 'joints as the log names them')
+    )
     if given is None and not joints.named:
         if len(moving) != k:
-            raise RecordingError(f'{where} names no joints', found=f'{k} columns of positions',
-                                 expected=f'{len(moving)}: ' + ', '.join(moving),
-                                 do='name them in the order of the log: --joints A,B,...')
+            raise RecordingError(
+                f'{where} names no joints',
+                found=f'{k} columns of positions',
+                expected=f'{len(moving)}: ' + ', '.join(moving),
+                do='name them in the order of the log: --joints A,B,...',
+            )
         return moving, f'{ORDERED}, as the log names none'
     names = tuple(map(str, names))
     if len(names) != k or len(set(names)) != k:
-        raise RecordingError(f'joint names for {where}', expected=f'{k} different ones',
-                             found=names, exists=moving)
+        raise RecordingError(
+            f'joint names for {where}', expected=f'{k} different ones', found=names, exists=moving
+        )
     strange = [name for name in names if name not in moving]
     numbers = [int(n[1]) for name in names if (n := re.fullmatch(r'\w*[^\W\d_] ?_?(\d+)', name))]
     if len(strange) == k == len(moving) == len(set(numbers)):  # Axis 1, Axis 2
         return tuple(moving[sorted(numbers).index(n)] for n in numbers), 'joints by their numbers'
     if strange:
-        _logger.warning('%s: not among the moving joints of the URDF (%s): %s', where,
-                        ', '.join(moving), ', '.join(strange))
+        _logger.warning(
+            '%s: not among the moving joints of the URDF (%s): %s',
+            where,
+            ', '.join(moving),
+            ', '.join(strange),
+        )
     return names, by
 
 
 def _no_time_column(where):
-    return RecordingError(f'{where} has no time column', expected='time, stamp_s or stamp_ns',
-                          do='give the sampling rate [Hz]: --rate')
+    return RecordingError(
+        f'{where} has no time column',
+        expected='time, stamp_s or stamp_ns',
+        do='give the sampling rate [Hz]: --rate',
+    )

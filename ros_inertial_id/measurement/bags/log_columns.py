@@ -25,19 +25,45 @@ Table = Mapping[str, Any]  # {name: (n,) or (n, k)}
 WORDS = {  # of a quantity, the best first
     'position': ('position', 'positions', 'pos', 'q', 'qpos', 'observation.state', 'theta'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot', 'qvel'),
-    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'tau_j', 'trq', 'qfrc_actuator',
-               'current', 'currents')}
+    'effort': (
+        'effort',
+        'efforts',
+        'torque',
+        'torques',
+        'tau',
+        'tau_j',
+        'trq',
+        'qfrc_actuator',
+        'current',
+        'currents',
+    ),
+}
 QUANTITY = {word: quantity for quantity, words in WORDS.items() for word in words}
 CLOCKS = ('stamp', 'timestamp', 'time', 'times', 't', 'tick')
-SECONDS = {name: unit for unit, names in {  # [ns]
-    10 ** 9: 's sec secs', 10 ** 6: 'ms msec msecs', 1000: 'us usec µs',
-    1: 'ns nsec nsecs nanosec'}.items() for name in names.split()}
-SI = {name: value for names, value in {
-    'rad,rad/s,rad/sec,radians,m,m/s,n,nm,n m,n*m,n.m,n·m,a,%': 1.0, 'mrad,mm,mm/s,mnm,ma': 1e-3,
-    'deg,°,deg/s,°/s,deg/sec,degrees,dps': np.pi / 180, 'rpm': np.pi / 30}.items()
-    for name in names.split(',')}
-RENAME = ('name its columns: --columns "time q1..q6 v1..v6 tau1..tau6", or rename them: '
-          '--columns "q_*=*_angle tau_*=*_moment"')
+SECONDS = {
+    name: unit
+    for unit, names in {  # [ns]
+        10**9: 's sec secs',
+        10**6: 'ms msec msecs',
+        1000: 'us usec µs',
+        1: 'ns nsec nsecs nanosec',
+    }.items()
+    for name in names.split()
+}
+SI = {
+    name: value
+    for names, value in {
+        'rad,rad/s,rad/sec,radians,m,m/s,n,nm,n m,n*m,n.m,n·m,a,%': 1.0,
+        'mrad,mm,mm/s,mnm,ma': 1e-3,
+        'deg,°,deg/s,°/s,deg/sec,degrees,dps': np.pi / 180,
+        'rpm': np.pi / 30,
+    }.items()
+    for name in names.split(',')
+}
+RENAME = (
+    'name its columns: --columns "time q1..q6 v1..v6 tau1..tau6", or rename them: '
+    '--columns "q_*=*_angle tau_*=*_moment"'
+)
 CURRENT = ('current', 'currents', 'a', 'ma', '%')  # words and units of efforts that are no torques
 
 
@@ -47,23 +73,41 @@ def _one_of(words):
 
 _WORD, _NS = rf'(?P<word>{_one_of(QUANTITY)})', rf'(?P<unit>{_one_of(SECONDS)})'
 _LABEL = r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?'
-_FORMS = tuple(re.compile(form, re.I) for form in (
-    rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}', rf'(joint_?)?{_WORD}{_LABEL}',
-    rf'(?P<joint>.+)[_. ]{_WORD}', rf'.*[./](joint_?)?{_WORD}{_LABEL}'))
-_CLOCK = re.compile(rf'(%|__|.*[./])?(?P<word>header[._/]stamp|{_one_of(CLOCKS)})'
-                    rf'(([ _./]+[\[(]?|[\[(]){_NS}[\])]?)?|(?P<part>secs?|nsecs?|nanosec)', re.I)
+_FORMS = tuple(
+    re.compile(form, re.I)
+    for form in (
+        rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}',
+        rf'(joint_?)?{_WORD}{_LABEL}',
+        rf'(?P<joint>.+)[_. ]{_WORD}',
+        rf'.*[./](joint_?)?{_WORD}{_LABEL}',
+    )
+)
+_CLOCK = re.compile(
+    rf'(%|__|.*[./])?(?P<word>header[._/]stamp|{_one_of(CLOCKS)})'
+    rf'(([ _./]+[\[(]?|[\[(]){_NS}[\])]?)?|(?P<part>secs?|nsecs?|nanosec)',
+    re.I,
+)
 _SECONDS_OF = re.compile(r'(.*?)(sec|secs)', re.I)  # whose nanoseconds have a column of their own
 _NAMES = re.compile(r'(.*[./])?(joint_names|names?|joints)[_\[]?(?P<number>\d*)\]?', re.I)
-_MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
-                       r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])', re.I)
+_MEASURED = re.compile(
+    r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
+    r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])',
+    re.I,
+)
 _NO_SENSOR = re.compile(r'(^|[_./ ])(error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
 _COMMAND = 'des|desired|cmd|commands?|commanded|ref|reference|target|setpoint|goal|action'
 _POSITION = re.compile(rf'(?<![^_./ ])({_COMMAND})(?=$|[_./ \[\d])', re.I)  # command_1
-_COMMANDED = re.compile(rf'^({_COMMAND}|ff|feedforward)[_./ ]|'  # cmd_q1, tau_ff1
-                        rf'[_./ ]({_COMMAND}|ff|feedforward)(?=$|[_./ \[\d])', re.I)
+_COMMANDED = re.compile(
+    rf'^({_COMMAND}|ff|feedforward)[_./ ]|'  # cmd_q1, tau_ff1
+    rf'[_./ ]({_COMMAND}|ff|feedforward)(?=$|[_./ \[\d])',
+    re.I,
+)
 _DESIRED = re.compile(r'_d(?=$|[_./ \[\d])')  # of libfranka, beside the same without it
-_UNIT = re.compile(rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
-                   r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)', re.I)
+_UNIT = re.compile(
+    rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
+    r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)',
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -110,13 +154,17 @@ class JointColumns:
         """Return these, which are from ``where``, in the order of the joints of ``other`` ones."""
         both = self.named and other.named
         if len(self.joints) != len(other.joints) or both and set(self.joints) != set(other.joints):
-            raise RecordingError(f'{where} is of other joints', found=self.joints,
-                                 expected=other.joints)
+            raise RecordingError(
+                f'{where} is of other joints', found=self.joints, expected=other.joints
+            )
         joints = other.joints if both else self.joints
         order = [self.joints.index(joint) for joint in joints]
-        return replace(self, joints=joints, columns={
-            kind: tuple(own[k] for k in order) for kind, own in self.columns.items()},
-            fields={kind: x[:, order] for kind, x in self.fields.items()})
+        return replace(
+            self,
+            joints=joints,
+            columns={kind: tuple(own[k] for k in order) for kind, own in self.columns.items()},
+            fields={kind: x[:, order] for kind, x in self.fields.items()},
+        )
 
 
 def meaning(name: str) -> Meaning | None:
@@ -124,21 +172,35 @@ def meaning(name: str) -> Meaning | None:
     plain = name.strip()
     united = _UNIT.search(plain)
     if united:
-        plain = plain[:united.start()] + plain[united.end():]
+        plain = plain[: united.start()] + plain[united.end() :]
     unit = (united['unit'] or united['suffix']).lower() if united else ''
     if names := _NAMES.fullmatch(plain):
         return Meaning('names', names['number'])
     measured = _MEASURED.sub('', plain)
     short = _COMMANDED.sub('', measured)
-    match = next(filter(None, (form.fullmatch(text) for text in (
-        short, _POSITION.sub('position', measured)) for form in _FORMS)), None)
+    match = next(
+        filter(
+            None,
+            (
+                form.fullmatch(text)
+                for text in (short, _POSITION.sub('position', measured))
+                for form in _FORMS
+            ),
+        ),
+        None,
+    )
     if match is None or _NO_SENSOR.search(plain):
         return None
     parts, word = match.groupdict(), match['word'].lower()
     quantity = QUANTITY[word]
-    return Meaning(quantity, parts.get('number') or parts['joint'] or '',
-                   (short != plain, WORDS[quantity].index(word)), SI.get(unit, 1.0),
-                   word in CURRENT or unit in CURRENT, match.string != measured)
+    return Meaning(
+        quantity,
+        parts.get('number') or parts['joint'] or '',
+        (short != plain, WORDS[quantity].index(word)),
+        SI.get(unit, 1.0),
+        word in CURRENT or unit in CURRENT,
+        match.string != measured,
+    )
 
 
 def of_joints(name: str) -> bool:
@@ -154,12 +216,21 @@ def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
     for name in names:
         if match := _CLOCK.fullmatch(name):
             word, unit = (match['word'] or '').lower(), match['unit'] or match['part'] or ''
-            rank = (0,) if name.startswith('__') else (2, unit.lower()[:1] != 'n', CLOCKS.index(
-                word)) if word in CLOCKS else (1,)
+            rank = (
+                (0,)
+                if name.startswith('__')
+                else (2, unit.lower()[:1] != 'n', CLOCKS.index(word))
+                if word in CLOCKS
+                else (1,)
+            )
             found.append((rank, (name,), SECONDS.get(unit.lower(), 0)))
             if whole := _SECONDS_OF.fullmatch(name):
-                found += [((0.5,), (name, rest), 1) for rest in names if rest.lower() in {
-                    f'{whole[1]}{end}'.lower() for end in ('nanosec', 'nsec', 'nsecs')}]
+                found += [
+                    ((0.5,), (name, rest), 1)
+                    for rest in names
+                    if rest.lower()
+                    in {f'{whole[1]}{end}'.lower() for end in ('nanosec', 'nsec', 'nsecs')}
+                ]
     return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
 
 
@@ -173,23 +244,33 @@ def joint_columns(where: str, table: Table, commanded: bool = False) -> JointCol
     for name, _ in (column for own in chosen.values() for column in own.values()):
         if table[name].dtype.kind not in 'fiu':
             raise RecordingError(f'{where}: {name} is not numeric', found=table[name].dtype)
-    matrices = {quantity: name for quantity, own in chosen.items() if len(own) == 1
-                for name, _ in own.values() if table[name].ndim == 2}
+    matrices = {
+        quantity: name
+        for quantity, own in chosen.items()
+        if len(own) == 1
+        for name, _ in own.values()
+        if table[name].ndim == 2
+    }
     single = [list(own) for quantity, own in chosen.items() if quantity not in matrices]
-    labels = single[0] if single else [
-        str(k) for name in list(matrices.values())[:1] for k in range(table[name].shape[1])]
+    labels = (
+        single[0]
+        if single
+        else [str(k) for name in list(matrices.values())[:1] for k in range(table[name].shape[1])]
+    )
     numbered = not ''.join(labels).strip('0123456789')
     labels = sorted(labels, key=int) if numbered and any(labels) else labels
     fields, columns = {}, {}
     for quantity, own in chosen.items():
         if quantity in matrices:
-            (name, said), = own.values()
+            ((name, said),) = own.values()
             fields[quantity] = _scaled([table[name]], [said.scale])
             columns[quantity] = tuple(f'{name}[{k}]' for k in range(table[name].shape[1]))
         elif set(own) == set(labels) and {table[name].shape for name, _ in own.values()} == {
-                table[own[labels[0]][0]].shape[:1]}:
-            fields[quantity] = _scaled(*zip(*((table[own[j][0]], own[j][1].scale)
-                                              for j in labels)))
+            table[own[labels[0]][0]].shape[:1]
+        }:
+            fields[quantity] = _scaled(
+                *zip(*((table[own[j][0]], own[j][1].scale) for j in labels))
+            )
             columns[quantity] = tuple(own[j][0] for j in labels)
     shapes = {x.shape for x in fields.values()}
     if set(fields) != set(chosen) or len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
@@ -198,12 +279,20 @@ def joint_columns(where: str, table: Table, commanded: bool = False) -> JointCol
         return None
     rows = np.any([_with_values(x) for x in fields.values()], axis=0)
     if not rows.all():
-        fields = {kind: np.compress(rows, x, 0, empty((int(rows.sum()), x.shape[1]), float))
-                  for kind, x in fields.items()}
+        fields = {
+            kind: np.compress(rows, x, 0, empty((int(rows.sum()), x.shape[1]), float))
+            for kind, x in fields.items()
+        }
     names, cells = _names_in_cells(where, table, rows, fields) if numbered else ([], [])
     used = {*cells, *(name for own in chosen.values() for name, _ in own.values())}
-    return JointColumns(fields, tuple(names or labels), columns, frozenset(used), rows,
-                        any(said.current for _, said in chosen.get('effort', {}).values()))
+    return JointColumns(
+        fields,
+        tuple(names or labels),
+        columns,
+        frozenset(used),
+        rows,
+        any(said.current for _, said in chosen.get('effort', {}).values()),
+    )
 
 
 def _scaled(columns, scales):
@@ -225,9 +314,11 @@ def _with_values(x):
 def differing(where: str, table: Table) -> RecordingError:
     """Return the error of a ``table`` whose columns do not belong together; ``where``: of it."""
     return RecordingError(
-        f'{where}: the columns do not belong together', found=[
-            f'{name} {np.shape(x)}' for name, x in table.items()][:50],
-        expected='time (n,), position (n, joints), velocity and effort like position', do=RENAME)
+        f'{where}: the columns do not belong together',
+        found=[f'{name} {np.shape(x)}' for name, x in table.items()][:50],
+        expected='time (n,), position (n, joints), velocity and effort like position',
+        do=RENAME,
+    )
 
 
 def _chosen(where, names, commanded):
@@ -237,8 +328,12 @@ def _chosen(where, names, commanded):
         short = _DESIRED.sub('', name)
         desired = short != name and re.split('[./]', short)[-1] in last
         one = meaning(short if desired else name)
-        if one and one.quantity in WORDS and commanded == (one.commanded or desired) and not (
-                commanded and one.current):  # no feedforward [N m]
+        if (
+            one
+            and one.quantity in WORDS
+            and commanded == (one.commanded or desired)
+            and not (commanded and one.current)
+        ):  # no feedforward [N m]
             said[name] = one
     chosen: dict[str, dict[str, tuple[str, Meaning]]] = {}
     for quantity in WORDS:
@@ -247,17 +342,22 @@ def _chosen(where, names, commanded):
             if (one.quantity, one.rank) == (quantity, best):
                 before, _ = chosen.setdefault(quantity, {}).setdefault(one.joint, (name, one))
                 if before != name:
-                    raise RecordingError(f'{where}: {quantity} of joint {one.joint} is there '
-                                         'twice', found=f'{before} and {name}', exists=names,
-                                         do='say which is meant: --columns "q=NAME tau=NAME"')
+                    raise RecordingError(
+                        f'{where}: {quantity} of joint {one.joint} is there twice',
+                        found=f'{before} and {name}',
+                        exists=names,
+                        do='say which is meant: --columns "q=NAME tau=NAME"',
+                    )
     return chosen
 
 
 def _names_in_cells(where, table, rows, fields):
     """Return the joints that cells name, once or in every row, and the columns; reorder rows."""
     named = [name for name in table if (said := meaning(name)) and said.quantity == 'names']
-    cells = [np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
-             for x in map(table.__getitem__, named)]
+    cells = [
+        np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
+        for x in map(table.__getitem__, named)
+    ]
     orders: list[list[str]] = []
     if len(cells) == 1 and len(cells[0]) != len(rows):
         orders = [cells[0].ravel().tolist()]
@@ -265,13 +365,16 @@ def _names_in_cells(where, table, rows, fields):
         found, row = np.unique(np.column_stack(cells)[rows], axis=0, return_inverse=True)
         orders = found.tolist()
         if len(cells) == 1 and cells[0].ndim == 1:  # a list in one cell
-            orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for cell, in orders]
+            orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for (cell,) in orders]
     if not orders or len(orders[0]) != next(iter(fields.values())).shape[1]:
         return [], []
     for k, order in enumerate(orders[1:], 1):
         if sorted(order) != sorted(orders[0]):
-            raise RecordingError(f'{where}: the joints change', expected='the same in every row',
-                                 found=[' '.join(names) for names in (orders[0], order)])
+            raise RecordingError(
+                f'{where}: the joints change',
+                expected='the same in every row',
+                found=[' '.join(names) for names in (orders[0], order)],
+            )
         for x in fields.values():
             x[row.ravel() == k] = x[row.ravel() == k][:, [order.index(j) for j in orders[0]]]
     return orders[0], named
@@ -290,9 +393,12 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
         matrices = [x for x in table.values() if np.ndim(x) == 2 and x.shape[1] == len(words)]
         values = list(matrices[0].T if len(matrices) == 1 else table.values())
         if len(values) != len(words) or any(np.ndim(x) > 1 for x in values):
-            raise RecordingError(f'{where} has other columns', found=f'{len(table)}: ' + ', '.join(
-                f'{name} {np.shape(x) or ""}' for name, x in table.items()),
-                expected=f'{len(words)} as named, or one matrix of {len(words)} columns')
+            raise RecordingError(
+                f'{where} has other columns',
+                found=f'{len(table)}: '
+                + ', '.join(f'{name} {np.shape(x) or ""}' for name, x in table.items()),
+                expected=f'{len(words)} as named, or one matrix of {len(words)} columns',
+            )
         return {word: x for word, x in zip(words, values) if word != '-'}
     out: dict[str, str] = {}
     for word in shlex.split(columns):
@@ -300,11 +406,17 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
         pattern = re.compile(re.escape(old).replace(r'\*', '(.+)'))
         matches = [(name, match) for name in table if (match := pattern.fullmatch(name))]
         if not matches or not new or not old:
-            raise RecordingError(f'{where} has no column {old!r}', exists=list(table)[:50],
-                                 expected='NEW=OLD, such as tau_*=*_moment')
+            raise RecordingError(
+                f'{where} has no column {old!r}',
+                exists=list(table)[:50],
+                expected='NEW=OLD, such as tau_*=*_moment',
+            )
         out |= {name: new.replace('*', (*match.groups(), '')[0]) for name, match in matches}
-    return {out.get(name, name): x for name, x in table.items()
-            if out.get(name) != '-' and (name in out or name not in out.values())}
+    return {
+        out.get(name, name): x
+        for name, x in table.items()
+        if out.get(name) != '-' and (name in out or name not in out.values())
+    }
 
 
 def _expanded(columns):
@@ -312,6 +424,5 @@ def _expanded(columns):
     out: list[str] = []
     for word in columns.split():
         span = re.fullmatch(r'(.*?)(\d{1,4})\.\.\1(\d{1,4})', word)
-        out += ([f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span
-                else [word])
+        out += [f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span else [word]
     return out

@@ -40,25 +40,38 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
         try:
             return renamed(where, _arrays(source), columns)
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
-            raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
-                                 'frame or a mapping of names to arrays') from error
+            raise RecordingError(
+                'log',
+                found=type(source).__name__,
+                expected='a path, a data frame or a mapping of names to arrays',
+            ) from error
     path = Path(source)
     dataset = os.path.isdir(path) and is_log(path)
     reader = _parquet if dataset else READERS.get(path.suffix.lower())
     if reader is None or not (dataset or os.path.isfile(path)):  # False for what is no path at all
-        raise RecordingError(f'log {where}',
-                             expected=f"an existing file of type {', '.join(READERS)}")
+        raise RecordingError(
+            f'log {where}', expected=f'an existing file of type {", ".join(READERS)}'
+        )
     try:
-        return (read_text(path, columns) if reader is read_text else
-                renamed(where, reader(path), columns))
+        return (
+            read_text(path, columns)
+            if reader is read_text
+            else renamed(where, reader(path), columns)
+        )
     except ImportError as error:
-        raise ConfigError(f'{where} cannot be read', found=str(error).partition('\n')[0],
-                          do=INSTALL.get(reader, 'pip install pandas')) from None
+        raise ConfigError(
+            f'{where} cannot be read',
+            found=str(error).partition('\n')[0],
+            do=INSTALL.get(reader, 'pip install pandas'),
+        ) from None
     except RecordingError:
         raise
     except Exception as error:  # of six libraries, for a damaged file
-        raise RecordingError(f'{where} cannot be read', found=str(error)[:200],
-                             expected='plain arrays or columns of numbers') from error
+        raise RecordingError(
+            f'{where} cannot be read',
+            found=str(error)[:200],
+            expected='plain arrays or columns of numbers',
+        ) from error
 
 
 def is_log(path: Path) -> bool:
@@ -98,6 +111,7 @@ def _filed(x):
 def _mat(path):
     """Return the arrays of a .mat file; those that lie across are turned."""
     from scipy.io import loadmat, whosmat
+
     with path.open('rb') as file:
         new = file.read(10) == b'MATLAB 7.3'
     if not new:
@@ -105,12 +119,21 @@ def _mat(path):
         check_unpacked(path, sum(sizes), len(sizes))
         # Whole numbers may lie there as bytes.
         check_unpacked(path, 8 * sum(math.prod(shape) for _, shape, _ in whosmat(path)))
-    arrays = _hdf5(path) if new else {name: np.atleast_1d(x) for name, x in _leaves(
-        loadmat(path, simplify_cells=True)) if not name.startswith('__')}
+    arrays = (
+        _hdf5(path)
+        if new
+        else {
+            name: np.atleast_1d(x)
+            for name, x in _leaves(loadmat(path, simplify_cells=True))
+            if not name.startswith('__')
+        }
+    )
     found = {name: np.char.strip(x) if x.dtype.kind == 'U' else x for name, x in arrays.items()}
     longest = max((max(x.shape, default=0) for x in found.values()), default=0)
-    return {name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
-            for name, x in found.items()}
+    return {
+        name: x.T if x.ndim == 2 and x.shape[1] == longest > x.shape[0] else x
+        for name, x in found.items()
+    }
 
 
 def _elements(path):
@@ -140,11 +163,17 @@ def _leaves(values, before=''):
 def _hdf5(path):
     """Return the arrays of an HDF5 file, pictures apart, by their paths in it."""
     import h5py
+
     found: dict[str, Any] = {}
 
     def take(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.ndim <= 2 and item.dtype.kind in 'fiuS' and (
-                item.dtype != np.uint8) and not name.startswith('#'):
+        if (
+            isinstance(item, h5py.Dataset)
+            and item.ndim <= 2
+            and item.dtype.kind in 'fiuS'
+            and (item.dtype != np.uint8)
+            and not name.startswith('#')
+        ):
             found[name] = item
             check_unpacked(path, 0, len(found))
 
@@ -156,14 +185,16 @@ def _hdf5(path):
 
 def _json_lines(path):
     from pandas import DataFrame
+
     rows = []
     with path.open() as stream:
         for k, line in enumerate(stream, 1):
             try:
                 rows += [dict(_leaves(json.loads(line)))] if line.strip() else []
             except (ValueError, AttributeError):
-                raise RecordingError(f'{path}, line {k}', expected='an object as JSON',
-                                     found=line.strip()[:60]) from None
+                raise RecordingError(
+                    f'{path}, line {k}', expected='an object as JSON', found=line.strip()[:60]
+                ) from None
     names = {name for row in rows for name in row}
     check_unpacked(path, 8 * len(rows) * len(names), len(names))
     return _arrays(DataFrame(rows), path)
@@ -171,13 +202,20 @@ def _json_lines(path):
 
 def _info(path):
     """Return the meta/info.json of a LeRobot dataset that a path is, or lies in, None if none."""
-    return next((info for folder in (path, *path.parents[:3])
-                 if os.path.isfile(info := folder / 'meta' / 'info.json')), None)
+    return next(
+        (
+            info
+            for folder in (path, *path.parents[:3])
+            if os.path.isfile(info := folder / 'meta' / 'info.json')
+        ),
+        None,
+    )
 
 
 def _parquet_table(path):
     """Return the table of a file, or of those in a folder; texts stay in dictionaries."""
     from pyarrow.parquet import ParquetDataset, read_metadata
+
     texts, plain = set(), 0
     for content in map(read_metadata, ParquetDataset(path).files):
         check_unpacked(path, 0, content.num_columns)
@@ -185,7 +223,8 @@ def _parquet_table(path):
             column = content.schema.column(k)
             plain += max(8, column.length) * sum(
                 content.row_group(group).column(k).num_values
-                for group in range(content.num_row_groups))
+                for group in range(content.num_row_groups)
+            )
             texts |= {column.path} if column.physical_type == 'BYTE_ARRAY' else set()
     check_unpacked(path, plain)
     return ParquetDataset(path, read_dictionary=[*texts]).read()
@@ -205,17 +244,33 @@ def _parquet(path):
             continue
         for joint, column in zip(map(str, names), x.T):  # shoulder_pan, or shoulder_pan.pos
             own = meaning(joint)
-            out[before + (joint if own and own.quantity in WORDS and own.joint
-                          else f'{said.quantity}.{joint}')] = column
+            out[
+                before
+                + (
+                    joint
+                    if own and own.quantity in WORDS and own.joint
+                    else f'{said.quantity}.{joint}'
+                )
+            ] = column
     if {'episode_index', 'timestamp'} <= set(out):  # one after the other
         t = out['timestamp'] = out['timestamp'].astype(float)
         for end in np.flatnonzero(np.diff(out['episode_index'])).tolist():
-            t[end + 1:] += t[end] + PAUSE - t[end + 1]
+            t[end + 1 :] += t[end] + PAUSE - t[end + 1]
     return out
 
 
 READERS: dict[str, Callable[..., Any]] = {
-    '.npz': _npz, '.csv': read_text, '.txt': read_text, '.mat': _mat, '.parquet': _parquet,
-    '.jsonl': _json_lines, '.hdf5': _hdf5, '.h5': _hdf5}
-INSTALL = {_parquet: 'pip install pyarrow', _hdf5: 'pip install h5py',
-           _mat: "save it with '-v7', or pip install h5py"}
+    '.npz': _npz,
+    '.csv': read_text,
+    '.txt': read_text,
+    '.mat': _mat,
+    '.parquet': _parquet,
+    '.jsonl': _json_lines,
+    '.hdf5': _hdf5,
+    '.h5': _hdf5,
+}
+INSTALL = {
+    _parquet: 'pip install pyarrow',
+    _hdf5: 'pip install h5py',
+    _mat: "save it with '-v7', or pip install h5py",
+}

@@ -25,19 +25,32 @@ from ...errors import RecordingError
 def read_text(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
     from pandas import read_csv, to_numeric
+
     delimiter, header, first, comma = _head(path, columns)
     places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
     words = {name for own, _ in clocks(places) for name in own}
     words |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
-    frame = read_csv(path, sep=r'\s+' if delimiter == ' ' else delimiter, header=None,
-                     names=range(len(header) + 1), index_col=False, skiprows=first,
-                     dtype={places[name]: str for name in words}, low_memory=False,
-                     decimal=',' if comma else '.', skipinitialspace=True,
-                     encoding='utf-8-sig', encoding_errors='replace')
+    frame = read_csv(
+        path,
+        sep=r'\s+' if delimiter == ' ' else delimiter,
+        header=None,
+        names=range(len(header) + 1),
+        index_col=False,
+        skiprows=first,
+        dtype={places[name]: str for name in words},
+        low_memory=False,
+        decimal=',' if comma else '.',
+        skipinitialspace=True,
+        encoding='utf-8-sig',
+        encoding_errors='replace',
+    )
     longer = frame[len(header)].notna()
     if longer.any():
-        raise RecordingError(f'{path}, line {longer.argmax() + first + 1}', found='more',
-                             expected=f'{len(header)} cells')
+        raise RecordingError(
+            f'{path}, line {longer.argmax() + first + 1}',
+            found='more',
+            expected=f'{len(header)} cells',
+        )
     out = {}
     for name, k in places.items():
         if name in words:
@@ -48,8 +61,11 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
             continue
         bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
         if bad.any() and (field_of(name) or of_joints(name)):
-            raise RecordingError(f'{path}, line {bad.argmax() + first + 1}', expected='a number',
-                                 found=frame[k][bad].iloc[0])
+            raise RecordingError(
+                f'{path}, line {bad.argmax() + first + 1}',
+                expected='a number',
+                found=frame[k][bad].iloc[0],
+            )
         out[name] = frame[k].to_numpy(object if bad.any() else float)
     return out
 
@@ -62,16 +78,23 @@ def _head(path, columns):
     first = 1 if said else 0
     lines[first] = lines[first].lstrip('# ')
     delimiter = said[1] if said else next((d for d in ';\t,|' if d in lines[0]), ' ')
-    header, *rows = [[cell.strip() for cell in (
-        line.split() if delimiter == ' ' else next(csv.reader([line], delimiter=delimiter), []))]
-        for line in lines[first:]]
+    header, *rows = [
+        [
+            cell.strip()
+            for cell in (
+                line.split()
+                if delimiter == ' '
+                else next(csv.reader([line], delimiter=delimiter), [])
+            )
+        ]
+        for line in lines[first:]
+    ]
     check_unpacked(path, 8 * len(header) * _lines(path), len(header))
     second = rows[0] or header
     if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
         rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
         if header[0] == '0' and not columns:
-            raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]),
-                                 do=RENAME)
+            raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]), do=RENAME)
     else:
         units = [unit.strip('[]() ') for unit in second]
         with_units = len(units) == len(header) and {*map(str.lower, units)} & {*SI, *SECONDS}
@@ -82,16 +105,19 @@ def _head(path, columns):
     twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
     if twice:
         raise RecordingError(f'{path}: a column is there twice', found=twice)
-    comma = delimiter != ',' and any(re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I)
-                                     for row in rows for cell in row)
+    comma = delimiter != ',' and any(
+        re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I) for row in rows for cell in row
+    )
     return delimiter, header, first, comma
 
 
 def _lines(path):
     """Return how many lines a text has: a short one takes the room of all columns."""
     with path.open('rb') as stream:
-        return sum(block.count(b'\n') + block.count(b'\r')
-                   for block in iter(lambda: stream.read(1 << 20), b''))
+        return sum(
+            block.count(b'\n') + block.count(b'\r')
+            for block in iter(lambda: stream.read(1 << 20), b'')
+        )
 
 
 def _of_echo(cells):
@@ -102,14 +128,20 @@ def _of_echo(cells):
     if not (all(cell.isdecimal() for cell in cells[:2]) and joints and numbers == 3 * joints):
         return None
     return ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id'] + [
-        f'{word}{k}' for word in ('name', *WORDS) for k in range(joints)]
+        f'{word}{k}' for word in ('name', *WORDS) for k in range(joints)
+    ]
 
 
 def _named_by_file(path, header):
     """Return the header; with the quantity where only the name of the file tells it."""
     said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if (not said or said.quantity not in WORDS or said.commanded or said.joint
-            or any(map(of_joints, header))):
+    if (
+        not said
+        or said.quantity not in WORDS
+        or said.commanded
+        or said.joint
+        or any(map(of_joints, header))
+    ):
         return header
     times = {name for own, _ in clocks(header) for name in own}
     return [name if name in times else f'{said.quantity}_{name}' for name in header]

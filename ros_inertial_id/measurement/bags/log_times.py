@@ -14,15 +14,16 @@ import numpy as np
 from .log_columns import clocks, JointColumns, SECONDS, Table
 from ...errors import RecordingError
 
-LAST_NS = 2 ** 31 * 10 ** 9  # of builtin_interfaces/Time
+LAST_NS = 2**31 * 10**9  # of builtin_interfaces/Time
 SLOWEST = 0.2  # [s] between two samples of a motion
 FEW = 10  # steps that say nothing about a rate
 AGREES = 1.3  # factor within which positions and velocities are of one clock
 REPEATED = 0.1  # of the stamps: more of them are of a clock with too few digits
 
 
-def read_stamps(where: str, table: Table, joints: JointColumns | None
-                ) -> tuple[Any, tuple[str, ...], str]:
+def read_stamps(
+    where: str, table: Table, joints: JointColumns | None
+) -> tuple[Any, tuple[str, ...], str]:
     """
     Return the stamps (N,) int64 [ns] of all rows, the columns of the clock, its unit.
 
@@ -32,10 +33,11 @@ def read_stamps(where: str, table: Table, joints: JointColumns | None
     for names, unit in clocks(table):
         parts = [np.atleast_1d(table[name]) for name in names]
         if any(part.shape != parts[0].shape[:1] for part in parts) or (
-                joints and len(parts[0]) == 1 < len(joints.rows)):  # a period is no time
+            joints and len(parts[0]) == 1 < len(joints.rows)
+        ):  # a period is no time
             continue
         unit = unit or _unit(where, names[0], parts[0], joints)
-        stamp_ns = nanoseconds(where, parts[0], unit if len(names) == 1 else 10 ** 9)
+        stamp_ns = nanoseconds(where, parts[0], unit if len(names) == 1 else 10**9)
         stamp_ns = stamp_ns + sum(nanoseconds(where, part, 1) for part in parts[1:])
         found = stamp_ns, names, next(name for name, own in SECONDS.items() if own == unit)
         if joints and len(stamp_ns) == len(joints.rows):
@@ -52,10 +54,12 @@ def _refuse_repeated(where, name, stamp_ns, joints):
     if steps > FEW and again.sum() > REPEATED * steps and np.ptp(stamp_ns):
         rate = 1e9 * steps / np.ptp(stamp_ns)
         raise RecordingError(
-            f'{where}: {name} has too few digits', expected='a time of its own for every row',
+            f'{where}: {name} has too few digits',
+            expected='a time of its own for every row',
             found=f'{again.sum()} of {len(stamp_ns)} rows with the time of the row before',
             do='log it with more digits, or give the rate in place of it: '
-               f'--columns "-={name}" --rate {rate:.4g}')
+            f'--columns "-={name}" --rate {rate:.4g}',
+        )
 
 
 def _unit(where, name, times, joints):
@@ -63,35 +67,41 @@ def _unit(where, name, times, joints):
     try:
         t = (np.char.replace(times, ',', '.') if times.dtype.kind == 'U' else times).astype(float)
     except (ValueError, TypeError):  # dates, or words of which the line is said later
-        return 10 ** 9
+        return 10**9
     steps = np.diff(t[np.isfinite(t)])
-    if times.dtype.kind == 'M' or (steps > 0).sum() <= FEW or (
-            step := float(np.median(steps[steps >= 0]))) < 1.0:
-        return 10 ** 9
+    if (
+        times.dtype.kind == 'M'
+        or (steps > 0).sum() <= FEW
+        or (step := float(np.median(steps[steps >= 0]))) < 1.0
+    ):
+        return 10**9
     q, v = (joints.fields.get(name) if joints else None for name in ('position', 'velocity'))
     if q is not None and v is not None and t.shape == joints.rows.shape:
         mean, way = 0.5 * (v[1:] + v[:-1]), np.diff(q, axis=0)
         due = mean * np.diff(t[joints.rows])[:, None]  # the way, if the unit were a second
         good = np.isfinite(due) & np.isfinite(way)
         ratio = float(way[good] @ due[good]) / (float(due[good] @ due[good]) or 1.0)
-        for unit in (10 ** 9, 10 ** 6, 1000, 1):
+        for unit in (10**9, 10**6, 1000, 1):
             if 1.0 / AGREES < ratio / (unit * 1e-9) < AGREES:
                 return unit
     if (steps == 1.0).all():
-        raise RecordingError(f'{where}: {name} counts by 1', expected='a time, whose unit is said',
-                             do=f'--columns "time_ms={name}" if these are milliseconds; if they '
-                             f'count samples, --columns "-={name}" and --rate')
-    return next((unit for unit in (10 ** 6, 1000) if step * unit * 1e-9 < SLOWEST), 1)
+        raise RecordingError(
+            f'{where}: {name} counts by 1',
+            expected='a time, whose unit is said',
+            do=f'--columns "time_ms={name}" if these are milliseconds; if they '
+            f'count samples, --columns "-={name}" and --rate',
+        )
+    return next((unit for unit in (10**6, 1000) if step * unit * 1e-9 < SLOWEST), 1)
 
 
-def nanoseconds(where: str, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarray:
+def nanoseconds(where: str, times: np.ndarray, unit: int = 10**9) -> np.ndarray:
     """Return ``times`` (n,), texts or dates, in a ``unit`` [ns], as int64 [ns]; ``where``: of."""
     if times.dtype.kind == 'M':
         times, unit = times.astype('datetime64[ns]').astype(np.int64), 1
     if times.dtype.kind == 'U':
         with suppress(ValueError):
             ns = times.astype(float) * unit
-            if (np.abs(ns) < 2.0 ** 50).all():  # to a quarter of one; today's seconds are not
+            if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
                 return np.round(ns).astype(np.int64)
         exact = [_exact(text.strip(), unit) for text in times.tolist()]
         good = np.array([stamp is not None for stamp in exact], bool)
@@ -101,8 +111,11 @@ def nanoseconds(where: str, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarra
         raise RecordingError(f'{where}: time is not numeric', found=times.dtype)
     if not good.all():
         k = int(np.argmin(good))
-        raise RecordingError(f'{where}, sample {k}: no time', found=times[k], expected='seconds, '
-                             'or a name with their unit, such as time_ms or stamp_ns')
+        raise RecordingError(
+            f'{where}, sample {k}: no time',
+            found=times[k],
+            expected='seconds, or a name with their unit, such as time_ms or stamp_ns',
+        )
     if times.dtype.kind == 'U':
         return np.array(exact, np.int64)
     whole = np.floor(times).astype(np.int64)  # apart: unix time in float, times 1e9, is 128 ns off

@@ -25,8 +25,16 @@ from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
-_HEAD = np.dtype([('opcode', 'u1'), ('size', '<u8'), ('channel', '<u2'), ('sequence', '<u4'),
-                  ('log_time', '<u8'), ('publish_time', '<u8')])
+_HEAD = np.dtype(
+    [
+        ('opcode', 'u1'),
+        ('size', '<u8'),
+        ('channel', '<u2'),
+        ('sequence', '<u4'),
+        ('log_time', '<u8'),
+        ('publish_time', '<u8'),
+    ]
+)
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
 _TOGETHER = 1000  # messages without a chunk
@@ -34,8 +42,13 @@ _CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on 
 _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, OverflowError)
 
 
-def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-              unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
+def read_mcap(
+    path: Path,
+    wanted: Callable[[str, str], bool],
+    damage: list[str],
+    unchecked: set[str],
+    progress: Callable[[float], None],
+) -> Iterator[Batch]:
     """Yield (topic, type, messages) by chunks; ``progress`` and others as of ``read_storage``."""
     topics, plain = _Topics(wanted), 0
     with path.open('rb') as stream:
@@ -47,8 +60,10 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                 if not getattr(record, 'uncompressed_crc', not isinstance(record, Message)):
                     unchecked.add('an mcap file written without CRC')
                 if isinstance(record, Chunk):
-                    plain += max(record.uncompressed_size, frame_content_size(record.data) if (
-                        record.compression == 'zstd') else 0)  # which unpacking believes
+                    plain += max(
+                        record.uncompressed_size,
+                        frame_content_size(record.data) if (record.compression == 'zstd') else 0,
+                    )  # which unpacking believes
                     check_unpacked(path, plain, packed=stream.tell())
                     content, length = get_chunk_data_stream(record, validate_crc=True)
                     yield from topics.batches(content.read(length))
@@ -60,12 +75,15 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
         except _BROKEN as error:
             if isinstance(error, InvalidMagic) and stream.tell() <= MAGIC_SIZE:
                 stream.seek(0)
-                raise RecordingError(f'{path} is no mcap file',
-                                     found=f'{stream.read(MAGIC_SIZE)!r}') from error
+                raise RecordingError(
+                    f'{path} is no mcap file', found=f'{stream.read(MAGIC_SIZE)!r}'
+                ) from error
             wrong = 'cut off' if isinstance(error, _CUT) else f'damaged ({error})'
-            damage.append(f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
-                          'after it is read; save what is left with: '
-                          f'mcap recover {path.name} -o whole.mcap')
+            damage.append(
+                f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
+                'after it is read; save what is left with: '
+                f'mcap recover {path.name} -o whole.mcap'
+            )
             yield from topics.taken()
 
 
@@ -99,8 +117,9 @@ class _Topics:
             kind = self._schemas.get(record.schema_id, '')
             if record.message_encoding != 'cdr':
                 kind += f' ({record.message_encoding})'
-            self.known[record.id] = ((record.topic, kind) if self._wanted(record.topic, kind)
-                                     else None)
+            self.known[record.id] = (
+                (record.topic, kind) if self._wanted(record.topic, kind) else None
+            )
 
     def of(self, number: int) -> Any:
         """Return (topic, type) of a channel, None if not wanted; ValueError if not described."""
@@ -119,8 +138,12 @@ class _Topics:
         loose, self.loose = self.loose, []
         for channel in {message.channel_id: None for message in loose}:
             mine = [message for message in loose if message.channel_id == channel]
-            yield (*self.known[channel], RawMessages.of([message.data for message in mine],
-                                                        [message.log_time for message in mine]))
+            yield (
+                *self.known[channel],
+                RawMessages.of(
+                    [message.data for message in mine], [message.log_time for message in mine]
+                ),
+            )
 
     def batches(self, data: bytes) -> Iterator[Batch]:
         """Yield the messages of wanted channels among the records of a chunk, by topic."""
@@ -128,7 +151,7 @@ class _Topics:
         opcodes = buffer[starts]
         for opcode, kind in ((Opcode.SCHEMA, Schema), (Opcode.CHANNEL, Channel)):
             for start in starts[opcodes == opcode].tolist():
-                content = data[start + _RECORD:][:_SIZE.unpack_from(data, start + 1)[0]]
+                content = data[start + _RECORD :][: _SIZE.unpack_from(data, start + 1)[0]]
                 self.learn(kind.read(ReadDataStream(BytesIO(content))))
         starts = starts[opcodes == Opcode.MESSAGE]
         heads = _heads(buffer, starts)
@@ -137,8 +160,14 @@ class _Topics:
             if kind := self.of(channel):
                 mine = heads['channel'] == channel
                 lengths = heads['size'][mine].astype(int) + _RECORD - _HEAD.itemsize
-                yield (*kind, RawMessages(pieces(buffer, starts[mine] + _HEAD.itemsize, lengths),
-                                          lengths, heads['log_time'][mine].astype(np.int64)))
+                yield (
+                    *kind,
+                    RawMessages(
+                        pieces(buffer, starts[mine] + _HEAD.itemsize, lengths),
+                        lengths,
+                        heads['log_time'][mine].astype(np.int64),
+                    ),
+                )
 
 
 def _starts(data):

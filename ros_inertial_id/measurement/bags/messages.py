@@ -36,8 +36,11 @@ def _pose(path, position='position', orientation='orientation'):
 
 
 def _point(path):
-    return {'position': f'{path}.positions', 'velocity': f'{path}.velocities',
-            'effort': f'{path}.effort'}
+    return {
+        'position': f'{path}.positions',
+        'velocity': f'{path}.velocities',
+        'effort': f'{path}.effort',
+    }
 
 
 def _twist(path):
@@ -45,40 +48,60 @@ def _twist(path):
 
 
 _JOINT = {name: name for name in ('position', 'velocity', 'effort')}
-_IMU = {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
-        'linear_acceleration': 'linear_acceleration'}
+_IMU = {
+    'orientation_xyzw': 'orientation',
+    'angular_velocity': 'angular_velocity',
+    'linear_acceleration': 'linear_acceleration',
+}
 DECODERS = {
     JOINT_STATE: Decoder(_JOINT, header='header', labels=('name',)),
     'control_msgs/msg/DynamicJointState': Decoder(
-        _JOINT, header='header', labels=('joint_names',), interfaces='interface_values',
-        becomes=JOINT_STATE),
+        _JOINT,
+        header='header',
+        labels=('joint_names',),
+        interfaces='interface_values',
+        becomes=JOINT_STATE,
+    ),
     CONTROLLER_STATE: Decoder(  # behind the reference control_msgs 3 to 6 differ
-        _point('reference'), header='header', labels=('joint_names',), last='reference'),
+        _point('reference'), header='header', labels=('joint_names',), last='reference'
+    ),
     JOINT_TRAJECTORY: Decoder(  # its stamp says when it is to begin, mostly 0: at once
-        _point('points'), labels=('joint_names',), only='points'),
-    'sensor_msgs/msg/Imu': Decoder(_IMU, header='header', covariance={
-        name: f'{path}_covariance' for name, path in _IMU.items()}),
+        _point('points'), labels=('joint_names',), only='points'
+    ),
+    'sensor_msgs/msg/Imu': Decoder(
+        _IMU,
+        header='header',
+        covariance={name: f'{path}_covariance' for name, path in _IMU.items()},
+    ),
     'geometry_msgs/msg/PoseStamped': Decoder(_pose('pose'), header='header'),
     'geometry_msgs/msg/PointStamped': Decoder({'position': 'point'}, header='header'),
     'geometry_msgs/msg/TwistStamped': Decoder(_twist('twist'), header='header'),
     'geometry_msgs/msg/AccelStamped': Decoder(
         {'linear_acceleration': 'accel.linear', 'angular_acceleration': 'accel.angular'},
-        header='header'),
-    'nav_msgs/msg/Odometry': Decoder({**_pose('pose.pose'), **_twist('twist.twist')},
-                                     header='header'),
+        header='header',
+    ),
+    'nav_msgs/msg/Odometry': Decoder(
+        {**_pose('pose.pose'), **_twist('twist.twist')}, header='header'
+    ),
     'geometry_msgs/msg/PoseArray': Decoder(_pose('poses'), header='header'),
     'geometry_msgs/msg/TransformStamped': Decoder(
-        _pose('transform', 'translation', 'rotation'), header='header',
-        labels=('child_frame_id',)),
+        _pose('transform', 'translation', 'rotation'), header='header', labels=('child_frame_id',)
+    ),
     'tf2_msgs/msg/TFMessage': Decoder(
         _pose('transforms.transform', 'translation', 'rotation'),
-        header='transforms.header', labels=('transforms.child_frame_id',)),
+        header='transforms.header',
+        labels=('transforms.child_frame_id',),
+    ),
     'visualization_msgs/msg/MarkerArray': Decoder(
-        _pose('markers.pose'), header='markers.header',
-        labels=('markers.ns', 'markers.id'), action='markers.action'),
+        _pose('markers.pose'),
+        header='markers.header',
+        labels=('markers.ns', 'markers.id'),
+        action='markers.action',
+    ),
     'geometry_msgs/msg/Wrench': Decoder({'force': 'force', 'torque': 'torque'}),
     'geometry_msgs/msg/WrenchStamped': Decoder(
-        {'force': 'wrench.force', 'torque': 'wrench.torque'}, header='header'),
+        {'force': 'wrench.force', 'torque': 'wrench.torque'}, header='header'
+    ),
     'std_msgs/msg/Float64': Decoder({'data': 'data'}),
     'std_msgs/msg/Float64MultiArray': Decoder({'data': 'data'}),
     STRING: Decoder(text='data'),
@@ -94,13 +117,17 @@ def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
     """Return an empty ChannelBuilder; RecordingError for a type without a decoder."""
     decoder = DECODERS.get(full_name(type_name))
     if decoder is None:
-        raise RecordingError(f'topic {topic}: no decoder for {type_name}',
-                             exists=sorted(DECODERS))
+        raise RecordingError(f'topic {topic}: no decoder for {type_name}', exists=sorted(DECODERS))
     return ChannelBuilder(full_name(type_name), decoder, topic)
 
 
-def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: Sequence[int],
-           complain: Callable[[str], object] | None = None) -> Channel:
+def decode(
+    type_name: str,
+    messages: Sequence[bytes],
+    topic: str,
+    received_ns: Sequence[int],
+    complain: Callable[[str], object] | None = None,
+) -> Channel:
     """
     Return the Channel of ``messages`` (CDR), which came at ``received_ns`` (n,) [ns].
 
@@ -125,14 +152,13 @@ def encode_string(text: str) -> bytes:
 def header_stamp_ns(message: bytes) -> int:
     """Return the stamp [ns] of a ``message`` (CDR) that begins with a header."""
     sec, nanosec = struct.unpack('<iI' if message[1] & 1 else '>iI', message[4:12])
-    return int(sec) * 10 ** 9 + int(nanosec)
+    return int(sec) * 10**9 + int(nanosec)
 
 
 def encodable(type_name: str) -> bool:
     """Return whether ``encode`` can write a type: numbers whose elements have no headers."""
     decoder = DECODERS.get(full_name(type_name))
-    return (decoder is not None and bool(decoder.fields)
-            and decoder.labels in ((), ('name',)))
+    return decoder is not None and bool(decoder.fields) and decoder.labels in ((), ('name',))
 
 
 def encode(channel: Channel) -> Iterator[bytes]:
@@ -182,7 +208,11 @@ def _blank(type_name, sizes):
         else:
             (kind, element), count = what
             count = count if node == Nodetype.ARRAY else sizes.get(name, 0)
-            values[name] = ([_blank(element, {}) for _ in range(count)]
-                            if kind == Nodetype.NAME else np.zeros(count, element[0])
-                            if element[0] != 'string' else [])
+            values[name] = (
+                [_blank(element, {}) for _ in range(count)]
+                if kind == Nodetype.NAME
+                else np.zeros(count, element[0])
+                if element[0] != 'string'
+                else []
+            )
     return typestore().types[type_name](**values)

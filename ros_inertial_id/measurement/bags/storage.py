@@ -38,23 +38,33 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
         raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
     if not path.is_dir():
         if not _is_storage(path):
-            raise RecordingError(f'{path} is no rosbag2', expected='.mcap, .db3 or a folder',
-                                 do='convert a ROS 1 bag with rosbags-convert')
+            raise RecordingError(
+                f'{path} is no rosbag2',
+                expected='.mcap, .db3 or a folder',
+                do='convert a ROS 1 bag with rosbags-convert',
+            )
         return [path], []
-    files = sorted(filter(_is_storage, path.iterdir()), key=lambda file: [
-        int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)])
+    files = sorted(
+        filter(_is_storage, path.iterdir()),
+        key=lambda file: [
+            int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)
+        ],
+    )
     listed, present = _listed(path / 'metadata.yaml'), {file.name for file in files}
     if not files or present & set(listed) and not present >= set(listed):
-        raise RecordingError(f'{path} is no complete rosbag2',
-                             expected=listed or '.mcap or .db3 files',
-                             found=sorted(file.name for file in path.iterdir()),
-                             do='give one storage file to read it alone')
+        raise RecordingError(
+            f'{path} is no complete rosbag2',
+            expected=listed or '.mcap or .db3 files',
+            found=sorted(file.name for file in path.iterdir()),
+            do='give one storage file to read it alone',
+        )
     if not listed:
         return files, ['no usable metadata.yaml: all storage files are read']
     # A recorder that splits lists a file when it is full; people rename.
     return files, [] if present == set(listed) else [
         f'metadata.yaml names other files ({", ".join(listed)}) than are there and read: '
-        f'{", ".join(file.name for file in files)}']
+        f'{", ".join(file.name for file in files)}'
+    ]
 
 
 def _listed(metadata):
@@ -80,8 +90,13 @@ def _is_storage(path):
     return bool(_NAME.fullmatch(path.name)) and path.is_file()  # no pipe: it would never end
 
 
-def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-                 unchecked: set[str], progress: Callable[[float], None]) -> Iterator[Batch]:
+def read_storage(
+    path: Path,
+    wanted: Callable[[str, str], bool],
+    damage: list[str],
+    unchecked: set[str],
+    progress: Callable[[float], None],
+) -> Iterator[Batch]:
     """
     Yield (topic, type, messages) of one storage file, many times, in file order.
 
@@ -95,14 +110,15 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
             try:  # nodes start without its library, which has no rosdep key
                 from .mcap_file import read_mcap
             except ModuleNotFoundError as error:
-                raise ConfigError('an mcap file cannot be read', found=error,
-                                  do='pip install mcap') from None
+                raise ConfigError(
+                    'an mcap file cannot be read', found=error, do='pip install mcap'
+                ) from None
             batches = read_mcap(plain, wanted, damage, unchecked, progress)
         else:
             batches = _read_sqlite3(plain, wanted, progress)
             unchecked.add('sqlite3')
         for topic, type_name, raw in batches:
-            if raw.data[:len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
+            if raw.data[: len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
                 raw = RawMessages.of([*_decompressed(path, raw)], raw.received_ns)
             yield topic, type_name, raw
 
@@ -121,8 +137,11 @@ def _plain(path):
                     target.write(block)
                     check_unpacked(path, target.tell())
         except (zstd.ZstdError, EOFError) as error:
-            raise RecordingError(f'{path} cannot be decompressed', found=error,
-                                 do='copy it again, or give another storage file alone') from error
+            raise RecordingError(
+                f'{path} cannot be decompressed',
+                found=error,
+                do='copy it again, or give another storage file alone',
+            ) from error
         yield plain, plain.suffix
 
 
@@ -148,9 +167,10 @@ def _read_sqlite3(path, wanted, progress):
             yield from _batches(database, wanted, progress)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # of what is said of a damaged name
         raise RecordingError(
-            f'{path} is no whole rosbag2 database', found=' '.join(str(error).split()),
+            f'{path} is no whole rosbag2 database',
+            found=' '.join(str(error).split()),
             do='save what is left (.recover in place of .dump may find more) with: '
-               f"sqlite3 '{path.name}' .dump | sed 's/^ROLLBACK.*/COMMIT;/' | sqlite3 new.db3"
+            f"sqlite3 '{path.name}' .dump | sed 's/^ROLLBACK.*/COMMIT;/' | sqlite3 new.db3",
         ) from error
 
 
@@ -160,7 +180,9 @@ def _check_tables(database):
     for table in ('topics', 'messages'):
         hidden = database.execute(
             'SELECT max(hidden) FROM sqlite_master m, pragma_table_xinfo(m.name) '
-            "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?", (table,)).fetchone()[0]
+            "WHERE m.type = 'table' AND rootpage > 0 AND m.name = ?",
+            (table,),
+        ).fetchone()[0]
         if hidden != 0:
             raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
     found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
@@ -169,15 +191,21 @@ def _check_tables(database):
 
 
 def _batches(database, wanted, progress):
-    rows = database.execute('SELECT id, name, type, serialization_format FROM topics '
-                            "WHERE typeof(name) = 'text' AND typeof(type) = 'text'")
-    topics = {key: (topic, kind) for key, topic, kind, encoding in rows
-              if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
-    last, = database.execute('SELECT MAX(id) FROM messages').fetchone()
+    rows = database.execute(
+        'SELECT id, name, type, serialization_format FROM topics '
+        "WHERE typeof(name) = 'text' AND typeof(type) = 'text'"
+    )
+    topics = {
+        key: (topic, kind)
+        for key, topic, kind, encoding in rows
+        if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')
+    }
+    (last,) = database.execute('SELECT MAX(id) FROM messages').fetchone()
     rows = database.execute(
         f"SELECT id, topic_id, timestamp, iif(length(data) > {FREE}, x'', data) FROM messages "
         f"WHERE topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
-        "AND typeof(timestamp) = 'integer' ORDER BY id")
+        "AND typeof(timestamp) = 'integer' ORDER BY id"
+    )
     while batch := list(islice(rows, _ROWS)):
         for key in {row[1]: None for row in batch}:
             _, _, stamps, messages = zip(*(row for row in batch if row[1] == key))

@@ -19,8 +19,14 @@ def check_unpacked(source: str | Path, plain: int, members: int = 0, packed: int
         files = [*Path(source).rglob('*')] or [Path(source)]
         packed = sum(file.stat().st_size for file in files)
     if plain > max(FREE, RATIO * packed):
-        raise RecordingError(f'{source} is no recording', found=f'{packed} bytes that unpack to '
-                             f'{plain} or more: nothing measured is so alike')
+        raise RecordingError(
+            f'{source} is no recording',
+            found=f'{packed} bytes that unpack to {plain} or more: nothing measured is so alike',
+        )
     if members > MEMBERS:
-        raise RecordingError(f'{source} is no recording', found=f'{members} columns or more',
-                             expected=f'at most {MEMBERS}', do='leave out what is not of joints')
+        raise RecordingError(
+            f'{source} is no recording',
+            found=f'{members} columns or more',
+            expected=f'at most {MEMBERS}',
+            do='leave out what is not of joints',
+        )

@@ -13,8 +13,15 @@ import struct
 from typing import Any
 from zlib import crc32
 
-from rosbags.interfaces import (Connection, Qos, QosDurability, QosHistory, QosLiveliness,
-                                QosReliability, QosTime)
+from rosbags.interfaces import (
+    Connection,
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
@@ -91,11 +98,14 @@ class BagWriter:
         if storage not in STORAGES:
             raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
         try:
-            self._writer: Any = _FlushedWriter(self.path, version=9,
-                                               storage_plugin=StoragePlugin[storage.upper()])
+            self._writer: Any = _FlushedWriter(
+                self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
+            )
             if compress:
-                self._writer.set_compression(CompressionMode.STORAGE if storage == 'mcap' else
-                                             CompressionMode.FILE, CompressionFormat.ZSTD)
+                self._writer.set_compression(
+                    CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE,
+                    CompressionFormat.ZSTD,
+                )
             self._writer.open()
         except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
@@ -105,22 +115,32 @@ class BagWriter:
         if full_name(type_name) not in typestore().fielddefs:
             raise RecordingError(f'topic {topic}: unknown type {type_name}')
         durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
-        qos = Qos(QosHistory.KEEP_LAST, 1 if latched else 10, QosReliability.RELIABLE, durability,
-                  _FOREVER, _FOREVER, QosLiveliness.AUTOMATIC, _FOREVER, False)
-        self._connections[topic] = self._do(lambda writer: writer.add_connection(
-            topic, full_name(type_name), typestore=typestore(), offered_qos_profiles=[qos]))
+        qos = Qos(
+            QosHistory.KEEP_LAST,
+            1 if latched else 10,
+            QosReliability.RELIABLE,
+            durability,
+            _FOREVER,
+            _FOREVER,
+            QosLiveliness.AUTOMATIC,
+            _FOREVER,
+            False,
+        )
+        self._connections[topic] = self._do(
+            lambda writer: writer.add_connection(
+                topic, full_name(type_name), typestore=typestore(), offered_qos_profiles=[qos]
+            )
+        )
         self.counts[topic] = 0
 
     def write(self, topic: str, message: bytes, received_ns: int) -> None:
         """Append a ``message`` as ``write_all`` does, received at ``received_ns`` [ns]."""
         self.write_all(topic, (message,), (received_ns,))
 
-    def write_all(self, topic: str, messages: Sequence[bytes],
-                  received_ns: Sequence[int]) -> None:
+    def write_all(self, topic: str, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
         """Append serialised ``messages`` (CDR), each with its time of reception [ns]."""
         if topic not in self._connections:
-            raise RecordingError(f'topic {topic} was not declared',
-                                 exists=tuple(self.counts))
+            raise RecordingError(f'topic {topic} was not declared', exists=tuple(self.counts))
         connection = self._connections[topic]
 
         def append(writer: Any) -> None:
@@ -154,8 +174,9 @@ class BagWriter:
                 self._writer.abort()
             self._writer = None
             self._ended = f'cannot be written ({error}); what was written before can be read'
-            raise RecordingError(f'the bag {self.path} {self._ended}',
-                                 do='check the space on the disk') from error
+            raise RecordingError(
+                f'the bag {self.path} {self._ended}', do='check the space on the disk'
+            ) from error
 
     def __enter__(self):
         return self
@@ -164,13 +185,17 @@ class BagWriter:
         self.close()
 
 
-def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
-                    compress: bool = False) -> None:
+def write_recording(
+    path: str | Path, recording: Recording, storage: str = 'mcap', compress: bool = False
+) -> None:
     """Write channels and texts of a Recording to a bag; RecordingError for tf and markers."""
     others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
     if others:
-        raise RecordingError('topics cannot be written back', found=others,
-                             exists=sorted(filter(encodable, DECODERS)))
+        raise RecordingError(
+            'topics cannot be written back',
+            found=others,
+            exists=sorted(filter(encodable, DECODERS)),
+        )
     start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
     texts = {name: getattr(recording, name) for name in TEXTS}
     with BagWriter(path, storage, compress) as bag:
@@ -180,7 +205,9 @@ def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap
                 bag.write(f'/{name}', encode_string(text), start)
         for topic, channel in recording.channels.items():
             bag.add_topic(topic, channel.type)
-        streams = [zip(c.received_ns.tolist(), [topic] * len(c), encode(c))
-                   for topic, c in recording.channels.items()]
+        streams = [
+            zip(c.received_ns.tolist(), [topic] * len(c), encode(c))
+            for topic, c in recording.channels.items()
+        ]
         for received_ns, topic, message in heapq.merge(*streams, key=lambda item: item[0]):
             bag.write(topic, message, received_ns)

@@ -24,8 +24,9 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
     """
     data = yaml_content(text, 'the description')
     if not isinstance(data, dict):
-        raise RobotModelError('the description is neither a URDF nor a YAML mapping',
-                              found=repr(text[:40]))
+        raise RobotModelError(
+            'the description is neither a URDF nor a YAML mapping', found=repr(text[:40])
+        )
     for key in data:
         if key not in known:
             raise ConfigError('unknown key in the description', found=key, exists=known)
@@ -40,20 +41,33 @@ def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
         imu = _source(name, 'imu', entry)
         kinds = kinds[:1]
     if len(kinds) != 1:
-        raise ConfigError(f'body {name!r} needs one source of motion', found=kinds or 'none',
-                          exists=MOTIONS, do='only an IMU may be there besides')
+        raise ConfigError(
+            f'body {name!r} needs one source of motion',
+            found=kinds or 'none',
+            exists=MOTIONS,
+            do='only an IMU may be there besides',
+        )
     return replace(_source(name, kinds[0], entry), imu=imu)
 
 
 def _source(name, kind, entry):
     layout = entry.get('layout') or {}
     if kind == 'markers':
-        layout = {str(label): vector(place, f'marker {label!r} of {name!r}')
-                  for label, place in mapping(layout, f'layout of {name!r}').items()}
+        layout = {
+            str(label): vector(place, f'marker {label!r} of {name!r}')
+            for label, place in mapping(layout, f'layout of {name!r}').items()
+        }
     rotation = rotation_of(entry.get('imu_rpy', (0, 0, 0)), f'imu_rpy of {name!r}')
     position = vector(entry.get('imu_position', (0, 0, 0)), f'imu_position of {name!r}')
-    return BodySource(name, kind, str(entry[kind]), str(entry.get('label', '')), layout,
-                      tuple(position), rotation)
+    return BodySource(
+        name,
+        kind,
+        str(entry[kind]),
+        str(entry.get('label', '')),
+        layout,
+        tuple(position),
+        rotation,
+    )
 
 
 def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
@@ -100,10 +114,16 @@ def matrix(value: Any, what: str) -> np.ndarray:
         return np.full((6, 6), np.nan)
     out = _numbers(value)
     out = np.diag(out) if out.shape == (6,) else out
-    if out.shape != (6, 6) or not (np.abs(out) < LARGEST).all() or not np.allclose(
-            out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
-        raise ConfigError(what, expected='6 rows of 6 numbers of a symmetric matrix, or the 6 of '
-                          'its diagonal', found=repr(value))
+    if (
+        out.shape != (6, 6)
+        or not (np.abs(out) < LARGEST).all()
+        or not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max())
+    ):
+        raise ConfigError(
+            what,
+            expected='6 rows of 6 numbers of a symmetric matrix, or the 6 of its diagonal',
+            found=repr(value),
+        )
     return out
 
 
@@ -135,15 +155,16 @@ def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> s
     for key in path:
         node = node.get(key) if isinstance(node, dict) else None
         if not isinstance(node, dict):
-            raise ConfigError('the description', expected=f"a mapping {': '.join(path)}",
-                              found=f'no {key}')
+            raise ConfigError(
+                'the description', expected=f'a mapping {": ".join(path)}', found=f'no {key}'
+            )
     node.update({key: np.asarray(value).tolist() for key, value in values.items()})
     return str(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=99))
 
 
 def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
     """Return the YAML text with ``inertial`` of ``links`` {link: (10,)} set."""
-    section, = (key for key in BODIES if key in yaml_content(text, 'the description'))
+    (section,) = (key for key in BODIES if key in yaml_content(text, 'the description'))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})
     return text

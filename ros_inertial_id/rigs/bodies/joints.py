@@ -42,8 +42,9 @@ def free_joint() -> Joint:
     return Joint(-1, 'free', np.zeros(3), np.zeros(3), np.eye(3), np.array([0.0, 0.0, 1.0]))
 
 
-def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
-               default: tuple[str, str]) -> Joint:
+def read_joint(
+    entry: Mapping[str, Any], name: str, before: Sequence[str], default: tuple[str, str]
+) -> Joint:
     """
     Return the Joint that a body's entry of a description asks for.
 
@@ -52,35 +53,47 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
     """
     parent, kind = entry.get('parent', default[0]), entry.get('joint', default[1])
     if parent and parent not in before:
-        raise ConfigError(f'parent of body {name!r}', found=repr(parent), exists=before,
-                          do='list a parent before its children')
+        raise ConfigError(
+            f'parent of body {name!r}',
+            found=repr(parent),
+            exists=before,
+            do='list a parent before its children',
+        )
     if kind not in KINDS:
         raise ConfigError(f'joint of body {name!r}', found=repr(kind), exists=KINDS)
     if (kind == 'free') != (not parent):
-        raise ConfigError(f'body {name!r}', expected='a parent and a joint, or neither',
-                          found=f'parent {parent!r}, joint {kind!r}')
+        raise ConfigError(
+            f'body {name!r}',
+            expected='a parent and a joint, or neither',
+            found=f'parent {parent!r}, joint {kind!r}',
+        )
     axis = vector(entry.get('axis', (0, 0, 1)), f'axis of body {name!r}')
     if not np.any(axis):
         raise ConfigError(f'axis of body {name!r}', expected='not zero')
-    return Joint(before.index(parent) if parent else -1, kind,
-                 vector(entry.get('position', (0, 0, 0)), f'position of body {name!r}'),
-                 vector(entry.get('own_position', (0, 0, 0)), f'own_position of body {name!r}'),
-                 rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of body {name!r}'),
-                 axis / np.linalg.norm(axis))
+    return Joint(
+        before.index(parent) if parent else -1,
+        kind,
+        vector(entry.get('position', (0, 0, 0)), f'position of body {name!r}'),
+        vector(entry.get('own_position', (0, 0, 0)), f'own_position of body {name!r}'),
+        rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of body {name!r}'),
+        axis / np.linalg.norm(axis),
+    )
 
 
 def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
     """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
     turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
-    position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
+    position = parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position)
     pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
-    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(own.omega, own.alpha,
-                                                                   joint.own_position)
+    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(
+        own.omega, own.alpha, joint.own_position
+    )
     return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
 
 
-def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,
-            speeding: np.ndarray) -> BodyState:
+def carried(
+    parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray, speeding: np.ndarray
+) -> BodyState:
     """
     Return the BodyState of a body that is turned by ``turn`` in its parent.
 
@@ -88,19 +101,25 @@ def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,
         [rad/s, rad/s^2]
     """
     omega, alpha = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
-    own = BodyState(parent.position,
-                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(), omega + spin,
-                    alpha + speeding + np.cross(omega, spin), parent.acc)
+    own = BodyState(
+        parent.position,
+        (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(),
+        omega + spin,
+        alpha + speeding + np.cross(omega, spin),
+        parent.acc,
+    )
     return jointed(parent, joint, own)
 
 
-def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generator,
-                  gravity_world: np.ndarray) -> tuple[BodyState, ...]:
+def random_bodies(
+    joints: Sequence[Joint], samples: int, rng: np.random.Generator, gravity_world: np.ndarray
+) -> tuple[BodyState, ...]:
     """
     Return a BodyState per joint: random motion that the joints allow.
 
     samples : of every state; rng : of the motion; gravity_world : (3,) [m/s^2]
     """
+
     def some(scale, axes=3):
         return scale * rng.standard_normal((samples, axes))
 
@@ -114,7 +133,8 @@ def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generato
         if joint.kind in ('fixed', 'revolute'):
             moves = float(joint.kind == 'revolute')
             turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(
-                moves * rng.uniform(-np.pi, np.pi, (samples, 1)) * joint.axis)
+                moves * rng.uniform(-np.pi, np.pi, (samples, 1)) * joint.axis
+            )
             spin, speeding = moves * some(2.0, 1) * joint.axis, moves * some(5.0, 1) * joint.axis
         bodies.append(carried(bodies[joint.parent], joint, turn, spin, speeding))
     return tuple(bodies)

@@ -29,23 +29,24 @@ from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
 
 STRETCHES = 16  # left out one by one
-SURE = 5.0      # standard errors of a number of a hypothesis
+SURE = 5.0  # standard errors of a number of a hypothesis
 EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
-SIMPLER = 1.03   # times the residual left for every number that a hypothesis has
-ALIKE = 1.3     # times the residual that the best leaves: as likely
+SIMPLER = 1.03  # times the residual left for every number that a hypothesis has
+ALIKE = 1.3  # times the residual that the best leaves: as likely
 SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
-EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
+EXCESS = 1.5  # times the residual that the noise of the channels makes: there is more than that
 MATTERS = 0.05  # of the largest measured of its unit: less residual is no reason against a rig
-DIGITS = 1e-6   # of the measured: no channel has more of them
-MOST = 8192     # rows of each kind at most
+DIGITS = 1e-6  # of the measured: no channel has more of them
+MOST = 8192  # rows of each kind at most
 
 
 @dataclass(frozen=True)
 class BodiesOptions(RobotOptions):
     """What both methods of bodies are asked for."""
 
-    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
-                           at_least=0.0)
+    cutoff: float = option(
+        0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz', at_least=0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -65,21 +66,22 @@ class Hypothesis(Generic[StateT]):
     do: str
 
 
-class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], NoisyMotion,
-                   DescribesRobots):
+class BodiesMethod(
+    Method[RobotT, BodiesState, BodiesObservation, OptionsT], NoisyMotion, DescribesRobots
+):
     """A method whose observations are BodiesObservations, and say what is wrong with the rig."""
 
     @abstractmethod
-    def observed(self, recording: Recording, robot: RobotT,
-                 options: OptionsT) -> BodiesObservation:
+    def observed(
+        self, recording: Recording, robot: RobotT, options: OptionsT
+    ) -> BodiesObservation:
         """Return the BodiesObservation of a ``recording``, without a look at its residual."""
 
     def hypotheses(self, robot: RobotT, options: OptionsT) -> Sequence[Hypothesis[BodiesState]]:
         """Return the errors that a ``robot`` may have."""
         return ()
 
-    def observe(self, recording: Recording, robot: RobotT,
-                options: OptionsT) -> BodiesObservation:
+    def observe(self, recording: Recording, robot: RobotT, options: OptionsT) -> BodiesObservation:
         """Return the BodiesObservation, with ``doubts`` about the rig in its summary."""
         out = self.observed(recording, robot, options)
         doubts = list(out.summary.details['doubts'])
@@ -91,8 +93,13 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
         """Return the mass [kg] beyond which no body can be by the ``options``."""
         return np.inf
 
-    def description_with(self, links: Mapping[str, Sequence[float]], robot: Any,
-                         options: Mapping[str, Any], summary: Summary) -> str:
+    def description_with(
+        self,
+        links: Mapping[str, Sequence[float]],
+        robot: Any,
+        options: Mapping[str, Any],
+        summary: Summary,
+    ) -> str:
         """Return the YAML text of a ``robot`` with ``inertial`` of the identified ``links``."""
         return with_inertials(robot.urdf, links)
 
@@ -102,15 +109,16 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
         none = np.zeros((samples, 6 * len(robot.wrenches)))
         return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
 
-    def validity_range(self, state: BodiesState,
-                       robot: Any) -> dict[str, dict[str, np.ndarray]]:
+    def validity_range(self, state: BodiesState, robot: Any) -> dict[str, dict[str, np.ndarray]]:
         """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
-        return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
-                for name, body in zip(robot.body_names, state.bodies)}
+        return {
+            name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
+            for name, body in zip(robot.body_names, state.bodies)
+        }
 
-    def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
-                   parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+    def noisy_rows(
+        self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
         for state, noisy, times in observation.noisy_states():
             pair = (self.regress(s, robot, parameters) for s in (state, noisy))
@@ -118,8 +126,9 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT], Noi
                 yield one, other, times
 
 
-def doubts_of(method: BodiesMethod, observation: BodiesObservation, robot: Any,
-              options: Any) -> list[dict[str, Any]]:
+def doubts_of(
+    method: BodiesMethod, observation: BodiesObservation, robot: Any, options: Any
+) -> list[dict[str, Any]]:
     """
     Return what is wrong with the rig of an ``observation``, as the fields of Findings.
 
@@ -128,8 +137,9 @@ def doubts_of(method: BodiesMethod, observation: BodiesObservation, robot: Any,
     parameters = method.parameters(robot, options)
 
     def model(state):
-        return np.dstack(dense_rows(list(method.regress(state, robot, parameters)),
-                                    len(parameters)))
+        return np.dstack(
+            dense_rows(list(method.regress(state, robot, parameters)), len(parameters))
+        )
 
     states = _Thinned(observation)
     if not states.all:
@@ -139,29 +149,41 @@ def doubts_of(method: BodiesMethod, observation: BodiesObservation, robot: Any,
     for _ in range(2):  # with weights by the residual of the first
         x, _ = _solved(rows, changes, sd)
         left = _residual(rows, x)
-        sd = np.sqrt((left ** 2).mean(0)) + 1e-12
+        sd = np.sqrt((left**2).mean(0)) + 1e-12
     tested = []
     for hypothesis in method.hypotheses(robot, options):
-        more, moved = (np.concatenate([part, whole], axis=2) for part, whole in zip(
-            states.stacked(lambda s: hypothesis.columns(s, model(s)[:, :, -1], x)),
-            (rows, changes)))
+        more, moved = (
+            np.concatenate([part, whole], axis=2)
+            for part, whole in zip(
+                states.stacked(lambda s: hypothesis.columns(s, model(s)[:, :, -1], x)),
+                (rows, changes),
+            )
+        )
         found, others = _solved(more, moved, sd)
         own = slice(more.shape[2] - rows.shape[2])
         errors = standard_errors(others[:, own])
         share = 1.0 - ((_residual(more, found) / sd) ** 2).sum() / ((left / sd) ** 2).sum()
         sure = np.abs(found[own]) > SURE * np.hypot(errors, hypothesis.known)
         tested.append((found[own], errors, sure, float(share), hypothesis))
-    return (likeliest(tested, 'the residual of all rows with and without it')
-            or _too_heavy(parameters, _solved(rows, np.zeros_like(changes), sd),
-                          method.heaviest(options))
-            or _beyond_noise(observation.summary, next(
-                iter(method.regress(states.all[0], robot, parameters))).groups,
-                rows[:, :, -1], sd, np.sqrt((_residual(changes, x) ** 2).sum(0) / len(rows))))
+    return (
+        likeliest(tested, 'the residual of all rows with and without it')
+        or _too_heavy(
+            parameters, _solved(rows, np.zeros_like(changes), sd), method.heaviest(options)
+        )
+        or _beyond_noise(
+            observation.summary,
+            next(iter(method.regress(states.all[0], robot, parameters))).groups,
+            rows[:, :, -1],
+            sd,
+            np.sqrt((_residual(changes, x) ** 2).sum(0) / len(rows)),
+        )
+    )
 
 
-def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
-                                     Hypothesis[StateT]]],
-              tests: str) -> list[dict[str, Any]]:
+def likeliest(
+    tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float, Hypothesis[StateT]]],
+    tests: str,
+) -> list[dict[str, Any]]:
     """
     Return the hypothesis that explains most, and what is as likely, as the fields of a Finding.
 
@@ -169,51 +191,84 @@ def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
 
     tested : (numbers (a,), errors (a,), sure (a,) bool, share of the squared residual, Hypothesis)
     """
-    likely = [((1.0 - share) * SIMPLER ** len(numbers), share, h.words(numbers, errors, sure), h)
-              for numbers, errors, sure, share, h in tested if sure.any() and share > EXPLAINS]
+    likely = [
+        ((1.0 - share) * SIMPLER ** len(numbers), share, h.words(numbers, errors, sure), h)
+        for numbers, errors, sure, share, h in tested
+        if sure.any() and share > EXPLAINS
+    ]
     if not likely:
         return []
     likely.sort(key=lambda entry: entry[0])
     left, share, _, best = likely[0]
-    same = [words for near, _, words, h in likely
-            if h.name == best.name and near < (1.0 + SAME) * left]
-    alike = {h.name: words for near, _, words, h in reversed(likely)
-             if h.name != best.name and near < ALIKE * left}
-    return [doubt(best.name, '; or '.join([*same, *reversed(alike.values())]), tests,
-                  (100.0 * share, '% of the squared residual'), best.do)]
+    same = [
+        words for near, _, words, h in likely if h.name == best.name and near < (1.0 + SAME) * left
+    ]
+    alike = {
+        h.name: words
+        for near, _, words, h in reversed(likely)
+        if h.name != best.name and near < ALIKE * left
+    }
+    return [
+        doubt(
+            best.name,
+            '; or '.join([*same, *reversed(alike.values())]),
+            tests,
+            (100.0 * share, '% of the squared residual'),
+            best.do,
+        )
+    ]
 
 
 def _too_heavy(parameters, solved, heaviest):
     """Return the doubt about a mass beyond any by least squares, which noise makes less of."""
     x, without = solved
     least = x - SURE * standard_errors(without)
-    mass, name = max(((m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg'),
-                     default=(0.0, ''))
+    mass, name = max(
+        ((m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg'), default=(0.0, '')
+    )
     if mass <= heaviest:
         return []
-    return [doubt('mass beyond mass:', f'the wrenches are those of {mass:.3g} kg at least '
-                  f'({name}), more than the {heaviest:.3g} kg of mass:', 'the masses',
-                  (mass, 'kg'), 'record wrenches in N and N m, not in counts of the sensor; '
-                  'of a body that is so heavy give mass:')]
+    return [
+        doubt(
+            'mass beyond mass:',
+            f'the wrenches are those of {mass:.3g} kg at least '
+            f'({name}), more than the {heaviest:.3g} kg of mass:',
+            'the masses',
+            (mass, 'kg'),
+            'record wrenches in N and N m, not in counts of the sensor; '
+            'of a body that is so heavy give mass:',
+        )
+    ]
 
 
 def _beyond_noise(summary, groups, y, sd, noise):
     """Return the doubt about rows y (N, m) with more residual ``sd`` (m,) than noise (m,)."""
     if summary.details.get('imus') or not noise.any():  # the noise of IMUs is not drawn
         return []
-    varies = {unit: max(y[:, k].std() for k, g in enumerate(groups) if g.unit == unit)
-              for unit in {g.unit for g in groups}}
+    varies = {
+        unit: max(y[:, k].std() for k, g in enumerate(groups) if g.unit == unit)
+        for unit in {g.unit for g in groups}
+    }
     # What the filter cuts of products of motions is no noise, and little.
-    ratio = np.where(sd > MATTERS * np.array([varies[g.unit] for g in groups]),
-                     sd / np.hypot(noise, DIGITS * np.sqrt((y ** 2).mean(0)) + 1e-12), 0.0)
+    ratio = np.where(
+        sd > MATTERS * np.array([varies[g.unit] for g in groups]),
+        sd / np.hypot(noise, DIGITS * np.sqrt((y**2).mean(0)) + 1e-12),
+        0.0,
+    )
     worst = int(ratio.argmax())
     if ratio[worst] < EXCESS:
         return []
-    return [doubt('residual beyond noise', f'the residual of {groups[worst].name} is '
-                  f'{ratio[worst]:.1f} times what the noise of the channels makes',
-                  'the residual against noise drawn once more', (ratio[worst], 'times the noise'),
-                  'look for what moves or pushes besides, and whether springs, lengths, layouts, '
-                  'masses, loads and units are as described')]
+    return [
+        doubt(
+            'residual beyond noise',
+            f'the residual of {groups[worst].name} is '
+            f'{ratio[worst]:.1f} times what the noise of the channels makes',
+            'the residual against noise drawn once more',
+            (ratio[worst], 'times the noise'),
+            'look for what moves or pushes besides, and whether springs, lengths, layouts, '
+            'masses, loads and units are as described',
+        )
+    ]
 
 
 class _Thinned:
@@ -222,21 +277,24 @@ class _Thinned:
     def __init__(self, observation):
         every = slice(None, None, 1 + observation.samples(training=True) // MOST)
         self.all = [state.rows(every) for state in observation.states(training=True)]
-        self._pairs = [(state.rows(every), noisy.rows(every), times)
-                       for state, noisy, times in observation.noisy_states()]
+        self._pairs = [
+            (state.rows(every), noisy.rows(every), times)
+            for state, noisy, times in observation.noisy_states()
+        ]
 
     def stacked(self, make):
         """Return what ``make`` makes (N, m, k) of all states, and what more noise changes."""
         whole = np.concatenate([make(state) for state in self.all])
-        changes = [np.sqrt(times) * (make(noisy) - make(state))
-                   for state, noisy, times in self._pairs]
+        changes = [
+            np.sqrt(times) * (make(noisy) - make(state)) for state, noisy, times in self._pairs
+        ]
         return whole, np.concatenate(changes or [np.zeros((1, *whole.shape[1:]))])
 
 
 def _solved(rows, changes, sd):
     """Return x (k,) of [A | y] (N, m, k + 1) without what noise changes, and without stretches."""
     rows, changes = rows / sd[:, None], changes / sd[:, None]
-    size = np.sqrt((rows ** 2).sum((0, 1)) + (changes ** 2).sum((0, 1)))
+    size = np.sqrt((rows**2).sum((0, 1)) + (changes**2).sum((0, 1)))
     size[size == 0.0] = size[-1] = 1.0
 
     def gram(part):
@@ -244,8 +302,10 @@ def _solved(rows, changes, sd):
         return part[:, :-1].T @ part
 
     noise = gram(changes) / STRETCHES
-    return left_out([gram(part) - noise for part in np.array_split(rows, STRETCHES)],
-                    lambda sums: solved_sums(sums) / size[:-1])
+    return left_out(
+        [gram(part) - noise for part in np.array_split(rows, STRETCHES)],
+        lambda sums: solved_sums(sums) / size[:-1],
+    )
 
 
 def _residual(rows, x):

@@ -33,9 +33,14 @@ class BodiesState:
 
     def rows(self, chosen: slice) -> 'BodiesState':
         """Return the BodiesState of the samples ``chosen`` by a slice."""
-        return BodiesState(self.t[chosen], self.segment,
-                           tuple(body.rows(chosen) for body in self.bodies),
-                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
+        return BodiesState(
+            self.t[chosen],
+            self.segment,
+            tuple(body.rows(chosen) for body in self.bodies),
+            self.wrench[chosen],
+            self.wrench_raw[chosen],
+            self.sign,
+        )
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,14 @@ class BodiesObservation:
         """Yield (training state, the same with all noise once more, times it counts)."""
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
         rng = np.random.default_rng(1)
-        other = replace(self, motion=self.noisy(np.random.default_rng(0)), wrenches=tuple(
-            noise_again(series, self.clock, beyond_motion(self.clock, self.kernel), rng)
-            for series in self.wrenches))
+        other = replace(
+            self,
+            motion=self.noisy(np.random.default_rng(0)),
+            wrenches=tuple(
+                noise_again(series, self.clock, beyond_motion(self.clock, self.kernel), rng)
+                for series in self.wrenches
+            ),
+        )
         for state, moved in zip(self.states(training=True), other.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
@@ -115,13 +125,19 @@ def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
 
     kernel : (2 h + 1,) of the motion; that which leaves all of it tells nothing from noise
     """
-    return kernel if len(kernel) > 1 else signals.zero_phase_kernel(
-        clock.period, signals.HIGHEST / clock.period)
+    return (
+        kernel
+        if len(kernel) > 1
+        else signals.zero_phase_kernel(clock.period, signals.HIGHEST / clock.period)
+    )
 
 
-def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
-                     choose: Callable[[], tuple[float, float | None]]
-                     ) -> tuple[signals.Clock, np.ndarray, Summary]:
+def clock_and_filter(
+    clock: signals.Clock,
+    topic: str,
+    options: Any,
+    choose: Callable[[], tuple[float, float | None]],
+) -> tuple[signals.Clock, np.ndarray, Summary]:
     """
     Return (the usable Clock, kernel of the low-pass (odd,), Summary of both).
 
@@ -131,21 +147,40 @@ def clock_and_filter(clock: signals.Clock, topic: str, options: Any,
     cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = clock.without_short(signals.least_samples(half_width(kernel)) + 1, topic)
-    return clock, kernel, Summary(
-        topic=topic, rate=1.0 / clock.period, samples=clock.samples,
-        missing=clock.missing, gaps=clock.gaps, segments=len(clock.segments),
-        duration=sum(count for _, count in clock.segments) * clock.period, cutoff=cutoff,
-        cutoff_chosen=not options.cutoff, motion_ends_at=ends_at,
-        # Twenty samples per period of the cutoff: more add no information.
-        decimate=max(1, int(1.0 / (20.0 * cutoff * clock.period))),
-        details={'gaps_at': gaps_between(clock)})
+    return (
+        clock,
+        kernel,
+        Summary(
+            topic=topic,
+            rate=1.0 / clock.period,
+            samples=clock.samples,
+            missing=clock.missing,
+            gaps=clock.gaps,
+            segments=len(clock.segments),
+            duration=sum(count for _, count in clock.segments) * clock.period,
+            cutoff=cutoff,
+            cutoff_chosen=not options.cutoff,
+            motion_ends_at=ends_at,
+            # Twenty samples per period of the cutoff: more add no information.
+            decimate=max(1, int(1.0 / (20.0 * cutoff * clock.period))),
+            details={'gaps_at': gaps_between(clock)},
+        ),
+    )
 
 
-def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,
-          severity: str = 'wrong') -> dict[str, Any]:
+def doubt(
+    name: str, says: str, tests: str, evidence: tuple[float, str], do: str, severity: str = 'wrong'
+) -> dict[str, Any]:
     """Return the fields of a Finding of a summary; evidence : a float and its unit."""
-    return {'name': name, 'says': says, 'tests': tests, 'evidence': float(evidence[0]),
-            'unit': evidence[1], 'severity': severity, 'do': do}
+    return {
+        'name': name,
+        'says': says,
+        'tests': tests,
+        'evidence': float(evidence[0]),
+        'unit': evidence[1],
+        'severity': severity,
+        'do': do,
+    }
 
 
 def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -154,12 +189,16 @@ def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, An
     for name, note in sources.items():
         off = {k: 1e3 * np.array(x) for k, x in note.get('layout_off', {}).items()}
         if off:
-            listed = ', '.join(f'{k} {np.linalg.norm(x):.1f} mm {np.round(x, 1).tolist()}'
-                               for k, x in off.items())
-            out.append(doubt(
-                'marker off its place',
-                f'markers of {name} do not sit where the layout says: {listed}',
-                f'mean residuals of {name}',
-                (max(float(np.linalg.norm(x)) for x in off.values()), 'mm'),
-                'correct the layout, or fasten them'))
+            listed = ', '.join(
+                f'{k} {np.linalg.norm(x):.1f} mm {np.round(x, 1).tolist()}' for k, x in off.items()
+            )
+            out.append(
+                doubt(
+                    'marker off its place',
+                    f'markers of {name} do not sit where the layout says: {listed}',
+                    f'mean residuals of {name}',
+                    (max(float(np.linalg.norm(x)) for x in off.values()), 'mm'),
+                    'correct the layout, or fasten them',
+                )
+            )
     return out

@@ -15,11 +15,20 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
-from ..estimation.instrumental import (moments_of, score_covariance, tapered_autocovariances,
-                                       weighted)
+from ..estimation.instrumental import (
+    moments_of,
+    score_covariance,
+    tapered_autocovariances,
+    weighted,
+)
 from ..measurement.imu_mounting import EXTRINSICS
-from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
-                                              predicted_state, stiffness_of, without_moment)
+from ..suspended_platform.calibration import (
+    calibration_blocks,
+    calibration_parameters,
+    predicted_state,
+    stiffness_of,
+    without_moment,
+)
 from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
@@ -63,17 +72,23 @@ class Calibration:
     def verdict(self) -> str:
         """Return in words what contradicts the calibration, or whether its residual is noise."""
         if self.doubts:
-            return f"do not use: {'; or '.join(self.doubts)}"
+            return f'do not use: {"; or ".join(self.doubts)}'
         if self.excess < NOISE:
             return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
-        return (f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
-                'something touched the platform, an added mass was not fixed or not what was '
-                'said, or the springs are not linear')
+        return (
+            f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
+            'something touched the platform, an added mass was not fixed or not what was '
+            'said, or the springs are not linear'
+        )
 
 
-def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]], options: Any,
-                       gravity: Sequence[float] = (0.0, 0.0, -9.81),
-                       progress: Progress | None = None) -> Calibration:
+def calibrate_platform(
+    text: str,
+    loaded: Sequence[tuple[Recording, np.ndarray]],
+    options: Any,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    progress: Progress | None = None,
+) -> Calibration:
     """
     Return the Calibration of the platform that a YAML ``text`` describes.
 
@@ -83,45 +98,72 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     RecordingError without two different masses; EstimationError when a number is not determined.
     """
     if not any(np.any(added) for _, added in loaded):
-        raise RecordingError('the platform was recorded empty only', expected='recordings with a '
-                             'known mass on it too', do='empty vibrations fix ratios, not sizes')
+        raise RecordingError(
+            'the platform was recorded empty only',
+            expected='recordings with a known mass on it too',
+            do='empty vibrations fix ratios, not sizes',
+        )
     if len(masses := {float(added[0]) for _, added in loaded}) < 2:
-        raise RecordingError('all recordings carry the same mass', expected='two masses or more, '
-                             'of which one may be none', found=f'{masses.pop():g} kg in all',
-                             do='record the empty platform, too: with one mass the size of the '
-                                'stiffness rests on how the mass tilts it')
+        raise RecordingError(
+            'all recordings carry the same mass',
+            expected='two masses or more, of which one may be none',
+            found=f'{masses.pop():g} kg in all',
+            do='record the empty platform, too: with one mass the size of the '
+            'stiffness rests on how the mass tilts it',
+        )
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
     observations = []
     for number, (recording, _) in enumerate(loaded, 1):
         observations.append(observe_platform(recording, rig, options))
         if progress:
             progress('observe', number, len(loaded))
-    rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
-                 or observations)
-    states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
-              zip(observations, loaded) for state in o.states(training=True)]
+    rest = _rest(
+        [o for o, (_, added) in zip(observations, loaded) if not np.any(added)] or observations
+    )
+    states = [
+        (state, np.asarray(added, dtype=float))
+        for o, (_, added) in zip(observations, loaded)
+        for state in o.states(training=True)
+    ]
     columns = calibration_parameters()
     value = _least_squares(states, rest, columns)
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
-    extrinsics, covariance = _with_extrinsics(observations, [added for _, added in loaded], rest,
-                                              value, (covariance, residual, inverse))
+    extrinsics, covariance = _with_extrinsics(
+        observations, [added for _, added in loaded], rest, value, (covariance, residual, inverse)
+    )
     error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
-        raise EstimationError('the vibrations do not determine the platform', found=unknown,
-                              do='push and turn it in all directions, and add the mass at '
-                                 'several places')
-    doubts = [doubt['says'] for o in observations for doubt in o.summary.details['doubts']
-              if doubt['severity'] == 'wrong']
+        raise EstimationError(
+            'the vibrations do not determine the platform',
+            found=unknown,
+            do='push and turn it in all directions, and add the mass at several places',
+        )
+    doubts = [
+        doubt['says']
+        for o in observations
+        for doubt in o.summary.details['doubts']
+        if doubt['severity'] == 'wrong'
+    ]
     excess = _excess(observations, [added for _, added in loaded], value, residual)
-    imu = (_described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
-           if len(extrinsics) else {})
-    return _result(value, covariance, rest, text, imu,
-                   residual=residual, excess=excess,
-                   doubts=tuple(dict.fromkeys(doubts)),
-                   summaries=tuple(o.summary for o in observations))
+    imu = (
+        _described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
+        if len(extrinsics)
+        else {}
+    )
+    return _result(
+        value,
+        covariance,
+        rest,
+        text,
+        imu,
+        residual=residual,
+        excess=excess,
+        doubts=tuple(dict.fromkeys(doubts)),
+        summaries=tuple(o.summary for o in observations),
+    )
 
 
 def _least_squares(states, rest, columns):
@@ -146,8 +188,9 @@ def _instrumental(states, rest, value):
     pairs, residuals = [], Residuals()
     for state, added in states:
         quiet = predicted_state(state, rest, value, added)
-        for block, other in zip(calibration_blocks(state, rest, added),
-                                calibration_blocks(quiet, rest, added)):
+        for block, other in zip(
+            calibration_blocks(state, rest, added), calibration_blocks(quiet, rest, added)
+        ):
             pairs.append((block, other))
             residuals.add(block, {g.name: g.W @ value for g in block.groups})
     count = sum(len(block.t) for block, _ in pairs)
@@ -165,8 +208,9 @@ def _instrumental(states, rest, value):
 
 def _excess(observations, added, value, residual):
     """Return the largest rms residual of the three forces in units of the markers' noise."""
-    square = [(acceleration_noise(o) * (value[0] + pi[0])) ** 2
-              for o, pi in zip(observations, added)]
+    square = [
+        (acceleration_noise(o) * (value[0] + pi[0])) ** 2 for o, pi in zip(observations, added)
+    ]
     noise = np.sqrt(np.mean(square, axis=0))
     forces = np.array([x for name, x in residual.items() if name.split()[-1][0] == 'f'])
     return float((forces / np.maximum(noise, 1e-9)).max())
@@ -184,19 +228,29 @@ def _rest(observations):
     poses = [state.bodies[0] for o in observations for state in o.states(training=True)]
     position = np.concatenate([b.position for b in poses]).mean(0)
     return position, Rotation.from_quat(
-        np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
+        np.concatenate([b.quaternion_xyzw for b in poses])
+    ).mean().as_matrix()
 
 
 def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
-    text = with_entries(text, ('platform',), {
-        'stiffness': K, 'damping': value[31:37], 'preload': value[37:43],
-        'rest_position': rest[0], 'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
-        'inertial': value[:10],
-        'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
-                       for k, row in enumerate(covariance)],
-        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
+    text = with_entries(
+        text,
+        ('platform',),
+        {
+            'stiffness': K,
+            'damping': value[31:37],
+            'preload': value[37:43],
+            'rest_position': rest[0],
+            'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
+            'inertial': value[:10],
+            'covariance': [
+                ' '.join(f'{x:.9g}' for x in row[: k + 1]) for k, row in enumerate(covariance)
+            ],
+            **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu},
+        },
+    )
     return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
 
 
@@ -218,8 +272,9 @@ def _with_extrinsics(observations, loads, rest, value, fit):
     pooled = np.linalg.inv(sum(weights))
     covariance = np.pad(covariance, (0, len(EXTRINSICS)))
     for observation, added, weight, (_, errors) in zip(observations, loads, weights, found):
-        slope = np.vstack([-inverse @ _scores(observation, added, rest, value, sd),
-                           pooled @ weight @ errors])
+        slope = np.vstack(
+            [-inverse @ _scores(observation, added, rest, value, sd), pooled @ weight @ errors]
+        )
         covariance += slope @ slope.T
     return pooled @ sum(w @ x for w, (x, _) in zip(weights, found)), covariance
 
@@ -244,5 +299,9 @@ def _described_extrinsics(imu, extrinsics, covariance):
     rpy, small = turned.as_euler('xyz'), 1e-6
     slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]
     error = np.sqrt(np.diag(np.transpose(slope) @ covariance[:3, :3] @ slope)) / small
-    return {'position': np.asarray(imu.position) + shift, 'rpy': rpy,
-            'position_error': np.sqrt(np.diag(covariance)[3:]), 'rpy_error': error}
+    return {
+        'position': np.asarray(imu.position) + shift,
+        'rpy': rpy,
+        'position_error': np.sqrt(np.diag(covariance)[3:]),
+        'rpy_error': error,
+    }

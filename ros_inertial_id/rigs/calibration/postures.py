@@ -21,8 +21,13 @@ from ..bodies.joints import random_bodies
 from ..measurement.body_state import BodyState
 from ..suspended_platform.method import known_mass, SuspendedPlatform
 from ..suspended_platform.rig import PlatformRig
-from ...dynamics.inertial_parameters import (Parameter, parameters_of, pseudo_inertia, SYMBOLS,
-                                             UNITS)
+from ...dynamics.inertial_parameters import (
+    Parameter,
+    parameters_of,
+    pseudo_inertia,
+    SYMBOLS,
+    UNITS,
+)
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, find_base_parameters
@@ -86,15 +91,21 @@ class PostureResult:
         low = max((-start[i] / move[i] for i in moments if move[i] > ZERO), default=-np.inf)
         high = min((-start[i] / move[i] for i in moments if move[i] < -ZERO), default=np.inf)
         if low >= high:
-            raise EstimationError('no positive moments of inertia explain the data',
-                                  do='check the springs, the overall mass and the postures')
+            raise EstimationError(
+                'no positive moments of inertia explain the data',
+                do='check the springs, the overall mass and the postures',
+            )
         ends = np.sort(start[:, None] + move[:, None] * [low, high])
-        return {names[i]: (float(ends[i, 0]), float(ends[i, 1]))
-                for i in moments if abs(move[i]) > ZERO}
+        return {
+            names[i]: (float(ends[i, 0]), float(ends[i, 1]))
+            for i in moments
+            if abs(move[i]) > ZERO
+        }
 
 
-def identify_held(text: str, recordings: Sequence[Recording], options: Any,
-                  progress: Progress | None = None) -> Postures:
+def identify_held(
+    text: str, recordings: Sequence[Recording], options: Any, progress: Progress | None = None
+) -> Postures:
     """
     Return the Postures of ``recordings``, one each, of the calibrated rig in a YAML ``text``.
 
@@ -110,20 +121,28 @@ def identify_held(text: str, recordings: Sequence[Recording], options: Any,
         robot = robot_of(recording, options, text, suspended_platform.name)
         observed = suspended_platform.observe(recording, robot, options)
         held.append(_places(next(observed.states(training=True)).rows(slice(0, 1)).bodies))
-        model = identify([recording], options, method=suspended_platform.name, urdf=whole,
-                         progress=progress).model
+        model = identify(
+            [recording], options, method=suspended_platform.name, urdf=whole, progress=progress
+        ).model
         found = {e['name']: e['value'] for e in model.base}
         open_ = [n for n in found if n[-1] == '0' and found[n] is None]
         if open_:
-            raise EstimationError('a held posture does not show the whole', found=open_,
-                                  do='push and turn the platform in all directions')
+            raise EstimationError(
+                'a held posture does not show the whole',
+                found=open_,
+                do='push and turn the platform in all directions',
+            )
         moments.append([found.get(f'{symbol}0', robot.mass) for symbol in SYMBOLS])
     rotations, positions = (np.concatenate(parts) for parts in zip(*held))
     return Postures(rotations, positions, np.array(moments))
 
 
-def identify_postures(text: str, postures: Postures, options: Any = None,
-                      gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> PostureResult:
+def identify_postures(
+    text: str,
+    postures: Postures,
+    options: Any = None,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+) -> PostureResult:
     """
     Return the PostureResult of the rig in a YAML ``text``.
 
@@ -151,8 +170,10 @@ def posture_block(postures: Postures, robot: PlatformRig) -> RegressorBlock:
     W, y = known_mass(rows[1:], robot.mass), postures.moments[:, 1:].T
     if np.isfinite(robot.mass):
         y, W = y - robot.mass * W[:, 0], W[:, 1:]
-    groups = tuple(RowGroup(f'overall {symbol}', unit, np.arange(W.shape[1]), W[i].T, y[i], y[i])
-                   for i, (symbol, unit) in enumerate(zip(SYMBOLS[1:], UNITS[1:])))
+    groups = tuple(
+        RowGroup(f'overall {symbol}', unit, np.arange(W.shape[1]), W[i].T, y[i], y[i])
+        for i, (symbol, unit) in enumerate(zip(SYMBOLS[1:], UNITS[1:]))
+    )
     return RegressorBlock(np.arange(float(count)), 0, groups)
 
 
@@ -161,14 +182,17 @@ def _places(bodies: Sequence[BodyState]) -> tuple[np.ndarray, np.ndarray]:
     base = bodies[1]
     back = Rotation.from_quat(base.quaternion_xyzw).inv()
     rotations = [(back * Rotation.from_quat(b.quaternion_xyzw)).as_matrix() for b in bodies[1:]]
-    return (np.stack(rotations, 1),
-            np.stack([back.apply(b.position - base.position) for b in bodies[1:]], 1))
+    return (
+        np.stack(rotations, 1),
+        np.stack([back.apply(b.position - base.position) for b in bodies[1:]], 1),
+    )
 
 
 def _random_rows(robot: PlatformRig, columns: Sequence[Parameter]) -> np.ndarray:
     """Return rows of random postures that the joints allow, of as many as there are columns."""
-    bodies = random_bodies(robot.joints, len(columns), np.random.default_rng(0),
-                           robot.gravity_base)
+    bodies = random_bodies(
+        robot.joints, len(columns), np.random.default_rng(0), robot.gravity_base
+    )
     rotations, positions = _places(bodies)
     some = Postures(rotations, positions, np.zeros((len(columns), 10)))
     return np.concatenate([g.W for g in posture_block(some, robot).groups])

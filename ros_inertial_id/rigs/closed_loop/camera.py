@@ -22,11 +22,11 @@ from ...errors import ConfigError, RecordingError
 
 FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
 ROUNDS = 25
-SETTLED = 1e-3     # standard errors: a smaller step does not matter
-SURE = 0.05        # standard error of a direction, share of the reach: above it is not determined
-WRONG = 4.0        # standard deviations: the median of a marker that fits nowhere
-ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
-TURNED = 0.2       # [rad] between poses that are two
+SETTLED = 1e-3  # standard errors: a smaller step does not matter
+SURE = 0.05  # standard error of a direction, share of the reach: above it is not determined
+WRONG = 4.0  # standard deviations: the median of a marker that fits nowhere
+ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
+TURNED = 0.2  # [rad] between poses that are two
 NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
 
 
@@ -39,8 +39,9 @@ class Camera:
 
     def numbers(self) -> np.ndarray:
         """Return X Y Z ROLL PITCH YAW (6,) [m, rad]."""
-        return np.concatenate([self.translation,
-                               Rotation.from_matrix(self.rotation).as_euler('xyz')])
+        return np.concatenate(
+            [self.translation, Rotation.from_matrix(self.rotation).as_euler('xyz')]
+        )
 
     def moved(self, change: np.ndarray) -> 'Camera':
         """Return it turned where it stands and shifted by a ``change`` (6,) [rad, m]."""
@@ -49,15 +50,19 @@ class Camera:
 
     def placed(self, frames: Frames) -> Frames:
         """Return Frames ``frames`` that it saw in the base link."""
-        return replace(frames, rotation=self.rotation @ frames.rotation,
-                       position=frames.position @ self.rotation.T + self.translation)
+        return replace(
+            frames,
+            rotation=self.rotation @ frames.rotation,
+            position=frames.position @ self.rotation.T + self.translation,
+        )
 
 
 def camera_of(options: Any) -> Camera:
     """Return the Camera that ``options`` (MotionOptions) give; ConfigError for no pose."""
     if len(options.camera) not in (0, 6):
-        raise ConfigError('option camera', expected='six numbers X Y Z ROLL PITCH YAW',
-                          found=options.camera)
+        raise ConfigError(
+            'option camera', expected='six numbers X Y Z ROLL PITCH YAW', found=options.camera
+        )
     x = np.array(options.camera or np.zeros(6), dtype=float)
     return Camera(Rotation.from_euler('xyz', x[3:]).as_matrix(), x[:3])
 
@@ -79,8 +84,9 @@ class FoundCamera:
     misfit: float
 
 
-def view(robot: Mechanism, markers: Sequence[Marker],
-         options: Any) -> tuple[Frames, dict[str, Any]]:
+def view(
+    robot: Mechanism, markers: Sequence[Marker], options: Any
+) -> tuple[Frames, dict[str, Any]]:
     """
     Return the Frames of all Markers in the base link, and what was found of the camera.
 
@@ -89,16 +95,27 @@ def view(robot: Mechanism, markers: Sequence[Marker],
     camera, seen = camera_of(options), common_frames(markers)
     if not options.find_camera:
         return camera.placed(seen), {}
-    few, many = (MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
-                 for count in (FEW, MANY))
-    starts = [camera] if options.camera else [Camera(R, p) for R, p in registered(
-        robot, few.library, few.frames, options.marker_noise / options.tag_noise)]
+    few, many = (
+        MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
+        for count in (FEW, MANY)
+    )
+    starts = (
+        [camera]
+        if options.camera
+        else [
+            Camera(R, p)
+            for R, p in registered(
+                robot, few.library, few.frames, options.marker_noise / options.tag_noise
+            )
+        ]
+    )
     first, *others = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
     _check(first, others)
     found = _found(many, first.camera)
     return found.camera.placed(seen), {
         'camera': found.camera.numbers().tolist(),
-        'camera_standard_error': found.standard_error.tolist()}
+        'camera_standard_error': found.standard_error.tolist(),
+    }
 
 
 def _spread(frames, count):
@@ -140,8 +157,9 @@ def _step(fit, rows, q, camera, seen):
     P[:, :, :3, 3:], P[:, :, 3:, :3] = -np.eye(3) / fit.noise[0], -np.eye(3) / fit.noise[1]
     A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
     B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
-    S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
-         - np.einsum('bkg,bkl,blh->gh', B, np.linalg.pinv(A, hermitian=True), B))
+    S = np.einsum('bmig,bmi,bmih->gh', P, weight, P) - np.einsum(
+        'bkg,bkl,blh->gh', B, np.linalg.pinv(A, hermitian=True), B
+    )
     right = np.einsum('bmig,bmi,bmi->g', P, weight, np.nan_to_num(residual))
     reach = fit.robot.reach()
     scaled = np.repeat([1.0 / reach, 1.0], 3)  # a turn in metres
@@ -149,23 +167,32 @@ def _step(fit, rows, q, camera, seen):
     sure = values * (SURE * reach) ** 2 > 1.0
     half = (scaled[:, None] * vectors)[:, sure] / np.sqrt(values[sure])
     open_ = np.abs(vectors[:, ~sure]).max(1, initial=0.0) > 0.1
-    return (half @ (half.T @ right), np.linalg.norm(half, axis=1),
-            tuple(name for name, o in zip(NUMBERS, open_) if o))
+    return (
+        half @ (half.T @ right),
+        np.linalg.norm(half, axis=1),
+        tuple(name for name, o in zip(NUMBERS, open_) if o),
+    )
 
 
 def _check(first, others):
     """Raise RecordingError where the best FoundCamera fits nowhere, or is not the only one."""
     if first.misfit > WRONG:
         raise RecordingError(
-            'the markers fit the mechanism from no place of the camera', do='check their links '
+            'the markers fit the mechanism from no place of the camera',
+            do='check their links '
             '(two exchanged?), the lengths in the URDF and start: (another branch?), and that all '
-            'are of one camera; leave camera: empty where it is not even roughly known')
+            'are of one camera; leave camera: empty where it is not even roughly known',
+        )
     if first.loose:
         raise RecordingError(
-            'the markers do not determine the pose of the camera', found=', '.join(first.loose)
-            + ' open', do='see more markers or a tag (pose), or give camera: without find_camera')
+            'the markers do not determine the pose of the camera',
+            found=', '.join(first.loose) + ' open',
+            do='see more markers or a tag (pose), or give camera: without find_camera',
+        )
     for other in others:
         turn = Rotation.from_matrix(first.camera.rotation @ other.camera.rotation.T)
         if other.loss < ALIKE * first.loss and turn.magnitude() > TURNED:
-            raise RecordingError('the markers fit two places of the camera alike',
-                                 do='give camera: roughly, or the orientation of a tag (pose)')
+            raise RecordingError(
+                'the markers fit two places of the camera alike',
+                do='give camera: roughly, or the orientation of a tag (pose)',
+            )

@@ -21,12 +21,17 @@ from ...estimation.least_squares import left_out, solved_sums, standard_errors
 
 STRETCHES = 16  # left out one by one
 UNNOTICED = 0.004  # of a torque: five times as much is the least that is said
-SLOW = 0.05     # of a joint's RMS speed: the sign of the speed changes over it
+SLOW = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
 OFF, FRICTION = 'gain of a motor', 'friction left out'
 
 
-def doubts_of(robot: Mechanism, state: MechanismState, explained: np.ndarray,
-              force: np.ndarray, weights: np.ndarray) -> list[dict[str, Any]]:
+def doubts_of(
+    robot: Mechanism,
+    state: MechanismState,
+    explained: np.ndarray,
+    force: np.ndarray,
+    weights: np.ndarray,
+) -> list[dict[str, Any]]:
     """
     Return what is likeliest wrong with a Mechanism, as the fields of Findings; empty: nothing.
 
@@ -44,19 +49,25 @@ def doubts_of(robot: Mechanism, state: MechanismState, explained: np.ndarray,
             continue
         beside = columns - explained @ (explained.T @ columns)
         rows = np.column_stack([beside / size, residual]).reshape(len(robot), len(state.t), -1)
-        grams = [np.einsum('kni,knj->ij', part, part)
-                 for part in np.array_split(rows, STRETCHES, axis=1)]
+        grams = [
+            np.einsum('kni,knj->ij', part, part)
+            for part in np.array_split(rows, STRETCHES, axis=1)
+        ]
         numbers, without = left_out(grams, lambda sums: solved_sums(sums[:-1]))
         share = 1.0 - float(np.sum((residual - beside / size @ numbers) ** 2)) / total
         numbers, errors = numbers / size, standard_errors(without) / size
         # A motor's column has the noise of its torque: numbers up to ``noise`` by that alone.
-        noise = total / max(float(np.sum(beside ** 2)), 1e-300)
-        if hypothesis.name == OFF and (noise > 0.5 or max(
-                share / 0.5, abs(float(numbers[0])) / (2.0 * noise)) < 1.0):
+        noise = total / max(float(np.sum(beside**2)), 1e-300)
+        if hypothesis.name == OFF and (
+            noise > 0.5 or max(share / 0.5, abs(float(numbers[0])) / (2.0 * noise)) < 1.0
+        ):
             continue
         # As shares of the torque of a coordinate; a gain is one of its own motor's.
-        shares = (np.abs(numbers) if hypothesis.name == OFF else
-                  np.abs(numbers) * (_rms(columns, robot).T / _rms(force, robot)).max(1))
+        shares = (
+            np.abs(numbers)
+            if hypothesis.name == OFF
+            else np.abs(numbers) * (_rms(columns, robot).T / _rms(force, robot)).max(1)
+        )
         sure = (np.abs(numbers) > SURE * errors) & (shares > SURE * hypothesis.known)
         if hypothesis.name != FRICTION or (numbers >= 0.0)[sure].all():  # it never drives
             found.append((numbers, errors, sure, share, hypothesis))
@@ -66,7 +77,7 @@ def doubts_of(robot: Mechanism, state: MechanismState, explained: np.ndarray,
 def _rms(x: np.ndarray, robot: Mechanism) -> np.ndarray:
     """Return the RMS (k, ...) of each coordinate's rows x (k N, ...), not zero."""
     parts = x.reshape(len(robot), -1, *x.shape[1:])
-    return np.sqrt((parts ** 2).mean(axis=1)) + 1e-300
+    return np.sqrt((parts**2).mean(axis=1)) + 1e-300
 
 
 def _gains(robot: Mechanism) -> Iterator[Hypothesis[MechanismState]]:
@@ -78,11 +89,18 @@ def _gains(robot: Mechanism) -> Iterator[Hypothesis[MechanismState]]:
 
         def words(numbers, errors, sure, name=name):
             gain = 1.0 / (1.0 - numbers[0])
-            return (f'the torque of {name} is measured {gain:.3f} +- '
-                    f'{gain ** 2 * errors[0]:.3f} times too large')
+            return (
+                f'the torque of {name} is measured {gain:.3f} +- '
+                f'{gain**2 * errors[0]:.3f} times too large'
+            )
 
-        yield Hypothesis(OFF, columns, np.array([UNNOTICED]), words,
-                         'check the gain, the gear ratio or the torque constant of that motor')
+        yield Hypothesis(
+            OFF,
+            columns,
+            np.array([UNNOTICED]),
+            words,
+            'check the gain, the gear ratio or the torque constant of that motor',
+        )
 
 
 def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
@@ -96,12 +114,18 @@ def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[M
 
         def words(numbers, errors, sure, name=name, slides=slides):
             units = ('N s/m', 'N') if slides else ('N m s/rad', 'N m')
-            listed = ', '.join(f'{x:.3g} +- {e:.1g} {unit}'
-                               for x, e, unit in zip(numbers, errors, units))
+            listed = ', '.join(
+                f'{x:.3g} +- {e:.1g} {unit}' for x, e, unit in zip(numbers, errors, units)
+            )
             return f'{name} has friction that is not described (viscous, Coulomb: {listed})'
 
-        yield Hypothesis(FRICTION, columns, np.full(2, UNNOTICED), words,
-                         f"add '{name} viscous coulomb' to friction:")
+        yield Hypothesis(
+            FRICTION,
+            columns,
+            np.full(2, UNNOTICED),
+            words,
+            f"add '{name} viscous coulomb' to friction:",
+        )
 
 
 def _springs(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
@@ -115,11 +139,18 @@ def _springs(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[Mec
 
         def words(numbers, errors, sure, name=name, slides=slides):
             unit = 'N/m' if slides else 'N m/rad'
-            return (f'a spring that is not described acts on {name} ({numbers[0]:.3g} +- '
-                    f'{errors[0]:.1g} {unit})')
+            return (
+                f'a spring that is not described acts on {name} ({numbers[0]:.3g} +- '
+                f'{errors[0]:.1g} {unit})'
+            )
 
-        yield Hypothesis('spring left out', columns, np.array([UNNOTICED, np.inf]), words,
-                         f"add 'joint {name} REST' to springs:")
+        yield Hypothesis(
+            'spring left out',
+            columns,
+            np.array([UNNOTICED, np.inf]),
+            words,
+            f"add 'joint {name} REST' to springs:",
+        )
 
 
 def _without(robot: Mechanism, laws: Sequence[str]) -> list[int]:

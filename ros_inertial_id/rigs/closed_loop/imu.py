@@ -29,8 +29,9 @@ def imu_links(robot: Mechanism, lines: Sequence[str]) -> tuple[tuple[str, Frame]
     return tuple(links)
 
 
-def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines: Sequence[str],
-              limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+def fuse_imus(
+    recording: Recording, robot: Mechanism, seen: MarkerMotion, lines: Sequence[str], limit: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """
     Return (t, z (N, k), zdot (N, k), notes) of MarkerMotion ``seen`` and IMUs.
 
@@ -39,14 +40,28 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
     topics, links = zip(*imu_links(robot, lines))
     sources = [BodySource(topic, 'imu', topic) for topic in topics]
     stamps = [read_imu(recording, source, 0).t for source in sources]
-    t, kernel, *nominal = nominal_motion(seen.t, seen.z, min(
-        float(np.median(np.diff(x))) for x in (seen.t, *stamps)))
-    off, variance = at_ticks(t, seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2),
-                             nominal[0])
+    t, kernel, *nominal = nominal_motion(
+        seen.t, seen.z, min(float(np.median(np.diff(x))) for x in (seen.t, *stamps))
+    )
+    off, variance = at_ticks(
+        t, seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2), nominal[0]
+    )
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    fused = fuse(recording, sources, [
-        Track(t, nominal[2], off, variance, kernel,
-              partial(imu_readings, robot, links, q, np.hstack(nominal)))], limit)
+    fused = fuse(
+        recording,
+        sources,
+        [
+            Track(
+                t,
+                nominal[2],
+                off,
+                variance,
+                kernel,
+                partial(imu_readings, robot, links, q, np.hstack(nominal)),
+            )
+        ],
+        limit,
+    )
     z, rate, _ = np.split(np.hstack(nominal) + fused.deviation[0], 3, axis=1)
     return t, z, rate, {'imus': fused.notes()}
 
@@ -69,12 +84,22 @@ def nominal_motion(stamps: np.ndarray, z: np.ndarray, period: float) -> tuple[np
     t = np.arange(ticks[0], ticks[-1], period)
     z = at_times(t, ticks, signals.smooth(z, kernel))
     rate = signals.differentiate(z, period)
-    return (t, signals.zero_phase_kernel(period, cutoff), z, rate,
-            signals.differentiate(rate, period))
+    return (
+        t,
+        signals.zero_phase_kernel(period, cutoff),
+        z,
+        rate,
+        signals.differentiate(rate, period),
+    )
 
 
-def imu_readings(robot: Mechanism, links: Sequence[Frame], q: np.ndarray, nominal: np.ndarray,
-                 deviation: np.ndarray) -> np.ndarray:
+def imu_readings(
+    robot: Mechanism,
+    links: Sequence[Frame],
+    q: np.ndarray,
+    nominal: np.ndarray,
+    deviation: np.ndarray,
+) -> np.ndarray:
     """
     Return angular velocity and specific force (N, n, 6) that IMUs at n ``links`` read.
 
@@ -83,8 +108,9 @@ def imu_readings(robot: Mechanism, links: Sequence[Frame], q: np.ndarray, nomina
     """
     motion = nominal + deviation
     parts = range(0, len(q), BLOCK)
-    return np.concatenate([_block(robot, links, q[k:k + BLOCK], motion[k:k + BLOCK])
-                           for k in parts])
+    return np.concatenate(
+        [_block(robot, links, q[k : k + BLOCK], motion[k : k + BLOCK]) for k in parts]
+    )
 
 
 def _block(robot, links, q, motion):

@@ -18,16 +18,22 @@ from ...measurement.summary import Summary
 class LiveMechanism(LiveMotion):
     """The motion and torques of a Mechanism, see LiveSource; ConfigError where markers show it."""
 
-    def __init__(self, robot: Mechanism, options: Any, lag: float,
-                 summary: Summary):
+    def __init__(self, robot: Mechanism, options: Any, lag: float, summary: Summary):
         if options.markers:
             raise ConfigError(
-                'live prediction', expected='encoders of ' + ', '.join(robot.coordinates),
-                found='a motion by markers', do='identify from encoders (no markers:), or '
-                'predict afterwards: inertial-id identify BAG --validate OTHER_BAG')
-        super().__init__(options.cutoff, options.velocity == 'measured', lag,
-                         EffortSource.of(options, len(robot.actuated)).to_joint,
-                         summary.details.get('torque_clock_offset', 0.0))
+                'live prediction',
+                expected='encoders of ' + ', '.join(robot.coordinates),
+                found='a motion by markers',
+                do='identify from encoders (no markers:), or '
+                'predict afterwards: inertial-id identify BAG --validate OTHER_BAG',
+            )
+        super().__init__(
+            options.cutoff,
+            options.velocity == 'measured',
+            lag,
+            EffortSource.of(options, len(robot.actuated)).to_joint,
+            summary.details.get('torque_clock_offset', 0.0),
+        )
         self._robot, self._continuation = robot, Continuation(robot)
         motion = options.joint_states_topic or 'joint_states'
         actuated = [robot.joint_names[j] for j in robot.actuated]
@@ -40,8 +46,9 @@ class LiveMechanism(LiveMotion):
 
     def _torque_taker(self, place, joint, axis):
         def take(channel):
-            self.load(place, self.seconds(channel.stamp_ns),
-                      torque_of(channel, joint, axis)[:, None])
+            self.load(
+                place, self.seconds(channel.stamp_ns), torque_of(channel, joint, axis)[:, None]
+            )
 
         return take
 

@@ -17,11 +17,11 @@ from ..dynamics.couplings import followers
 from ..dynamics.mechanism import NEARLY
 from ...dynamics.body_motion import body_motions, frame_of, twists
 
-LIBRARY = 400      # random configurations per independent coordinate
-ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
-SETTLED = 0.1      # standard deviations: of a smaller step, taken, hardly anything is left
+LIBRARY = 400  # random configurations per independent coordinate
+ROUNDS = 15  # Gauss-Newton steps; from the library a handful is enough
+SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
 STARTS, FEW = 12, 10  # postures, and frames of one set of markers, that show what is left open
-OUTLIER = 6.0      # standard deviations
+OUTLIER = 6.0  # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 
 
@@ -46,8 +46,12 @@ class MarkerFit:
 
     def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
-        start = np.concatenate([self._distances(part).argmin(1) for part in
-                                np.array_split(rows, max(1, len(rows) // 256))])
+        start = np.concatenate(
+            [
+                self._distances(part).argmin(1)
+                for part in np.array_split(rows, max(1, len(rows) // 256))
+            ]
+        )
         return self.refine(rows, self.library[start])
 
     def determined(self, q: np.ndarray) -> np.ndarray:
@@ -60,20 +64,20 @@ class MarkerFit:
         seen = np.isfinite(self.frames.position).all(-1)
         sets, number = np.unique(seen, axis=0, return_inverse=True)
         alone, index = np.zeros(len(sets), dtype=bool), list(self.robot.independent)
-        starts = self.library[::len(self.library) // STARTS]
+        starts = self.library[:: len(self.library) // STARTS]
         for k in range(len(sets)):
             rows = np.flatnonzero(number.ravel() == k)
-            rows = np.tile(rows[::-(-len(rows) // FEW)], len(starts))
+            rows = np.tile(rows[:: -(-len(rows) // FEW)], len(starts))
             other = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
             apart = (np.abs(self.turned((other - q[rows])[:, index])) > self.step).any(1)
-            fits = self.loss(rows, other) < self.loss(rows, q[rows]) + 0.5 * OUTLIER ** 2
+            fits = self.loss(rows, other) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
             alone[k] = (apart & fits).reshape(len(starts), -1).any(0).mean() < 0.5
         return alone[number.ravel()]
 
     def loss(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Return the negative log-likelihood (A,) of frames ``rows`` at q (A, n), Cauchy's law."""
         square = np.nan_to_num(self.residuals(rows, q) ** 2).sum(-1)
-        return 0.5 * OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2).sum(1)
+        return 0.5 * OUTLIER**2 * np.log1p(square / OUTLIER**2).sum(1)
 
     def _linearised(self, rows, q, R, kept):
         """
@@ -83,15 +87,16 @@ class MarkerFit:
         kept : (M, m) markers that count, each as much as its noise says; None: Cauchy weights
         """
         residual, slope = self.residuals(rows, q, R)
-        weight = (self.weights(residual) if kept is None
-                  else np.isfinite(residual) * kept[:, :, None])
+        weight = (
+            self.weights(residual) if kept is None else np.isfinite(residual) * kept[:, :, None]
+        )
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
         return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, np.nan_to_num(residual))
 
     def weights(self, residual: np.ndarray) -> np.ndarray:
         """Return Cauchy weights of each ``residual`` (M, m, 6), 0 of what was not seen."""
-        square = np.nan_to_num(residual ** 2).mean(-1, keepdims=True)
-        return np.isfinite(residual) / (1.0 + square / OUTLIER ** 2)
+        square = np.nan_to_num(residual**2).mean(-1, keepdims=True)
+        return np.isfinite(residual) / (1.0 + square / OUTLIER**2)
 
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
@@ -109,9 +114,18 @@ class MarkerFit:
             out[:, k, :3] = (frames.position[rows, k] - at.p.T) / self.noise[0]
             if frames.tags[k]:
                 turn = np.einsum('bij,kjb->bik', frames.rotation[rows, k], at.R)
-                out[:, k, 3:] = 0.5 * np.stack([turn[:, 2, 1] - turn[:, 1, 2],
-                                                turn[:, 0, 2] - turn[:, 2, 0],
-                                                turn[:, 1, 0] - turn[:, 0, 1]], 1) / self.noise[1]
+                out[:, k, 3:] = (
+                    0.5
+                    * np.stack(
+                        [
+                            turn[:, 2, 1] - turn[:, 1, 2],
+                            turn[:, 0, 2] - turn[:, 2, 0],
+                            turn[:, 1, 0] - turn[:, 0, 1],
+                        ],
+                        1,
+                    )
+                    / self.noise[1]
+                )
             if R is None:
                 continue
             for j, u, w in twists(robot.robot, motions, link.body, at.p):
@@ -147,11 +161,15 @@ class MarkerFit:
         """Return what a log says of q (M, n) of ``rows``, ``kept`` (all frames, m) markers."""
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
-        rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]
-        return {'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
-                'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
-                'marker_outliers': {n: int(x) for n, x in
-                                    zip(self.frames.names, (seen & ~kept).sum(0))}}
+        rms = np.sqrt(np.nanmean(misfit**2, axis=0)) * self.noise[0]
+        return {
+            'marker_frames': int(len(rows)),
+            'marker_frames_lost': int(len(seen) - len(rows)),
+            'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
+            'marker_outliers': {
+                n: int(x) for n, x in zip(self.frames.names, (seen & ~kept).sum(0))
+            },
+        }
 
     def _distances(self, rows):
         """Return squared distances (M, library) [m^2] of frames to the library."""
@@ -168,8 +186,9 @@ class MarkerFit:
         whole = 2.0 * np.pi * self.turning
         return change - whole * np.round(change / (2.0 * np.pi))
 
-    def refine(self, rows: np.ndarray, q: np.ndarray, kept: np.ndarray | None = None
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def refine(
+        self, rows: np.ndarray, q: np.ndarray, kept: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return z, q and covariance of frames ``rows`` (M,) from q (M, n) by Gauss-Newton.
 
@@ -182,8 +201,9 @@ class MarkerFit:
         active = np.arange(len(rows))
         for _ in range(ROUNDS):
             R, open_[active], closing = robot.closing(q[active])
-            A, g = self._linearised(rows[active], q[active], R,
-                                    None if kept is None else kept[active])
+            A, g = self._linearised(
+                rows[active], q[active], R, None if kept is None else kept[active]
+            )
             covariance[active] = inverse = _covariance(A)
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self.step, self.step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing

@@ -17,9 +17,9 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...errors import RecordingError
 
-WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
-TOO_FEW = 0.5      # share of frames that must be usable
-APART = 4.0        # times its noise: markers that contradict one another
+WRONG = 10.0  # times its noise: a marker that does not sit where it is said to
+TOO_FEW = 0.5  # share of frames that must be usable
+APART = 4.0  # times its noise: markers that contradict one another
 ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours
 
 
@@ -39,8 +39,9 @@ class MarkerMotion:
     notes: dict
 
 
-def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
-                        tag_noise: float) -> MarkerMotion:
+def reconstruct_markers(
+    robot: Mechanism, frames: Frames, marker_noise: float, tag_noise: float
+) -> MarkerMotion:
     """
     Return the MarkerMotion of a Mechanism on which Frames were seen, in the base frame.
 
@@ -65,10 +66,12 @@ def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
 def _check_enough(good):
     """Raise RecordingError where too few frames fit."""
     if good.mean() < TOO_FEW:
-        raise RecordingError('the markers do not fit the mechanism',
-                             expected='most camera frames usable',
-                             found=f'{int(good.sum())} of {len(good)} frames',
-                             do='check markers:, the camera pose and the lengths in the URDF')
+        raise RecordingError(
+            'the markers do not fit the mechanism',
+            expected='most camera frames usable',
+            found=f'{int(good.sum())} of {len(good)} frames',
+            do='check markers:, the camera pose and the lengths in the URDF',
+        )
 
 
 def _check_determined(names, sure):
@@ -78,7 +81,8 @@ def _check_determined(names, sure):
             f'the markers leave open which assembly is seen: {", ".join(names)}',
             expected='most camera frames in which it is certain',
             found=f'{int(sure.sum())} of {len(sure)} frames',
-            do='put a marker on another link, or give the orientation of a tag (pose)')
+            do='put a marker on another link, or give the orientation of a tag (pose)',
+        )
 
 
 def _explain_misfit(fit, q):
@@ -90,26 +94,34 @@ def _explain_misfit(fit, q):
     found = ', '.join(f'{n} {x * fit.noise[0]:.4f} m' for n, x in zip(names, typical))
     if np.nanmax(typical) < WRONG:
         raise RecordingError(
-            'the markers do not fit one another', expected='most readings within marker_noise '
-            f'({fit.noise[0]:g} m) and tag_noise of one motion', found=found,
+            'the markers do not fit one another',
+            expected='most readings within marker_noise '
+            f'({fit.noise[0]:g} m) and tag_noise of one motion',
+            found=found,
             do='check links and lengths in the URDF, the noise, and whether all topics are of one '
-               'camera or in one frame, and stamped by one clock')
+            'camera or in one frame, and stamped by one clock',
+        )
     rows = np.unique(np.linspace(0, len(q) - 1, 60).astype(int))
-    exchanged = {pair: fit.misfit_exchanged(*pair, rows)
-                 for pair in combinations(range(len(names)), 2)}
+    exchanged = {
+        pair: fit.misfit_exchanged(*pair, rows) for pair in combinations(range(len(names)), 2)
+    }
     noise = fit.noise[0]
     if exchanged and min(exchanged.values()) < WRONG:
         a, b = min(exchanged, key=exchanged.__getitem__)
         raise RecordingError(
             f'markers {names[a]} and {names[b]} are exchanged',
             found=f'misfit {np.nanmax(typical) * noise:.4f} m as configured, '
-            f'{exchanged[a, b] * noise:.4f} m the other way round', do='exchange them in markers:')
+            f'{exchanged[a, b] * noise:.4f} m the other way round',
+            do='exchange them in markers:',
+        )
     worst = int(np.nanargmax(typical))
     raise RecordingError(
         f'marker {names[worst]} does not sit where the configuration says',
-        expected=f'about {noise:.2g} m off', found=found,
+        expected=f'about {noise:.2g} m off',
+        found=found,
         do='check its link, its clock, the camera pose, the lengths in the URDF and start: '
-           '(another branch?)')
+        '(another branch?)',
+    )
 
 
 def _on_the_way(fit, stamps, z):

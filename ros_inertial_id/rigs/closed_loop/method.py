@@ -14,8 +14,16 @@ import numpy as np
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
-from .state import (all_parameters, close, equations, links_as_described, MechanismState,
-                    Observation, projected_energy_rows, read_known)
+from .state import (
+    all_parameters,
+    close,
+    equations,
+    links_as_described,
+    MechanismState,
+    Observation,
+    projected_energy_rows,
+    read_known,
+)
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
@@ -38,17 +46,25 @@ NO_MOTOR = ('none',)  # option actuated
 
 
 @dataclass(frozen=True)
-class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, KnownOptions,
-                        MotionOptions):
+class ClosedLoopOptions(
+    MechanismOptions, SignalOptions, ForceOptions, KnownOptions, MotionOptions
+):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     actuated: tuple[str, ...] = option(
-        (), 'joints with a measured torque or force; empty: the independent; none: no motor, '
-        'gravity alone moves it')
+        (),
+        'joints with a measured torque or force; empty: the independent; none: no motor, '
+        'gravity alone moves it',
+    )
 
 
-class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],
-                 JointMotion, ClosedLoops, UnfilteredTorque, Live):
+class ClosedLoop(
+    Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],
+    JointMotion,
+    ClosedLoops,
+    UnfilteredTorque,
+    Live,
+):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'
@@ -59,22 +75,31 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         mechanism = mechanism_from_options(urdf, options, gravity_base)
         robot, names = mechanism.robot, mechanism.joint_names
         motors = motors_of(robot)
-        elastic = elastic_pairs(options.elastic_joints, names[:len(names) - len(motors)])
-        driven = () if options.actuated == NO_MOTOR else options.actuated or tuple(
-            name for name in mechanism.coordinates if name not in elastic)
+        elastic = elastic_pairs(options.elastic_joints, names[: len(names) - len(motors)])
+        driven = (
+            ()
+            if options.actuated == NO_MOTOR
+            else options.actuated
+            or tuple(name for name in mechanism.coordinates if name not in elastic)
+        )
         for name in driven:
             if name not in names:
                 raise ConfigError('option actuated', found=repr(name), exists=names)
         actuated = tuple(names.index(name) for name in driven)
-        forces = (*force_elements(robot, options, mechanism.size),
-                  *elastic_elements(robot, elastic))
+        forces = (
+            *force_elements(robot, options, mechanism.size),
+            *elastic_elements(robot, elastic),
+        )
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
         described = described_blocks(urdf).get(self.name, {}).get('actuated', ())
         used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
         for name in set(motors) - used - set(described):  # whose motor may be of no use
-            raise RobotModelError('closure coupling', found=f'joint {name!r}',
-                                  exists=[n for n in names if n not in motors], do='correct it; '
-                                  'name a motor in actuated:, independent: or friction:')
+            raise RobotModelError(
+                'closure coupling',
+                found=f'joint {name!r}',
+                exists=[n for n in names if n not in motors],
+                do='correct it; name a motor in actuated:, independent: or friction:',
+            )
         said = dict.fromkeys([*options.known, *motors, *virtual_links(robot)])
         lines = links_as_described((*said,), robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
@@ -84,8 +109,9 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         """Return the Parameters of all columns that are not known: bodies, then force elements."""
         return tuple(p for p in all_parameters(robot) if p.name not in robot.known)
 
-    def observe(self, recording: Recording, robot: Mechanism,
-                options: ClosedLoopOptions) -> Observation:
+    def observe(
+        self, recording: Recording, robot: Mechanism, options: ClosedLoopOptions
+    ) -> Observation:
         """
         Return the Observation of the independent coordinates and motor torques of a Recording.
 
@@ -93,32 +119,51 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         topic than the motion gets its clock's offset.  Both are reported in the summary.
         """
         if not robot.actuated and not any(robot.known.values()):
-            raise ConfigError('actuated: none', found='no motor and nothing known',
-                              expected='known: with a value that is not zero',
-                              do='give one base parameter: without a measured force only ratios '
-                                 'of parameters show')
+            raise ConfigError(
+                'actuated: none',
+                found='no motor and nothing known',
+                expected='known: with a value that is not zero',
+                do='give one base parameter: without a measured force only ratios '
+                'of parameters show',
+            )
         recording, notes = reconstruct(recording, robot, options)
         motion, effort = topics(options, notes)
-        trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
-                                                effort_topic=effort))
+        trial = Trial(
+            recording, robot, replace(options, joint_states_topic=motion, effort_topic=effort)
+        )
         cutoff = options.cutoff
-        align = bool(options.largest_clock_offset > 0 and robot.actuated
-                     and notes['motion'] != notes['torque'])
+        align = bool(
+            options.largest_clock_offset > 0
+            and robot.actuated
+            and notes['motion'] != notes['torque']
+        )
         for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
             if not options.cutoff:
                 cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
             if align:
                 trial.shift, error = trial.torque_offset(
-                    cutoff, options.largest_clock_offset, notes['torque'])
+                    cutoff, options.largest_clock_offset, notes['torque']
+                )
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
         observation = trial.at(cutoff)
         summary = replace(observation.summary, cutoff_chosen=not options.cutoff)
-        return replace(observation, summary=summary.with_details(
-            doubts=trial.doubts(observation), independent=list(robot.coordinates),
-            closures=[c.text for c in robot.closures], **notes))
+        return replace(
+            observation,
+            summary=summary.with_details(
+                doubts=trial.doubts(observation),
+                independent=list(robot.coordinates),
+                closures=[c.text for c in robot.closures],
+                **notes,
+            ),
+        )
 
-    def regress(self, state: MechanismState, robot: Mechanism, parameters: Sequence[Parameter],
-                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
+    def regress(
+        self,
+        state: MechanismState,
+        robot: Mechanism,
+        parameters: Sequence[Parameter],
+        wanted: np.ndarray | None = None,
+    ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
         units = ['N' if robot.prismatic[j] else 'N m' for j in robot.independent]
         columns = np.arange(len(parameters))
@@ -126,23 +171,30 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             part = state.rows(slice(low, low + BLOCK))
             W, force, known = equations(robot, part, parameters)
             left = force - known
-            groups = [RowGroup(name, units[i], columns, W[i].T, left[:, i], left[:, i],
-                               known[:, i]) for i, name in enumerate(robot.coordinates)]
+            groups = [
+                RowGroup(name, units[i], columns, W[i].T, left[:, i], left[:, i], known[:, i])
+                for i, name in enumerate(robot.coordinates)
+            ]
             yield RegressorBlock(part.t, state.segment, tuple(groups))
 
-    def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
-              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
+    def noise(
+        self,
+        observation: Observation,
+        robot: Mechanism,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+    ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
         """Yield (RegressorBlock, group -> errors (B, R), times); ``values`` : see there."""
         for state, errors, times in noise_errors(observation, robot, parameters, values):
             low = 0
             for block in self.regress(state, robot, parameters):
-                part = errors[:, low:low + len(block.t)]
+                part = errors[:, low : low + len(block.t)]
                 yield block, dict(zip(robot.coordinates, part)), times
                 low += len(block.t)
 
-    def noisy_rows(self, observation: Observation, robot: Mechanism,
-                   parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+    def noisy_rows(
+        self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter]
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
         # A step is as large with noise as without: none of its square is the noise's.
         steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
@@ -153,19 +205,27 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                     moved.W[:, steps] = group.W[:, steps]
                 yield one, other, times
 
-    def random_state(self, robot: Mechanism, samples: int,
-                     rng: np.random.Generator) -> MechanismState:
+    def random_state(
+        self, robot: Mechanism, samples: int, rng: np.random.Generator
+    ) -> MechanismState:
         """Return a MechanismState of random closed configurations and rates."""
         q = random_walk(robot, samples, rng)
         size = (samples, len(robot))
         R, _ = robot.transformation(q)
-        v, a = robot.motion(q, R, *(most * robot.gearing * rng.uniform(-1.0, 1.0, size)
-                                    for most in (3.0, 10.0)))
+        v, a = robot.motion(
+            q, R, *(most * robot.gearing * rng.uniform(-1.0, 1.0, size) for most in (3.0, 10.0))
+        )
         none = np.zeros((samples, len(robot.actuated)))
         return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
 
-    def state_of(self, robot: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                 t: np.ndarray | None = None) -> MechanismState:
+    def state_of(
+        self,
+        robot: Mechanism,
+        q: np.ndarray,
+        v: np.ndarray,
+        a: np.ndarray,
+        t: np.ndarray | None = None,
+    ) -> MechanismState:
         """Return the MechanismState of independent coordinates that are given, not measured."""
         none = np.zeros((len(q), len(robot.actuated)))
         clock = np.arange(len(q), dtype=float) if t is None else t
@@ -176,8 +236,13 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         """Return none: ``validity_range`` takes whole turns off."""
         return ()
 
-    def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
-                    rng: np.random.Generator) -> np.ndarray:
+    def energy_rows(
+        self,
+        robot: Mechanism,
+        parameters: Sequence[Parameter],
+        samples: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
         return projected_energy_rows(robot, self.random_state(robot, samples, rng), parameters)
 
@@ -185,8 +250,9 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         """Return the links between the axes of one joint, which loops need and nothing weighs."""
         return virtual_links(robot.robot)
 
-    def validity_range(self, state: MechanismState,
-                       robot: Mechanism) -> dict[str, dict[str, np.ndarray]]:
+    def validity_range(
+        self, state: MechanismState, robot: Mechanism
+    ) -> dict[str, dict[str, np.ndarray]]:
         """
         Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds.
 
@@ -200,7 +266,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
             out[robot.joint_names[j]] = {'q': q, 'v': state.v[:, j], 'a': state.a[:, j]}
         return out
 
-    def source(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
-               summary: Summary) -> LiveMechanism:
+    def source(
+        self, robot: Mechanism, options: ClosedLoopOptions, lag: float, summary: Summary
+    ) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see Live."""
         return LiveMechanism(robot, options, lag, summary)

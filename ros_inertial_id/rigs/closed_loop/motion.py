@@ -35,28 +35,42 @@ class MotionOptions:
     """Markers, IMUs and torque sensors on the mechanism, where joint states are not enough."""
 
     markers: tuple[str, ...] = option(
-        (), 'markers: "TOPIC LINK [pose]", "TOPIC[LABEL] LINK [pose]"; empty: encoders')
-    marker_noise: float = option(1e-3, 'standard deviation of a marker position', unit='m',
-                                 at_least=1e-7)
-    tag_noise: float = option(1e-2, 'standard deviation of a tag orientation', unit='rad',
-                              at_least=1e-7)
+        (), 'markers: "TOPIC LINK [pose]", "TOPIC[LABEL] LINK [pose]"; empty: encoders'
+    )
+    marker_noise: float = option(
+        1e-3, 'standard deviation of a marker position', unit='m', at_least=1e-7
+    )
+    tag_noise: float = option(
+        1e-2, 'standard deviation of a tag orientation', unit='rad', at_least=1e-7
+    )
     camera: tuple[float, ...] = option(
-        (), 'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
-        'empty: the base link itself', unit='m, rad')
+        (),
+        'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
+        'empty: the base link itself',
+        unit='m, rad',
+    )
     find_camera: bool = option(
-        False, 'estimate the pose of the camera from the markers, starting from camera:; empty: '
-        'from anywhere')
+        False,
+        'estimate the pose of the camera from the markers, starting from camera:; empty: '
+        'from anywhere',
+    )
     imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple[str, ...] = option(
-        (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
-        'its force; empty: efforts of the joint states')
+        (),
+        'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
+        'its force; empty: efforts of the joint states',
+    )
     largest_clock_offset: float = option(
-        0.05, 'largest clock offset of torque or IMU that is looked for; 0: none', unit='s',
-        at_least=0.0)
+        0.05,
+        'largest clock offset of torque or IMU that is looked for; 0: none',
+        unit='s',
+        at_least=0.0,
+    )
 
 
-def reconstruct(recording: Recording, robot: Mechanism,
-                options: Any) -> tuple[Recording, dict[str, Any]]:
+def reconstruct(
+    recording: Recording, robot: Mechanism, options: Any
+) -> tuple[Recording, dict[str, Any]]:
     """
     Return (Recording, notes) with joint channels for motion and torque of the mechanism.
 
@@ -67,8 +81,9 @@ def reconstruct(recording: Recording, robot: Mechanism,
     effort = options.effort_topic or options.joint_states_topic
     notes: dict[str, Any] = {'motion': options.joint_states_topic, 'torque': effort}
     if options.markers and robot.actuated and not options.torques:
-        notes['torque'] = find_channel(recording, [
-            robot.joint_names[j] for j in robot.actuated], effort, 'effort').topic
+        notes['torque'] = find_channel(
+            recording, [robot.joint_names[j] for j in robot.actuated], effort, 'effort'
+        ).topic
     if options.torques:
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
@@ -98,18 +113,30 @@ def _see(recording, robot, options):
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     frames, found = view(robot, read_markers(recording, options.markers), options)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
-    notes = dict(seen.notes, **found, marker_deviation={
-        name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
-        for i, name in enumerate(robot.coordinates)})
+    notes = dict(
+        seen.notes,
+        **found,
+        marker_deviation={
+            name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
+            for i, name in enumerate(robot.coordinates)
+        },
+    )
     t, motion = seen.t, {'position': seen.z}
     if options.imus:
-        t, z, velocity, fused = fuse_imus(recording, robot, seen, options.imus,
-                                          options.largest_clock_offset)
+        t, z, velocity, fused = fuse_imus(
+            recording, robot, seen, options.imus, options.largest_clock_offset
+        )
         motion = {'position': z, 'velocity': velocity}
         notes.update(fused)
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    return Channel(f'the motion by {_markers_of(options.markers)}', JOINT_STATE, stamps,
-                   stamps.copy(), motion, robot.coordinates), notes
+    return Channel(
+        f'the motion by {_markers_of(options.markers)}',
+        JOINT_STATE,
+        stamps,
+        stamps.copy(),
+        motion,
+        robot.coordinates,
+    ), notes
 
 
 def _torques(recording, robot, lines):
@@ -118,8 +145,12 @@ def _torques(recording, robot, lines):
     for line in lines:
         words = line.split()
         if len(words) not in (2, 3) or words[0] not in robot.joint_names:
-            raise ConfigError('option torques', expected='"JOINT TOPIC [AXIS]"', found=repr(line),
-                              exists=robot.joint_names)
+            raise ConfigError(
+                'option torques',
+                expected='"JOINT TOPIC [AXIS]"',
+                found=repr(line),
+                exists=robot.joint_names,
+            )
         channel = channel_of(recording, words[1])
         values = torque_of(channel, words[0], words[2] if len(words) == 3 else '')
         if stamps is None:
@@ -127,13 +158,21 @@ def _torques(recording, robot, lines):
         columns.append(np.interp(stamps, channel.stamp_ns, values))
         names.append(words[0])
     assert stamps is not None
-    missing = [robot.joint_names[j] for j in robot.actuated
-               if robot.joint_names[j] not in names]
+    missing = [robot.joint_names[j] for j in robot.actuated if robot.joint_names[j] not in names]
     if missing:
-        raise ConfigError('option torques', expected='one line per actuated joint',
-                          found=f'none for {", ".join(missing)}')
-    return Channel(TORQUES, JOINT_STATE, stamps.copy(), stamps.copy(),
-                   {'effort': np.stack(columns, 1)}, tuple(names))
+        raise ConfigError(
+            'option torques',
+            expected='one line per actuated joint',
+            found=f'none for {", ".join(missing)}',
+        )
+    return Channel(
+        TORQUES,
+        JOINT_STATE,
+        stamps.copy(),
+        stamps.copy(),
+        {'effort': np.stack(columns, 1)},
+        tuple(names),
+    )
 
 
 def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
@@ -151,10 +190,14 @@ def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
     elif 'data' in channel.fields and channel.fields['data'].ndim == 1:
         values = channel.fields['data']
     else:
-        raise RecordingError(f'{channel.topic} is no torque of {joint}', found=channel.type,
-                             exists=('effort of the joint', 'x y z fx fy fz of a wrench',
-                                     'Float64'))
+        raise RecordingError(
+            f'{channel.topic} is no torque of {joint}',
+            found=channel.type,
+            exists=('effort of the joint', 'x y z fx fy fz of a wrench', 'Float64'),
+        )
     if not np.isfinite(values).all():
-        raise RecordingError(f'the torque in {channel.topic} is not finite',
-                             found=f'{int((~np.isfinite(values)).sum())} of {len(values)}')
+        raise RecordingError(
+            f'the torque in {channel.topic} is not finite',
+            found=f'{int((~np.isfinite(values)).sum())} of {len(values)}',
+        )
     return values

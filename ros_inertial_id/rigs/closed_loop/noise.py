@@ -19,15 +19,16 @@ from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
 from ...measurement.sampling import convolve_inside
 
-DRAWS = 64       # the variance of an error is known to a fifth
-LOOKED = 16384   # samples looked at; more only repeat it
-MOVED = 10000    # samples that are moved by noise, for its share of the excitation ...
-LEAST = 500      # ... along every axis at least
+DRAWS = 64  # the variance of an error is known to a fifth
+LOOKED = 16384  # samples looked at; more only repeat it
+MOVED = 10000  # samples that are moved by noise, for its share of the excitation ...
+LEAST = 500  # ... along every axis at least
 STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
-def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
-                 values: np.ndarray) -> Iterator[tuple[MechanismState, np.ndarray, float]]:
+def noise_errors(
+    observation: Observation, robot: Mechanism, parameters: Sequence[Parameter], values: np.ndarray
+) -> Iterator[tuple[MechanismState, np.ndarray, float]]:
     """
     Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
 
@@ -58,8 +59,9 @@ def _has_noise(joints):
     return not joints.measured_velocity and len(joints.kernel) >= 3
 
 
-def noisy_states(observation: Observation, robot: Mechanism
-                 ) -> Iterator[tuple[MechanismState, MechanismState, float]]:
+def noisy_states(
+    observation: Observation, robot: Mechanism
+) -> Iterator[tuple[MechanismState, MechanismState, float]]:
     """
     Yield (state, the same moved by noise of the motion, times it counts).
 
@@ -107,11 +109,17 @@ def _force_rate(robot, joints, state):
 
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
-    pieces = (start + np.arange(min(size, LOOKED)) * joints.clock.period
-              for start, size in joints.clock.segments)
-    return signals.white_noise((np.stack([np.interp(t, *joints.position[name])
-                                          for name in joints.joints], axis=1) for t in pieces),
-                               joints.kernel)
+    pieces = (
+        start + np.arange(min(size, LOOKED)) * joints.clock.period
+        for start, size in joints.clock.segments
+    )
+    return signals.white_noise(
+        (
+            np.stack([np.interp(t, *joints.position[name]) for name in joints.joints], axis=1)
+            for t in pieces
+        ),
+        joints.kernel,
+    )
 
 
 def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
@@ -144,8 +152,10 @@ def _slopes(robot, state, parameters, values):
     for j, unit in enumerate(np.eye(len(index))):
         goal = z + STEPS[0] * unit
         q, _ = newton(robot, state.q, state.R, goal, goal)
-        moved = (misfit(q, robot.transformation(q)[0], rate, second),
-                 misfit(state.q, state.R, rate + STEPS[1] * unit, second),
-                 misfit(state.q, state.R, rate, second + STEPS[2] * unit))
+        moved = (
+            misfit(q, robot.transformation(q)[0], rate, second),
+            misfit(state.q, state.R, rate + STEPS[1] * unit, second),
+            misfit(state.q, state.R, rate, second + STEPS[2] * unit),
+        )
         out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
     return out

@@ -14,14 +14,15 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...dynamics.body_motion import body_motions, frame_of
 
-STARTS = 64    # random rotations: the nearest is about half a radian from the truth
-ROUNDS = 20    # of matching and registration
-BEST = 6       # poses returned
-TURNED = 0.2   # [rad] poses closer together are one
+STARTS = 64  # random rotations: the nearest is about half a radian from the truth
+ROUNDS = 20  # of matching and registration
+BEST = 6  # poses returned
+TURNED = 0.2  # [rad] poses closer together are one
 
 
-def registered(robot: Mechanism, configurations: np.ndarray, frames: Frames,
-               arm: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def registered(
+    robot: Mechanism, configurations: np.ndarray, frames: Frames, arm: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """
     Return the BEST poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
 
@@ -29,17 +30,29 @@ def registered(robot: Mechanism, configurations: np.ndarray, frames: Frames,
     arm : [m] of a tag's axis points
     """
     motions = body_motions(robot.robot, configurations)
-    places = [motions[link.body + 1].at(link) for link in (
-        frame_of(robot.robot, name) for name in frames.links)]
-    targets = _points([np.broadcast_to(at.p, (3, len(configurations))).T for at in places],
-                      [np.moveaxis(at.R, -1, 0) for at in places], frames.tags, arm)
-    seen = _points(np.moveaxis(frames.position, 1, 0), np.moveaxis(frames.rotation, 1, 0),
-                   frames.tags, arm)
+    places = [
+        motions[link.body + 1].at(link)
+        for link in (frame_of(robot.robot, name) for name in frames.links)
+    ]
+    targets = _points(
+        [np.broadcast_to(at.p, (3, len(configurations))).T for at in places],
+        [np.moveaxis(at.R, -1, 0) for at in places],
+        frames.tags,
+        arm,
+    )
+    seen = _points(
+        np.moveaxis(frames.position, 1, 0), np.moveaxis(frames.rotation, 1, 0), frames.tags, arm
+    )
     weight = np.isfinite(seen).all(-1)
     whole = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
     seen, weight = np.nan_to_num(seen[whole]), weight[whole].astype(float)
-    results = sorted((_closest(turn, seen, weight, targets) for turn in Rotation.random(
-        STARTS, random_state=0).as_matrix()), key=lambda result: result[0])
+    results = sorted(
+        (
+            _closest(turn, seen, weight, targets)
+            for turn in Rotation.random(STARTS, random_state=0).as_matrix()
+        ),
+        key=lambda result: result[0],
+    )
     kept: list[tuple[np.ndarray, np.ndarray]] = []
     for _, R, p in results:
         if all(Rotation.from_matrix(R @ other.T).magnitude() > TURNED for other, _ in kept):
@@ -57,17 +70,17 @@ def _points(positions, rotations, tags, arm):
 
 def _closest(R, seen, weight, targets):
     """Return (mean square [m^2], R, p) after ROUNDS from a rotation R (3, 3)."""
-    flat, squares = targets.reshape(len(targets), -1), (targets ** 2).sum(-1).T
+    flat, squares = targets.reshape(len(targets), -1), (targets**2).sum(-1).T
     middle = np.einsum('fm,fmi->i', weight, seen) / weight.sum()
     p = targets.mean((0, 1)) - R @ middle
     for _ in range(ROUNDS):
         # |x - y|^2 of all frames and configurations, less |x|^2 which is the same for all.
         placed = (seen @ R.T + p) * weight[:, :, None]
-        nearest = targets[(weight @ squares - 2.0 * placed.reshape(len(seen), -1) @ flat.T
-                           ).argmin(1)]
+        nearest = targets[
+            (weight @ squares - 2.0 * placed.reshape(len(seen), -1) @ flat.T).argmin(1)
+        ]
         goal = np.einsum('fm,fmi->i', weight, nearest) / weight.sum()
-        U, _, V = np.linalg.svd(np.einsum('fm,fmi,fmj->ij', weight, nearest - goal,
-                                          seen - middle))
+        U, _, V = np.linalg.svd(np.einsum('fm,fmi,fmj->ij', weight, nearest - goal, seen - middle))
         R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V
         p = goal - R @ middle
     square = ((seen @ R.T + p - nearest) ** 2).sum(-1)

@@ -49,13 +49,13 @@ class MechanismState:
 
     def rows(self, part: slice) -> 'MechanismState':
         """Return the MechanismState of the samples chosen by a slice."""
-        return replace(self, **{name: getattr(self, name)[part]
-                                for name in ('t', 'q', 'v', 'a', 'R', 'tau')})
+        return replace(
+            self, **{name: getattr(self, name)[part] for name in ('t', 'q', 'v', 'a', 'R', 'tau')}
+        )
 
     def force(self, actuated: Sequence[int], tau: np.ndarray | None = None) -> np.ndarray:
         """Return R' tau (N, k) of torques (N, m) of the joints ``actuated``, its own if None."""
-        return np.einsum('bmk,bm->bk', self.R[:, list(actuated)],
-                         self.tau if tau is None else tau)
+        return np.einsum('bmk,bm->bk', self.R[:, list(actuated)], self.tau if tau is None else tau)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ class Observation:
             yield close(self.robot, state, self.continuation)
 
 
-def close(robot: Mechanism, state: JointSpaceState,
-          continuation: Continuation | None = None) -> MechanismState:
+def close(
+    robot: Mechanism, state: JointSpaceState, continuation: Continuation | None = None
+) -> MechanismState:
     """
     Return the MechanismState of a JointSpaceState of the independent coordinates.
 
@@ -116,8 +117,9 @@ def _of_bodies(robot):
     return [f'{symbol}{i + 1}' for i in range(len(robot.link_names)) for symbol in SYMBOLS]
 
 
-def equations(robot: Mechanism, state: MechanismState, parameters: Sequence[Parameter]
-              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def equations(
+    robot: Mechanism, state: MechanismState, parameters: Sequence[Parameter]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return rows W (k, p, B) of parameters that are not known, torques (B, k), known shares (B, k).
 
@@ -136,8 +138,9 @@ def equations(robot: Mechanism, state: MechanismState, parameters: Sequence[Para
     return W[:, chosen], state.force(robot.actuated), known
 
 
-def projected_rows(robot: Mechanism, state: MechanismState,
-                   forces: Sequence[JointForce | LineForce] | None = None) -> np.ndarray:
+def projected_rows(
+    robot: Mechanism, state: MechanismState, forces: Sequence[JointForce | LineForce] | None = None
+) -> np.ndarray:
     """
     Return R' Y (k, p, B) of all parameters, known ones too, for a MechanismState.
 
@@ -146,8 +149,7 @@ def projected_rows(robot: Mechanism, state: MechanismState,
     bodies, forces = 10 * len(robot.robot), robot.forces if forces is None else forces
     W = np.zeros((len(robot), bodies + len(forces), len(state.q)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
-        columns = np.concatenate([np.arange(10 * b, 10 * b + 10)
-                                  for b in robot.robot.subtree(j)])
+        columns = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in robot.robot.subtree(j)])
         for i in range(len(robot)):
             row = state.R[:, j, i]
             if np.any(row):
@@ -161,21 +163,23 @@ def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) ->
     """Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi."""
     out = np.zeros((len(state.q), len(robot)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
-        own = np.concatenate([pi[10 * b:10 * b + 10] for b in robot.robot.subtree(j)])
+        own = np.concatenate([pi[10 * b : 10 * b + 10] for b in robot.robot.subtree(j)])
         out += state.R[:, j] * (own @ rows)[:, None]
     return out
 
 
-def projected_energy_rows(robot: Mechanism, state: MechanismState,
-                          parameters: Sequence[Parameter]) -> np.ndarray:
+def projected_energy_rows(
+    robot: Mechanism, state: MechanismState, parameters: Sequence[Parameter]
+) -> np.ndarray:
     """Return dH/d(parameters) (B, p) of the bodies at a MechanismState."""
     names = [p.name for p in all_parameters(robot)]
     rows = _without_tied(energy_rows(robot.robot, state.q, state.v).T, names, robot.tied)
     return rows.T[:, [names.index(p.name) for p in parameters]]
 
 
-def read_known(lines: Sequence[str], parameters: Sequence[Parameter]
-               ) -> tuple[dict[str, float], dict[str, Sum]]:
+def read_known(
+    lines: Sequence[str], parameters: Sequence[Parameter]
+) -> tuple[dict[str, float], dict[str, Sum]]:
     """
     Return ({name: known value}, {name: the sum of others that is taken off it}).
 
@@ -192,27 +196,39 @@ def read_known(lines: Sequence[str], parameters: Sequence[Parameter]
             if name not in names:
                 raise ConfigError('option known', found=name, exists=list(names))
             if others and names[name].law:
-                raise ConfigError('option known', found=f'{name} in a sum',
-                                  expected='parameters of bodies')
-        clash = [lead for name in total if name in tied] + [lead for terms in tied.values()
-                                                            if lead in terms]
+                raise ConfigError(
+                    'option known', found=f'{name} in a sum', expected='parameters of bodies'
+                )
+        clash = [lead for name in total if name in tied] + [
+            lead for terms in tied.values() if lead in terms
+        ]
         if lead in values or clash:
-            raise ConfigError('option known', found=f'{lead} in two lines', expected='the first '
-                              'parameter of a line in no other')
+            raise ConfigError(
+                'option known',
+                found=f'{lead} in two lines',
+                expected='the first parameter of a line in no other',
+            )
         values[lead] = value / total[lead]
         if others:
             tied[lead] = {name: total[name] / total[lead] for name in others}
     return values, tied
 
 
-def links_as_described(lines: Sequence[str], links: Sequence[str],
-                       inertias: np.ndarray) -> tuple[str, ...]:
+def links_as_described(
+    lines: Sequence[str], links: Sequence[str], inertias: np.ndarray
+) -> tuple[str, ...]:
     """Return ``lines``, those of a link replaced by its ten of the URDF's inertias (n, 10)."""
     out: list[str] = []
     for line in lines:
         body = links.index(line.strip()) if line.strip() in links else None
-        out += [line] if body is None else [f'{symbol}{body + 1} {float(value)!r}'
-                                            for symbol, value in zip(SYMBOLS, inertias[body])]
+        out += (
+            [line]
+            if body is None
+            else [
+                f'{symbol}{body + 1} {float(value)!r}'
+                for symbol, value in zip(SYMBOLS, inertias[body])
+            ]
+        )
     return tuple(out)
 
 
@@ -233,8 +249,11 @@ def _read(line):
             raise ValueError
         return total, float(right)
     except ValueError:
-        raise ConfigError('option known', expected='NAME, NAME VALUE or SUM = VALUE, for example '
-                          '"mcx2 + 0.25 m3 = 0.09"', found=repr(line)) from None
+        raise ConfigError(
+            'option known',
+            expected='NAME, NAME VALUE or SUM = VALUE, for example "mcx2 + 0.25 m3 = 0.09"',
+            found=repr(line),
+        ) from None
 
 
 def _without_tied(W, names, tied):

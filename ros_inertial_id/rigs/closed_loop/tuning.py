@@ -17,26 +17,31 @@ from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
 from ..measurement.sources import guessed
 from ...errors import RecordingError
-from ...estimation.least_squares import (left_out, pseudo_inverse, solved_sums, span,
-                                         standard_errors)
+from ...estimation.least_squares import (
+    left_out,
+    pseudo_inverse,
+    solved_sums,
+    span,
+    standard_errors,
+)
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints, with_cutoff
 from ...measurement.recording import nothing_left
 
-SAMPLES = 6000     # of a recording are looked at
-ENOUGH = 20        # rows per parameter, if that is more
-CANDIDATES = 13    # cutoffs tried
-EDGE = 0.1         # share of the samples left out at both ends, where any filter guesses
+SAMPLES = 6000  # of a recording are looked at
+ENOUGH = 20  # rows per parameter, if that is more
+CANDIDATES = 13  # cutoffs tried
+EDGE = 0.1  # share of the samples left out at both ends, where any filter guesses
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
-FASTER = 1.5       # times the rate of the motion: a torque that is low-passed before it is read
-BAND = 0.4         # of the rate of the motion that is kept of it
-SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
-BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
-ROUNDS = 3         # Gauss-Newton steps from the best of a grid of offsets
-STRETCHES = 20     # of the residual, longer than it is correlated
-MATTERS = 1e-3    # residual over torque: a smaller one has no cause that anybody would look for
-CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
+FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
+BAND = 0.4  # of the rate of the motion that is kept of it
+SMOOTH = 0.1  # cutoff of the torque, share of its rate, while its clock is sought
+BROADER = 1.25  # a motion that is cut a little shifts the offset; noise in it does not
+ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
+STRETCHES = 20  # of the residual, longer than it is correlated
+MATTERS = 1e-3  # residual over torque: a smaller one has no cause that anybody would look for
+CERTAIN = 6.0  # standard errors below zero of an inertia before the sign is called wrong
 
 
 class Trial:
@@ -53,17 +58,20 @@ class Trial:
         self._scales = np.array([p.scale for p in self._free])
         self.shift = 0.0
         joints = observe_joints(
-            recording, robot.coordinates, replace(options, cutoff=UNFILTERED, decimate=1),
-            tuple(robot.joint_names[j] for j in robot.actuated))
-        self._joints = replace(
-            joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
+            recording,
+            robot.coordinates,
+            replace(options, cutoff=UNFILTERED, decimate=1),
+            tuple(robot.joint_names[j] for j in robot.actuated),
+        )
+        self._joints = replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
 
     def at(self, cutoff: float) -> Observation:
         """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
         joints = with_cutoff(self._joints, cutoff, self._decimate)
         effort = {name: (t - self.shift, x) for name, (t, x) in joints.effort.items()}
-        joints = replace(joints, effort=effort,
-                         trim=guessed(joints.clock, joints.kernel, joints.trim))
+        joints = replace(
+            joints, effort=effort, trim=guessed(joints.clock, joints.kernel, joints.trim)
+        )
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
     def choose_cutoff(self) -> tuple[float, list[tuple[float, float]]]:
@@ -92,7 +100,8 @@ class Trial:
                 f'{self._joints.summary.topic} is too short to choose a cutoff',
                 expected='at least 6 periods of the lowest, 2 Hz',
                 found=f'longest stretch without a gap {longest:.3f} s',
-                do='record longer, or give cutoff:')
+                do='record longer, or give cutoff:',
+            )
         top = signals.HIGHEST / clock.period
         return min(wider * _before_growth(curve, len(y)), top), curve
 
@@ -108,8 +117,12 @@ class Trial:
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
         kernel = signals.zero_phase_kernel(1.0, SMOOTH)
-        effort = [(t, signals.smooth(x[:, None], kernel)[:, 0]) for t, x in (
-            observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated)]
+        effort = [
+            (t, signals.smooth(x[:, None], kernel)[:, 0])
+            for t, x in (
+                observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated
+            )
+        ]
         source = observation.joints.effort_source
 
         def force(offset):
@@ -119,9 +132,12 @@ class Trial:
         grid = np.linspace(-limit, limit, 41)
         k = int(np.argmin([_left(Q, force(x)) for x in grid]))
         if k in (0, len(grid) - 1):
-            raise RecordingError(f'{topic} and the motion are not on one clock',
-                                 expected=f'an offset within +-{limit} s', found='none that fits',
-                                 do='raise largest_clock_offset:, or stamp both alike')
+            raise RecordingError(
+                f'{topic} and the motion are not on one clock',
+                expected=f'an offset within +-{limit} s',
+                found='none that fits',
+                do='raise largest_clock_offset:, or stamp both alike',
+            )
         offset, step = float(grid[k]), 0.1 / cutoff
         for _ in range(ROUNDS):
             slope = (force(offset + step) - force(offset - step)) / (2.0 * step)
@@ -147,16 +163,20 @@ class Trial:
             error = noise * np.linalg.norm(row @ solve)
             if inertia < -CERTAIN * error:
                 raise RecordingError(
-                    f'the torque of {name} has the wrong sign', expected='positive inertia',
+                    f'the torque of {name} has the wrong sign',
+                    expected='positive inertia',
                     found=f'{inertia:.4g} +- {error:.2g} on average',
                     do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
-                       'joint')
+                    'joint',
+                )
         residual = (y - W @ x).reshape(len(self._robot), -1)
         if not np.linalg.norm(residual) > MATTERS * np.linalg.norm(y):
             return self._nothing()
         weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
-        return doubts_of(self._robot, state, span(W * weights[:, None]), y,
-                         weights) or self._nothing()
+        return (
+            doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
+            or self._nothing()
+        )
 
     def _nothing(self):
         return [] if any(self._robot.known.values()) else None
@@ -167,8 +187,11 @@ class Trial:
         at_rest, _, known_at_rest = equations(self._robot, still, self._free)
         for i, name in enumerate(self._robot.coordinates):
             W, _, known = equations(self._robot, replace(still, a=state.R[:, :, i]), self._free)
-            yield (name, (W[i] - at_rest[i]).mean(-1) * self._scales,
-                   float((known - known_at_rest)[:, i].mean()))
+            yield (
+                name,
+                (W[i] - at_rest[i]).mean(-1) * self._scales,
+                float((known - known_at_rest)[:, i].mean()),
+            )
 
     def _state(self, observation):
         """Return one MechanismState of the stretch of most motion."""
@@ -176,9 +199,11 @@ class Trial:
         clock = joints.clock
         start, count = _longest_way(joints)
         if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
-            raise RecordingError('the recording is too short to filter',
-                                 found=f'{count * clock.period:.3f} s',
-                                 do='record longer, or raise cutoff:')
+            raise RecordingError(
+                'the recording is too short to filter',
+                found=f'{count * clock.period:.3f} s',
+                do='record longer, or raise cutoff:',
+            )
         joints = replace(joints, clock=replace(clock, segments=((start, count),)))
         rows = count * len(self._robot)
         thin = slice(None, None, max(1, rows // max(SAMPLES, ENOUGH * len(self._scales))))
@@ -225,8 +250,10 @@ def _longest_way(joints):
             size = min(SAMPLES, count - low)
             t = start + (low + np.arange(size)) * joints.clock.period
             # A hundred points: the way of the motion, not of the noise.
-            way = sum(np.abs(np.diff(np.interp(t[::max(1, size // 100)], *series))).sum()
-                      for series in joints.position.values())
+            way = sum(
+                np.abs(np.diff(np.interp(t[:: max(1, size // 100)], *series))).sum()
+                for series in joints.position.values()
+            )
             if way > longest:
                 best, longest = (float(t[0]), size), way
     return best
@@ -237,8 +264,9 @@ def _left(Q, y):
     return float(np.linalg.norm(y - Q @ (Q.T @ y)) / max(np.linalg.norm(y), 1e-300))
 
 
-def offset_change(Q: np.ndarray, slope: np.ndarray, force: np.ndarray,
-                  groups: int) -> tuple[float, float]:
+def offset_change(
+    Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: int
+) -> tuple[float, float]:
     """
     Return by how much [s] an offset that moves torques by ``slope`` (k N,) is off, and its error.
 
@@ -247,8 +275,9 @@ def offset_change(Q: np.ndarray, slope: np.ndarray, force: np.ndarray,
     """
     size = np.linalg.norm(slope)
     rows = np.column_stack([Q, slope / size, force]).reshape(groups, len(slope) // groups, -1)
-    parts = [np.einsum('gni,gnj->ij', part, part)
-             for part in np.array_split(rows, STRETCHES, axis=1)]
+    parts = [
+        np.einsum('gni,gnj->ij', part, part) for part in np.array_split(rows, STRETCHES, axis=1)
+    ]
     number, without = left_out(parts, lambda sums: solved_sums(sums[:-1])[-1:])
     return -float(number[0] / size), float(standard_errors(without)[0] / size)
 

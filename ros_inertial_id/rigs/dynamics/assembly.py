@@ -15,17 +15,18 @@ from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
 WALKERS, STEPS = 48, 6  # of the walk that looks for the best posture
-CLOSED = 1e-8           # largest gap [m, -] of an assembled mechanism
-EXACT = 1e-12           # gap at which steps end
-STUCK = 1e6             # damping at which they end
-TRIES = 64              # random postures from which assemblies are looked for
-NEARBY = 0.3            # [rad], share of the loops' size: how far postures are compared
-CLEAR = 1e-3            # relative singular values there that count
-ANOTHER = 0.1           # [rad, m]: assemblies further apart are two
+CLOSED = 1e-8  # largest gap [m, -] of an assembled mechanism
+EXACT = 1e-12  # gap at which steps end
+STUCK = 1e6  # damping at which they end
+TRIES = 64  # random postures from which assemblies are looked for
+NEARBY = 0.3  # [rad], share of the loops' size: how far postures are compared
+CLEAR = 1e-3  # relative singular values there that count
+ANOTHER = 0.1  # [rad, m]: assemblies further apart are two
 
 
-def mechanism_from_options(urdf: str, options: MechanismOptions,
-                           gravity_base: np.ndarray) -> Mechanism:
+def mechanism_from_options(
+    urdf: str, options: MechanismOptions, gravity_base: np.ndarray
+) -> Mechanism:
     """
     Return the Mechanism of a URDF text, assembled, under ``gravity_base`` (3,) [m/s^2].
 
@@ -51,7 +52,8 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     q = solver.beside(guess, sorted(set(wanted) & set(given))) if given else solver.nearest()
     lengths, row_lengths, size = moment_arms(robot, closures, q)
     nearby = q + np.random.default_rng(0).uniform(-NEARBY, NEARBY, (3, len(q))) * np.where(
-        robot.prismatic, size, 1.0)
+        robot.prismatic, size, 1.0
+    )
     postures = np.vstack([q, solver.closed(nearby)])
     J = constraint(robot, closures, postures)[1] / lengths
     ranks = [_rank(part, CLEAR if k else FULL_RANK) for k, part in enumerate(J)]
@@ -59,14 +61,26 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     independent = wanted or _choose(J[regular], rank)
     if len(independent) != len(robot) - rank:
         raise ConfigError(
-            'option independent', found=[robot.joint_names[i] for i in independent],
+            'option independent',
+            found=[robot.joint_names[i] for i in independent],
             expected=f'{len(robot) - rank} joints: {len(robot)} joints less {rank} '
-            'independent closure equations', exists=robot.joint_names,
-            do=_loose(robot, J[regular], independent))
+            'independent closure equations',
+            exists=robot.joint_names,
+            do=_loose(robot, J[regular], independent),
+        )
     dependent = tuple(i for i in range(len(robot)) if i not in independent)
     q.setflags(write=False)
-    mechanism = Mechanism(robot, closures, tuple(independent), dependent, q, lengths,
-                          row_lengths, size, np.ones(len(independent)))
+    mechanism = Mechanism(
+        robot,
+        closures,
+        tuple(independent),
+        dependent,
+        q,
+        lengths,
+        row_lengths,
+        size,
+        np.ones(len(independent)),
+    )
     gears = gearing(robot, closures, independent, mechanism.transformation(q[None])[0][0], size)
     lengths[list(independent)] /= gears
     mechanism = replace(mechanism, gearing=gears)
@@ -83,9 +97,12 @@ def _with_best(mechanism, postures):
     values = mechanism.smallest(mechanism.constraint(postures)[1])
     names = ', '.join(mechanism.coordinates)
     if values.max() < FULL_RANK:
-        raise ConfigError('option independent', found=names, expected='joints that together '
-                          f'determine all others, not {mechanism.loose(q)}',
-                          do='name one of these instead of one that follows from the rest')
+        raise ConfigError(
+            'option independent',
+            found=names,
+            expected=f'joints that together determine all others, not {mechanism.loose(q)}',
+            do='name one of these instead of one that follows from the rest',
+        )
     mechanism = replace(mechanism, best=values.max())
     if values[0] > SINGULAR * values.max():
         walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), STEPS)
@@ -93,17 +110,20 @@ def _with_best(mechanism, postures):
     if values[0] < SINGULAR * values.max():
         raise RobotModelError(
             f'the mechanism is assembled at a dead centre: {mechanism.loose(q)} may go either way '
-            f'with {names} at rest', found=describe(mechanism.robot, q),
-            do='give start: off it, as the robot stands, such as ' + _lines(
-                mechanism.robot, postures[int(values[:len(postures)].argmax())])
-            + ', or other independent: joints')
+            f'with {names} at rest',
+            found=describe(mechanism.robot, q),
+            do='give start: off it, as the robot stands, such as '
+            + _lines(mechanism.robot, postures[int(values[: len(postures)].argmax())])
+            + ', or other independent: joints',
+        )
     return replace(mechanism, best=values.max())
 
 
 def _lines(robot, q):
     """Return the option ``start`` that says a posture q (n,)."""
-    return 'start: ' + str([f'{name} {x:.3g}' for name, x in zip(robot.joint_names, q)
-                            if abs(x) > 5e-4])
+    return 'start: ' + str(
+        [f'{name} {x:.3g}' for name, x in zip(robot.joint_names, q) if abs(x) > 5e-4]
+    )
 
 
 def _refuse_several(mechanism):
@@ -115,9 +135,11 @@ def _refuse_several(mechanism):
     others = solver.closed(tries, z)
     others = others[solver.allowed(others) & (solver.apart(others, q) > ANOTHER)]
     if len(others):
-        raise ConfigError('the mechanism can be assembled in several ways', found=' or '.join(
-            _lines(robot, x) for x in (q, others[0])),
-            do='copy the one that is like the robot into the configuration')
+        raise ConfigError(
+            'the mechanism can be assembled in several ways',
+            found=' or '.join(_lines(robot, x) for x in (q, others[0])),
+            do='copy the one that is like the robot into the configuration',
+        )
 
 
 class _Assembler:
@@ -134,8 +156,9 @@ class _Assembler:
     def __init__(self, robot, closures, given):
         self._robot, self._closures = robot, closures
         limited = robot.lower < robot.upper
-        self.low, self.high = (np.where(limited, x, turn) for x, turn in (
-            (robot.lower, -np.pi), (robot.upper, np.pi)))
+        self.low, self.high = (
+            np.where(limited, x, turn) for x, turn in ((robot.lower, -np.pi), (robot.upper, np.pi))
+        )
         counted = [j for c in closures if isinstance(c, Coupling) for j in members(c)]
         self._limited = limited
         self._turning = ~np.asarray(robot.prismatic) & ~np.isin(np.arange(len(robot)), counted)
@@ -143,8 +166,11 @@ class _Assembler:
         self._map, self._offset = np.eye(len(robot)), np.zeros(len(robot))
         self.drawn, led = np.ones(len(robot), dtype=bool), set(given)
         for c in closures:
-            if isinstance(c, Coupling) and c.joint not in led and self.drawn[
-                    [c.joint, *c.others]].all():
+            if (
+                isinstance(c, Coupling)
+                and c.joint not in led
+                and self.drawn[[c.joint, *c.others]].all()
+            ):
                 self._map[c.joint] = np.array(c.ratios) @ self._map[list(c.others)]
                 self._offset[c.joint] = c.offset
                 self.drawn[c.joint] = False
@@ -170,16 +196,19 @@ class _Assembler:
 
     def beside(self, guess, held):
         """Return the closed configuration (n,) next to a guess, ``held`` standing if possible."""
-        for standing in ((held, ()) if held else ((),)):
+        for standing in (held, ()) if held else ((),):
             (q,), (gaps,) = self.closest(guess[None], standing)
             if np.abs(gaps).max(initial=0.0) < CLOSED:
                 return q
         names = [c.text for c in self._closures for _ in range(c.rows())]
         worst = int(np.abs(gaps).argmax())
-        raise RobotModelError('the mechanism cannot be assembled', expected='all closures met',
-                              found=f'{abs(gaps[worst]):.3g} m left in "{names[worst]}" at '
-                              + describe(self._robot, q),
-                              do='give start: with positions near assembled')
+        raise RobotModelError(
+            'the mechanism cannot be assembled',
+            expected='all closures met',
+            found=f'{abs(gaps[worst]):.3g} m left in "{names[worst]}" at '
+            + describe(self._robot, q),
+            do='give start: with positions near assembled',
+        )
 
     def nearest(self):
         """
@@ -215,7 +244,7 @@ class _Assembler:
         ways = self._map[:, free]
         q = (guesses * self.drawn) @ self._map.T + self._offset
         C, J, _ = constraint(self._robot, self._closures, q)
-        cost, damping = (C ** 2).sum(1), np.full(len(q), 1e-3)
+        cost, damping = (C**2).sum(1), np.full(len(q), 1e-3)
         for _ in range(100):
             A = J @ ways
             transposed = np.swapaxes(A, 1, 2)
@@ -223,13 +252,13 @@ class _Assembler:
             step = np.linalg.solve(normal, transposed @ C[:, :, None])[:, :, 0]
             moved = q - step @ ways.T
             moved_C, moved_J, _ = constraint(self._robot, self._closures, moved)
-            moved_cost = (moved_C ** 2).sum(1)
+            moved_cost = (moved_C**2).sum(1)
             better = moved_cost < cost
             going = np.where(better, moved_cost < 0.999 * cost, damping < STUCK)
             q[better], C[better], J[better] = moved[better], moved_C[better], moved_J[better]
             cost = np.where(better, moved_cost, cost)
             damping = np.clip(damping * np.where(better, 0.2, 4.0), 1e-12, STUCK)
-            if not (going & (cost > EXACT ** 2)).any():
+            if not (going & (cost > EXACT**2)).any():
                 break
         return self._without_turns(q, guesses), C
 
@@ -242,8 +271,12 @@ def _start(robot, lines):
         try:
             out[robot.joint_names.index(words[0])] = float(words[1])
         except (ValueError, IndexError):
-            raise ConfigError('option start', expected='"JOINT POSITION"', found=repr(line),
-                              exists=robot.joint_names) from None
+            raise ConfigError(
+                'option start',
+                expected='"JOINT POSITION"',
+                found=repr(line),
+                exists=robot.joint_names,
+            ) from None
     return out
 
 
@@ -269,9 +302,15 @@ def _loose(robot, J, independent):
     if not free.size:
         return 'leave out those that follow from the others'
     ways = np.linalg.lstsq(A[:, taken], -A[:, free], rcond=None)[0]
-    groups = [', '.join(robot.joint_names[others[k]] for k in (
-        one, *taken[np.abs(way) > FULL_RANK * np.abs(way).max(initial=1.0)]))
-        for one, way in zip(free, ways.T)]
-    return (f'with these at rest there still move: {"; ".join(groups)}: add one joint of each '
-            'that has an encoder; a rod that spins between two ball joints needs one of them '
-            'made "fixed" in the URDF')
+    groups = [
+        ', '.join(
+            robot.joint_names[others[k]]
+            for k in (one, *taken[np.abs(way) > FULL_RANK * np.abs(way).max(initial=1.0)])
+        )
+        for one, way in zip(free, ways.T)
+    ]
+    return (
+        f'with these at rest there still move: {"; ".join(groups)}: add one joint of each '
+        'that has an encoder; a rod that spins between two ball joints needs one of them '
+        'made "fixed" in the URDF'
+    )

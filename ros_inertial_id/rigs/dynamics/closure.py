@@ -29,14 +29,17 @@ from ...dynamics.body_motion import body_motions, cross, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RobotModelError
 
-POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
-                 'weld': (0, 1, 2)}
+POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2), 'weld': (0, 1, 2)}
 # Pairs (axis of A, axis of B) that must stay perpendicular, or for one axis parallel: three pairs
 # alone would also fit welded frames that are turned by half.
-DIRECTION_ROWS = {'point': (), 'planar_point': (), 'axis': ((0, 2), (1, 2)),
-                  'weld': tuple((i, j) for i in range(3) for j in range(3))}
-FULL_RANK = 1e-7       # relative singular values of a Jacobian above it are structure
-POSTURES = 32          # random postures of the open tree that show the moment arms
+DIRECTION_ROWS = {
+    'point': (),
+    'planar_point': (),
+    'axis': ((0, 2), (1, 2)),
+    'weld': tuple((i, j) for i in range(3) for j in range(3)),
+}
+FULL_RANK = 1e-7  # relative singular values of a Jacobian above it are structure
+POSTURES = 32  # random postures of the open tree that show the moment arms
 
 
 @dataclass(frozen=True)
@@ -75,31 +78,48 @@ def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
     if kind in POSITION_ROWS and len(words) == 3:
         first, second = (frame_of(robot, name) for name in words[1:])
         if first.body == second.body:
-            raise RobotModelError(f'closure {text!r} joins two frames of one body',
-                                  found=words[1:], do='name frames of different bodies')
+            raise RobotModelError(
+                f'closure {text!r} joins two frames of one body',
+                found=words[1:],
+                do='name frames of different bodies',
+            )
         return FrameClosure(text, kind, first, second)
     if kind == 'coupling' and len(words) >= 4:
         last = len(words) - len(words) % 2  # an odd number of words ends with the offset
         joints, numbers = [words[1], *words[2:last:2]], [*words[3:last:2], *words[last:]]
         for name in joints:
             if name not in robot.joint_names:
-                raise RobotModelError(f'closure {text!r}', found=f'joint {name!r}',
-                                      exists=robot.joint_names)
+                raise RobotModelError(
+                    f'closure {text!r}', found=f'joint {name!r}', exists=robot.joint_names
+                )
         try:
             values = [float(x) for x in numbers] + [0.0]
         except ValueError:
-            raise ConfigError(f'closure {text!r}', expected='numbers after the joints',
-                              found=' '.join(numbers)) from None
+            raise ConfigError(
+                f'closure {text!r}', expected='numbers after the joints', found=' '.join(numbers)
+            ) from None
         joint, *others = (robot.joint_names.index(j) for j in joints)
         count = len(others)
         return Coupling(text, joint, tuple(others), tuple(values[:count]), values[count])
-    raise ConfigError('closure', found=repr(text), exists=(
-        'point A B', 'planar_point A B', 'axis A B', 'weld A B',
-        'coupling J K RATIO [L RATIO ...] [OFFSET]'))
+    raise ConfigError(
+        'closure',
+        found=repr(text),
+        exists=(
+            'point A B',
+            'planar_point A B',
+            'axis A B',
+            'weld A B',
+            'coupling J K RATIO [L RATIO ...] [OFFSET]',
+        ),
+    )
 
 
-def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray,
-               v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def constraint(
+    robot: RobotModel,
+    closures: Sequence[FrameClosure | Coupling],
+    q: np.ndarray,
+    v: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n) [rad, m, s].
 
@@ -135,8 +155,9 @@ def _frame_rows(robot, motions, closure, C, J, bias):
     if moving:
         rate = B.v - A.v
         drag = rate - cross(A.omega, d)
-        bias[:count] = _dots(axes, B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate)
-                             - cross(A.omega, drag))
+        bias[:count] = _dots(
+            axes, B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate) - cross(A.omega, drag)
+        )
     normals = []
     for k, (i, j) in enumerate(DIRECTION_ROWS[closure.kind], count):
         e, f = A.R[:, i], B.R[:, j]
@@ -164,8 +185,9 @@ def _dot(x, y):
     return np.einsum('ib,ib->b', x, y)
 
 
-def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
-                q: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def moment_arms(
+    robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
     """
     Return lengths (n,) of joints [m/rad, 1], of closure rows (m,) [m, 1], and the loops' size [m].
 
@@ -177,14 +199,20 @@ def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
     squares = (constraint(robot, closures, postures)[1] ** 2).mean(0)
     owners = [(c, k) for c in closures for k in range(c.rows())]
     frames = np.array([isinstance(c, FrameClosure) for c, _ in owners], dtype=bool)
-    metres = np.array([isinstance(c, FrameClosure) and k < len(POSITION_ROWS[c.kind])
-                       for c, k in owners], dtype=bool)
+    metres = np.array(
+        [isinstance(c, FrameClosure) and k < len(POSITION_ROWS[c.kind]) for c, k in owners],
+        dtype=bool,
+    )
     arms, turns = (np.sqrt(squares[rows].sum(0)) for rows in (metres, frames & ~metres))
     seen = ~slide & (arms > FULL_RANK * max(arms.max(initial=0.0), 1e-300))
     size = float(np.median(arms[seen])) if seen.any() else robot.reach()
     lengths = np.hypot(arms, size * turns)
     idle = lengths <= FULL_RANK * size
     lengths[idle] = np.where(slide[idle], 1.0, size)  # in no loop, or in couplings alone
-    rows = np.array([lengths[c.joint] if isinstance(c, Coupling) else 1.0 if metre else size
-                     for (c, _), metre in zip(owners, metres)])
+    rows = np.array(
+        [
+            lengths[c.joint] if isinstance(c, Coupling) else 1.0 if metre else size
+            for (c, _), metre in zip(owners, metres)
+        ]
+    )
     return lengths, rows, size

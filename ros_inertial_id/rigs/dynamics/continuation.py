@@ -17,15 +17,15 @@ from .couplings import followers
 from .mechanism import describe, Mechanism, NEARLY, SINGULAR
 from ...errors import RobotModelError
 
-STEP = 0.2      # cell size: [rad], or this share of the loops' size [m]
-ROUNDS = 12     # Newton steps; quadratic convergence needs four
-NEAR = 0.15     # dexterity below which steps are short
-SHORT = 10      # times shorter: a dead centre is not stepped over
-MEET = 1.3      # share of a sample interval in which dexterity falls to zero from both ends
-REGULAR = 0.1   # dexterity that random walks keep
-SHARED = 4      # samples of one random walker
-BOLD = 6        # Newton steps of random walks: what takes more leads astray
-JUMP = 0.2      # largest departure from the motion along R, per unit of the motion
+STEP = 0.2  # cell size: [rad], or this share of the loops' size [m]
+ROUNDS = 12  # Newton steps; quadratic convergence needs four
+NEAR = 0.15  # dexterity below which steps are short
+SHORT = 10  # times shorter: a dead centre is not stepped over
+MEET = 1.3  # share of a sample interval in which dexterity falls to zero from both ends
+REGULAR = 0.1  # dexterity that random walks keep
+SHARED = 4  # samples of one random walker
+BOLD = 6  # Newton steps of random walks: what takes more leads astray
+JUMP = 0.2  # largest departure from the motion along R, per unit of the motion
 
 
 class Continuation:
@@ -43,8 +43,9 @@ class Continuation:
         self._followers, counted = followers(robot, mechanism.closures, mechanism.dependent)
         # A turn of the crank brings back the same figure, unless a coupling counts the turns.
         self._turn = np.where(slide | bool(counted), np.inf, 2 * np.pi)
-        self._turning = [j for j in mechanism.dependent
-                         if not robot.prismatic[j] and j not in counted]
+        self._turning = [
+            j for j in mechanism.dependent if not robot.prismatic[j] and j not in counted
+        ]
         self._cells = {}
         start = np.array(mechanism.start)[None]
         R, dexterity = mechanism.transformation(start)
@@ -72,8 +73,10 @@ class Continuation:
         keys = list(map(tuple, self._floor(z).tolist()))
         self._explore(keys, z, t)
         number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        here, q, R, dexterity = (np.array(column)[[number[key] for key in keys]]
-                                 for column in zip(*map(self._cells.get, number)))
+        here, q, R, dexterity = (
+            np.array(column)[[number[key] for key in keys]]
+            for column in zip(*map(self._cells.get, number))
+        )
         q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
         q[:, list(mechanism.independent)] = z
         q = self._unwind(q)
@@ -140,8 +143,14 @@ class Continuation:
         return whole[1:]
 
 
-def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarray,
-           z: np.ndarray, rounds: int = ROUNDS) -> tuple[np.ndarray, np.ndarray]:
+def newton(
+    mechanism: Mechanism,
+    q: np.ndarray,
+    R: np.ndarray,
+    predict: np.ndarray,
+    z: np.ndarray,
+    rounds: int = ROUNDS,
+) -> tuple[np.ndarray, np.ndarray]:
     """
     Return (q (N, n) closed at the independent coordinates z (N, k), closed (N,) bool).
 
@@ -169,29 +178,36 @@ def _check(mechanism, closed, q, t, z):
     if not closed.all():
         k = int(np.flatnonzero(~closed)[0])
         raise RobotModelError(
-            f'the mechanism cannot be closed at {t[k]:.4f} s', expected='a position it can reach',
-            found=', '.join(f'{name} {value:.4g}'
-                            for name, value in zip(mechanism.coordinates, z[k])),
+            f'the mechanism cannot be closed at {t[k]:.4f} s',
+            expected='a position it can reach',
+            found=', '.join(
+                f'{name} {value:.4g}' for name, value in zip(mechanism.coordinates, z[k])
+            ),
             do='check the zero of the encoder, the lengths in the URDF and start:; near a dead '
-               'centre choose other independent: coordinates')
+            'centre choose other independent: coordinates',
+        )
 
 
 def _check_regular(mechanism, q, dexterity, t):
     bad = np.flatnonzero(dexterity < SINGULAR)
     if bad.size:
-        _refuse(mechanism, q[bad[0]], f'is at a dead centre at {t[bad[0]]:.4f} s ({bad.size} '
-                'samples)')
+        _refuse(
+            mechanism, q[bad[0]], f'is at a dead centre at {t[bad[0]]:.4f} s ({bad.size} samples)'
+        )
 
 
 def _refuse(mechanism, q, what):
     raise RobotModelError(
-        f'the mechanism {what}', found=describe(mechanism.robot, q),
+        f'the mechanism {what}',
+        found=describe(mechanism.robot, q),
         expected=f'{mechanism.loose(q)} to follow from {", ".join(mechanism.coordinates)}',
-        do='choose other independent: coordinates')
+        do='choose other independent: coordinates',
+    )
 
 
-def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndarray,
-          t: np.ndarray) -> None:
+def guard(
+    mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndarray, t: np.ndarray
+) -> None:
     """
     Raise RobotModelError where samples are singular or two successive ones are not joined by R.
 
@@ -205,8 +221,12 @@ def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndar
     passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (left < MEET)) + 1
     if passed.size:
         k = int(passed[0])
-        _refuse(mechanism, q[k], 'passes a dead centre, unseen which way it goes on, between '
-                f'{t[k]:.4f} and {t[k + 1]:.4f} s')
+        _refuse(
+            mechanism,
+            q[k],
+            'passes a dead centre, unseen which way it goes on, between '
+            f'{t[k]:.4f} and {t[k + 1]:.4f} s',
+        )
     step = np.diff(q, axis=0)
     along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], step[:, list(mechanism.independent)])
     scale = mechanism.lengths
@@ -217,13 +237,14 @@ def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndar
         k = int(jump[0]) + 1
         raise RobotModelError(
             f'the mechanism jumps to another branch at {t[k]:.4f} s',
-            found=f'{describe(mechanism.robot, q[k - 1])} then '
-            f'{describe(mechanism.robot, q[k])}',
-            do='record faster or move slower there: the independent coordinates skip too far')
+            found=f'{describe(mechanism.robot, q[k - 1])} then {describe(mechanism.robot, q[k])}',
+            do='record faster or move slower there: the independent coordinates skip too far',
+        )
 
 
-def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
-                steps: int = 8) -> np.ndarray:
+def random_walk(
+    mechanism: Mechanism, samples: int, rng: np.random.Generator, steps: int = 8
+) -> np.ndarray:
     """
     Return closed configurations (samples, n): random walkers from the start (paper, Sec. 2.1).
 
@@ -238,8 +259,11 @@ def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
         return mechanism.start + rng.uniform(-half, half, (samples, len(slide)))
     walkers = -(-samples // SHARED)
     q, stride, out = np.tile(mechanism.start, (walkers, 1)), np.ones((walkers, 1)), []
-    size = STEP * np.where(slide[list(mechanism.independent)], mechanism.size,
-                           4.0) * mechanism.gearing
+    size = (
+        STEP
+        * np.where(slide[list(mechanism.independent)], mechanism.size, 4.0)
+        * mechanism.gearing
+    )
     R, _ = mechanism.transformation(q)
     for _ in range(steps + SHARED - 1):
         change = stride * rng.uniform(-size, size, (walkers, len(mechanism)))

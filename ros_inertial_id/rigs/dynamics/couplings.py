@@ -53,8 +53,9 @@ def in_loops(robot: RobotModel, closures: Sequence[FrameClosure | Coupling]) -> 
     return out
 
 
-def followers(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
-              dependent: Sequence[int]) -> tuple[tuple[Follower, ...], list[int]]:
+def followers(
+    robot: RobotModel, closures: Sequence[FrameClosure | Coupling], dependent: Sequence[int]
+) -> tuple[tuple[Follower, ...], list[int]]:
     """
     Return the Followers among ``dependent`` joints in order, and joints of other couplings.
 
@@ -67,8 +68,11 @@ def followers(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
         found = False
         for coupling in left:
             others = [j for c in left if c is not coupling for j in members(c)]
-            free = [j for j in members(coupling) if j in dependent and not looped[j]
-                    and j not in others]
+            free = [
+                j
+                for j in members(coupling)
+                if j in dependent and not looped[j] and j not in others
+            ]
             if free:
                 out.append(solved(coupling, free[0], len(robot)))
                 left.remove(coupling)
@@ -77,8 +81,13 @@ def followers(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
     return tuple(out[::-1]), [j for c in left for j in members(c)]
 
 
-def gearing(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
-            independent: Sequence[int], R: np.ndarray, size: float) -> np.ndarray:
+def gearing(
+    robot: RobotModel,
+    closures: Sequence[FrameClosure | Coupling],
+    independent: Sequence[int],
+    R: np.ndarray,
+    size: float,
+) -> np.ndarray:
     """
     Return how many times further (k,) independent coordinates go than what they move by couplings.
 

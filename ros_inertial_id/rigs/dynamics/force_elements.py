@@ -17,8 +17,16 @@ from typing import Any, Callable
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import (check_laws, COULOMB_WIDTHS, friction_column, friction_parameters,
-                                  given_widths, law_of, LAWS, of_slide)
+from ...dynamics.friction import (
+    check_laws,
+    COULOMB_WIDTHS,
+    friction_column,
+    friction_parameters,
+    given_widths,
+    law_of,
+    LAWS,
+    of_slide,
+)
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
@@ -31,8 +39,11 @@ SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 STIFFEST = 1e6  # [N m/rad] of a joint, before data
 SPRING = law_of('stiffness')
 # Laws without a corner.
-SMOOTH = ('preload', 'damper',
-          *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)))
+SMOOTH = (
+    'preload',
+    'damper',
+    *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)),
+)
 
 
 @dataclass(frozen=True)
@@ -40,12 +51,17 @@ class ForceOptions:
     """Which springs and friction the mechanism has."""
 
     friction: tuple[str, ...] = option(
-        (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."')
+        (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."'
+    )
     coulomb_width: float = option(
-        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
-        'data for every joint', unit='rad/s or m/s')
+        -1.0,
+        'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
+        'data for every joint',
+        unit='rad/s or m/s',
+    )
     springs: tuple[str, ...] = option(
-        (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
+        (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"'
+    )
 
 
 @dataclass(frozen=True)
@@ -63,9 +79,10 @@ class JointForce:
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
         """Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k)."""
-        q, v, a, R = (x[:, self.joint] if self.against is None else
-                      x[:, self.joint] - x[:, self.against]
-                      for x in (state.q, state.v, state.a, state.R))
+        q, v, a, R = (
+            x[:, self.joint] if self.against is None else x[:, self.joint] - x[:, self.against]
+            for x in (state.q, state.v, state.a, state.R)
+        )
         if self.parameter.law == 'preload':
             force = np.ones(len(q))
         elif self.parameter.law == 'damper':
@@ -104,16 +121,26 @@ def elastic_elements(robot: RobotModel, pairs: Mapping[str, str]) -> list[JointF
     out = []
     for joint, motor in pairs.items():
         k = robot.joint_names.index(joint)
-        for symbol, law, unit, size in (('ke', SPRING, 'N m/rad', STIFFEST),
-                                        ('de', 'damper', 'N m s/rad', 1e4)):
-            parameter = Parameter(f'{symbol}{k + 1}', of_slide(unit) if robot.prismatic[k] else
-                                  unit, 1.0, 0.0, size, joint, law)
+        for symbol, law, unit, size in (
+            ('ke', SPRING, 'N m/rad', STIFFEST),
+            ('de', 'damper', 'N m s/rad', 1e4),
+        ):
+            parameter = Parameter(
+                f'{symbol}{k + 1}',
+                of_slide(unit) if robot.prismatic[k] else unit,
+                1.0,
+                0.0,
+                size,
+                joint,
+                law,
+            )
             out.append(JointForce(parameter, robot.joint_names.index(motor), against=k))
     return out
 
 
-def force_elements(robot: RobotModel, options: ForceOptions,
-                   size: float) -> tuple[JointForce | LineForce, ...]:
+def force_elements(
+    robot: RobotModel, options: ForceOptions, size: float
+) -> tuple[JointForce | LineForce, ...]:
     """
     Return the force elements, one per column, that ForceOptions ask for.
 
@@ -127,8 +154,9 @@ def force_elements(robot: RobotModel, options: ForceOptions,
         for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
             joint = _joint(robot, name, line)
             given = given_widths(options.coulomb_width)
-            columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given,
-                                          robot.prismatic[joint])
+            columns = friction_parameters(
+                joint + 1, name, words[1:], _limit(robot, joint), given, robot.prismatic[joint]
+            )
             if robot.prismatic[joint]:
                 columns = [_of_slide(p, size, given) for p in columns]
             out += [JointForce(p, joint) for p in columns]
@@ -168,11 +196,12 @@ def _spring(robot, line, number):
             make = partial(LineForce, first=first, second=second)
         else:
             raise ValueError
-        rest = [float(word) for word in words[2 if kind == 'joint' else 3:]]
+        rest = [float(word) for word in words[2 if kind == 'joint' else 3 :]]
     except ValueError:
-        raise ConfigError(f'spring {line!r}', exists=(
-            'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
-    owner = ' '.join(words[1:count - len(rest)])
+        raise ConfigError(
+            f'spring {line!r}', exists=('joint JOINT [REST]', 'between LINK LINK [LENGTH]')
+        ) from None
+    owner = ' '.join(words[1 : count - len(rest)])
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, SPRING)
     if rest:
         return [make(stiffness, rest=rest[0])]

@@ -18,10 +18,10 @@ from .closure import constraint, Coupling, FrameClosure
 from ...dynamics.robot_model import link_placements, RobotModel, RobotOptions
 from ...options import option
 
-NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
-SINGULAR = 0.02        # dexterity below it: a dead centre
-LOOSE = 0.2            # share of the largest rate at a dead centre that is worth a name
-CLOSE = 1e-6           # [m] between the axes of one joint of several degrees of freedom
+NEARLY = 1e-7  # largest closure error [m, -] of which one Newton step leaves nothing
+SINGULAR = 0.02  # dexterity below it: a dead centre
+LOOSE = 0.2  # share of the largest rate at a dead centre that is worth a name
+CLOSE = 1e-6  # [m] between the axes of one joint of several degrees of freedom
 SHAPES = ('visual', 'collision')
 
 
@@ -30,15 +30,21 @@ class MechanismOptions(RobotOptions):
     """How the tree of the robot description is closed, and which coordinates describe it."""
 
     closures: tuple[str, ...] = option(
-        (), 'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
-        '(links), coupling J K RATIO [L RATIO ...] [OFFSET] (joints; J may be a motor instead)')
+        (),
+        'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
+        '(links), coupling J K RATIO [L RATIO ...] [OFFSET] (joints; J may be a motor instead)',
+    )
     elastic_joints: tuple[str, ...] = option(
-        (), 'joints that a motor turns through a spring and damper, with encoders on both sides: '
-        '"JOINT MOTOR", the motor by the name of its position and torque in the recording')
+        (),
+        'joints that a motor turns through a spring and damper, with encoders on both sides: '
+        '"JOINT MOTOR", the motor by the name of its position and torque in the recording',
+    )
     independent: tuple[str, ...] = option(
-        (), 'joints whose positions describe the mechanism; empty: chosen and reported')
+        (), 'joints whose positions describe the mechanism; empty: chosen and reported'
+    )
     start: tuple[str, ...] = option(
-        (), 'an assembled configuration, about: "JOINT POSITION" each; decides the branch')
+        (), 'an assembled configuration, about: "JOINT POSITION" each; decides the branch'
+    )
 
 
 @dataclass(frozen=True)
@@ -86,12 +92,16 @@ class Mechanism:
 
     def kinematics_sha256(self) -> str:
         """Return a hash of kinematics and closures: two mechanisms with it move alike."""
-        words = [self.robot.kinematics_sha256(), *(c.text for c in self.closures),
-                 str(self.independent)]
+        words = [
+            self.robot.kinematics_sha256(),
+            *(c.text for c in self.closures),
+            str(self.independent),
+        ]
         return hashlib.sha256('\n'.join(words).encode()).hexdigest()
 
-    def constraint(self, q: np.ndarray,
-                   v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def constraint(
+        self, q: np.ndarray, v: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return C (B, m), J (B, m, n) and bias (B, m) at q, v (B, n)."""
         return constraint(self.robot, self.closures, q, v)
 
@@ -115,8 +125,9 @@ class Mechanism:
         """
         step = np.zeros(q.shape)
         C, J, _ = self.constraint(q)
-        solved = -self.solve_dependent(J, np.concatenate(
-            [C[:, :, None], J[:, :, list(self.independent)]], axis=2))
+        solved = -self.solve_dependent(
+            J, np.concatenate([C[:, :, None], J[:, :, list(self.independent)]], axis=2)
+        )
         step[:, list(self.dependent)] = solved[:, :, 0]
         return self._with_dependent(solved[:, :, 1:]), np.abs(C).max(1, initial=0.0), step
 
@@ -127,8 +138,9 @@ class Mechanism:
         R[:, list(self.dependent)] = dependent
         return R
 
-    def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
-               zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def motion(
+        self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray, zddot: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """
         Return v, a (B, n) of the closed mechanism at q (B, n) with R (B, n, k).
 
@@ -143,8 +155,11 @@ class Mechanism:
 
     def scaled(self, J: np.ndarray) -> np.ndarray:
         """Return the dependent columns (B, m, n - k) of Jacobians J (B, m, n), comparable."""
-        return J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)] * (
-            self.row_lengths[:, None])
+        return (
+            J[:, :, list(self.dependent)]
+            / self.lengths[list(self.dependent)]
+            * (self.row_lengths[:, None])
+        )
 
     def smallest(self, J: np.ndarray) -> np.ndarray:
         """Return the smallest singular values (B,) of the dependent columns of J (B, m, n)."""
@@ -157,11 +172,14 @@ class Mechanism:
         """Return the names of the joints that may go either way at a dead centre q (n,)."""
         A = self.scaled(self.constraint(q[None])[1])[0]
         share = np.abs(np.linalg.svd(A)[2][-1])
-        return ', '.join(self.robot.joint_names[self.dependent[k]]
-                         for k in np.flatnonzero(share > LOOSE * share.max()))
+        return ', '.join(
+            self.robot.joint_names[self.dependent[k]]
+            for k in np.flatnonzero(share > LOOSE * share.max())
+        )
 
-    def solve_dependent(self, J: np.ndarray, right: np.ndarray,
-                        refined: bool = True) -> np.ndarray:
+    def solve_dependent(
+        self, J: np.ndarray, right: np.ndarray, refined: bool = True
+    ) -> np.ndarray:
         """
         Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n).
 
@@ -201,14 +219,21 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
     """
     if not (robot.inertias[:, 0] > 0.0).any():
         return ()
-    shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
-             if any(link.find(kind) is not None for kind in SHAPES)}
+    shown = {
+        link.get('name')
+        for link in xml.fromstring(robot.urdf).iter('link')
+        if any(link.find(kind) is not None for kind in SHAPES)
+    }
     placements, out = link_placements(robot), []
     for body, name in enumerate(robot.link_names):
-        links = {link: place[:3, 3] for link, (owner, place) in placements.items()
-                 if owner == body}
-        begins = [robot.translations[k] for k, parent in enumerate(robot.parents) if parent == body
-                  and not (robot.prismatic[body] or robot.prismatic[k])]  # or along the slide
+        links = {
+            link: place[:3, 3] for link, (owner, place) in placements.items() if owner == body
+        }
+        begins = [
+            robot.translations[k]
+            for k, parent in enumerate(robot.parents)
+            if parent == body and not (robot.prismatic[body] or robot.prismatic[k])
+        ]  # or along the slide
         far = max((np.linalg.norm(x) for x in [*begins, *links.values()]), default=0.0)
         if robot.inertias[body, 0] == 0.0 and far < CLOSE and not shown & set(links):
             out.append(name)

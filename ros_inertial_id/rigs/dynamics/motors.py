@@ -25,11 +25,18 @@ def elastic_pairs(lines: Sequence[str], joints: Sequence[str]) -> dict[str, str]
     out: dict[str, str] = {}
     for line in lines:
         words = str(line).split()
-        if len(words) != 2 or words[0] not in joints or words[0] in out or words[1] in (
-                *joints, *out.values()):
-            raise ConfigError('option elastic_joints', expected='"JOINT MOTOR", each once, the '
-                              'motor no joint of the description', found=repr(line),
-                              exists=joints)
+        if (
+            len(words) != 2
+            or words[0] not in joints
+            or words[0] in out
+            or words[1] in (*joints, *out.values())
+        ):
+            raise ConfigError(
+                'option elastic_joints',
+                expected='"JOINT MOTOR", each once, the motor no joint of the description',
+                found=repr(line),
+                exists=joints,
+            )
         out[words[0]] = words[1]
     return out
 
@@ -37,25 +44,39 @@ def elastic_pairs(lines: Sequence[str], joints: Sequence[str]) -> dict[str, str]
 def with_motors(robot: RobotModel, options: MechanismOptions) -> RobotModel:
     """Return the tree ``robot`` with a joint for every motor of the ``options``, last in it."""
     words = [str(line).split() for line in options.closures]
-    names = (*(w[1] for w in words if w[:1] == ['coupling'] and len(w) >= 4
-               and w[1] not in robot.joint_names),
-             *elastic_pairs(options.elastic_joints, robot.joint_names).values())
+    names = (
+        *(
+            w[1]
+            for w in words
+            if w[:1] == ['coupling'] and len(w) >= 4 and w[1] not in robot.joint_names
+        ),
+        *elastic_pairs(options.elastic_joints, robot.joint_names).values(),
+    )
     names = tuple(dict.fromkeys(names))
     count = len(names)
     if not count:
         return robot
-    lower, upper, velocity, effort = (np.append(x, np.full(count, np.nan)) for x in (
-        robot.lower, robot.upper, robot.velocity, robot.effort))
+    lower, upper, velocity, effort = (
+        np.append(x, np.full(count, np.nan))
+        for x in (robot.lower, robot.upper, robot.velocity, robot.effort)
+    )
     return replace(
-        robot, joint_names=robot.joint_names + names, link_names=robot.link_names + names,
-        parents=robot.parents + (-1,) * count, prismatic=robot.prismatic + (False,) * count,
+        robot,
+        joint_names=robot.joint_names + names,
+        link_names=robot.link_names + names,
+        parents=robot.parents + (-1,) * count,
+        prismatic=robot.prismatic + (False,) * count,
         rotations=np.concatenate([robot.rotations, np.tile(np.eye(3), (count, 1, 1))]),
         translations=np.vstack([robot.translations, np.zeros((count, 3))]),
         axes=np.vstack([robot.axes, np.tile([0.0, 0.0, 1.0], (count, 1))]),
         inertias=np.vstack([robot.inertias, np.zeros((count, 10))]),
-        lower=lower, upper=upper, velocity=velocity, effort=effort)
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        effort=effort,
+    )
 
 
 def motors_of(robot: RobotModel) -> tuple[str, ...]:
     """Return the names of the joints that ``with_motors`` has put into a tree."""
-    return robot.joint_names[robot.pin_model.njoints - 1:]
+    return robot.joint_names[robot.pin_model.njoints - 1 :]

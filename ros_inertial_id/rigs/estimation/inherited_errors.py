@@ -38,7 +38,9 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
     joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
     for robot, observation, *motions in zip(data.robots, data.observations, shared, own):
         others = [replace(observation, motion=m) for several in motions for m in several]
-        columns = np.r_[size + known - len(motions[0]):size + known, place:place + len(motions[1])]
+        columns = np.r_[
+            size + known - len(motions[0]) : size + known, place : place + len(motions[1])
+        ]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
             calibrated = data.method.calibrated_rows(states[0], robot)
             moved = (data.method.regress(state, robot, base.parameters) for state in states)
@@ -57,8 +59,9 @@ class _Joined:
         self.own, self.size, self.values = base.places(), len(base), values
         self.known, self.factors = known, factors
 
-    def accumulate(self, calibrated: RegressorBlock, blocks: Sequence[RegressorBlock],
-                   columns: np.ndarray) -> None:
+    def accumulate(
+        self, calibrated: RegressorBlock, blocks: Sequence[RegressorBlock], columns: np.ndarray
+    ) -> None:
         """
         Accumulate rows of one block.
 
@@ -71,14 +74,23 @@ class _Joined:
             # Of one width for all recordings, as RFactors are.
             W = np.zeros((len(added), len(g.y)))
             if self.known:
-                W[:len(c.columns)] = c.W.T
+                W[: len(c.columns)] = c.W.T
             residual = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
             W[columns - self.size] += residual[1:] - residual[0]
-            groups.append(RowGroup(g.name, g.unit, np.append(self.own[g.columns][seen], added),
-                                   np.vstack([g.W.T[seen], W]).T, g.y, g.y_raw))
+            groups.append(
+                RowGroup(
+                    g.name,
+                    g.unit,
+                    np.append(self.own[g.columns][seen], added),
+                    np.vstack([g.W.T[seen], W]).T,
+                    g.y,
+                    g.y_raw,
+                )
+            )
         self.factors.accumulate(
             RegressorBlock(blocks[0].t, blocks[0].segment, tuple(groups)),
-            np.arange(self.factors.size))
+            np.arange(self.factors.size),
+        )
 
 
 def _root(covariance):

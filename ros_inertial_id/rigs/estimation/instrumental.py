@@ -29,8 +29,11 @@ REACH = 8.0
 Pairs = Iterable[tuple[RegressorBlock, RegressorBlock]]  # of the data, and of the instruments
 
 
-def instrumental(problem: Problem, read: Callable[[Sequence[Parameter]], Iterable[RegressorBlock]],
-                 instruments: Callable[[Sequence[Parameter]], Pairs]) -> Estimate:
+def instrumental(
+    problem: Problem,
+    read: Callable[[Sequence[Parameter]], Iterable[RegressorBlock]],
+    instruments: Callable[[Sequence[Parameter]], Pairs],
+) -> Estimate:
     """
     Return the instrumental variables Estimate, weighted per joint.
 
@@ -56,9 +59,15 @@ def instrumental(problem: Problem, read: Callable[[Sequence[Parameter]], Iterabl
     half = pseudo_inverse(rows, scale)
     covariance = half @ half.T
     error = np.where(plain.determined, np.sqrt(np.diag(covariance)), plain.bse)
-    covariance += np.diag(error ** 2 - np.diag(covariance))
-    return replace(plain, cov_params=covariance, bse=error, data_bse=error,
-                   determined=plain.determined & (error < scale), system=(rows, rows @ beta))
+    covariance += np.diag(error**2 - np.diag(covariance))
+    return replace(
+        plain,
+        cov_params=covariance,
+        bse=error,
+        data_bse=error,
+        determined=plain.determined & (error < scale),
+        system=(rows, rows @ beta),
+    )
 
 
 def _scores(problem, read, instruments, found):
@@ -66,8 +75,12 @@ def _scores(problem, read, instruments, found):
     base, (beta, standard_deviation) = problem.base, found
     values = base.expand(beta, np.zeros(len(base.parameters)))
     residuals = residuals_of(read(base.parameters), values)
-    return score_covariance(instruments(base.parameters), tapered_autocovariances(residuals),
-                            standard_deviation, base.places())
+    return score_covariance(
+        instruments(base.parameters),
+        tapered_autocovariances(residuals),
+        standard_deviation,
+        base.places(),
+    )
 
 
 def moments_of(pairs: Pairs, place: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -85,27 +98,35 @@ def moments_of(pairs: Pairs, place: np.ndarray) -> dict[str, tuple[np.ndarray, n
     return out
 
 
-def weighted(moments: Mapping[str, tuple[np.ndarray, np.ndarray]],
-             standard_deviation: Mapping[str, float]) -> list[Any]:
+def weighted(
+    moments: Mapping[str, tuple[np.ndarray, np.ndarray]], standard_deviation: Mapping[str, float]
+) -> list[Any]:
     """Return both ``moments`` summed over groups, weighted by ``standard_deviation`` of each."""
-    return [sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
-            for k in range(2)]
+    return [
+        sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
+        for k in range(2)
+    ]
 
 
 def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
     """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
     from scipy.signal.windows import parzen  # costs more than most identifications: when needed
+
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
         L = int(min(REACH * times[name], len(total) - 1))
         # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
-        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
+        half = total[: L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1 : -1]
         out[name] = np.concatenate([half[:0:-1], half])
     return out
 
 
-def score_covariance(pairs: Pairs, gamma: Mapping[str, np.ndarray],
-                     standard_deviation: Mapping[str, float], place: np.ndarray) -> np.ndarray:
+def score_covariance(
+    pairs: Pairs,
+    gamma: Mapping[str, np.ndarray],
+    standard_deviation: Mapping[str, float],
+    place: np.ndarray,
+) -> np.ndarray:
     """
     Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
 
@@ -115,6 +136,7 @@ def score_covariance(pairs: Pairs, gamma: Mapping[str, np.ndarray],
     standard_deviation : group -> of its rows [unit of the group]
     """
     from scipy.signal import oaconvolve
+
     size = int(place.max()) + 1
     out = np.zeros((size, size))
     for block, other in pairs:
@@ -123,7 +145,7 @@ def score_covariance(pairs: Pairs, gamma: Mapping[str, np.ndarray],
             seen = np.flatnonzero(where >= 0)
             Z = h.W[:, seen] / standard_deviation[g.name] ** 2
             L = len(gamma[g.name]) // 2
-            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
+            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L : L + len(Z)]
             out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
     return (out + out.T) / 2
 

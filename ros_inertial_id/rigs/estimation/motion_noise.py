@@ -23,8 +23,13 @@ from scipy.linalg import eigh
 
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.estimators import (effective_standard_deviation, Estimate, finish, prior_rows,
-                                      Problem)
+from ...estimation.estimators import (
+    effective_standard_deviation,
+    Estimate,
+    finish,
+    prior_rows,
+    Problem,
+)
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
@@ -47,8 +52,9 @@ class MotionNoise:
     def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
         """Return the ``estimate`` of a problem with errors of this noise and of all other."""
         alone = problem if estimate.leaning else replace(problem, correlation={})
-        inverse = finish(alone, estimate.params, estimate.standard_deviation,
-                         estimate.leaning).cov_params
+        inverse = finish(
+            alone, estimate.params, estimate.standard_deviation, estimate.leaning
+        ).cov_params
         meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
         meat += self._meat(problem, estimate, solved_weights(problem, estimate))
         return _with_covariance(estimate, inverse @ meat @ inverse)
@@ -86,12 +92,19 @@ class MotionNoise:
 def _with_covariance(estimate, covariance):
     """Return the Estimate with another covariance (b, b)."""
     error = np.sqrt(np.diag(covariance))
-    return replace(estimate, cov_params=covariance, bse=error,
-                   data_bse=estimate.data_bse * error / estimate.bse)
+    return replace(
+        estimate,
+        cov_params=covariance,
+        bse=error,
+        data_bse=estimate.data_bse * error / estimate.bse,
+    )
 
 
-def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
-                 base: BaseParameters, residuals: Residuals) -> MotionNoise | None:
+def motion_noise(
+    pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
+    base: BaseParameters,
+    residuals: Residuals,
+) -> MotionNoise | None:
     """
     Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
 
@@ -110,8 +123,9 @@ def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], fl
             add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
     if not scores:
         return None
-    return MotionNoise(scores, _shares(residuals, {
-        name: total / count for name, (total, count) in sums.items()}))
+    return MotionNoise(
+        scores, _shares(residuals, {name: total / count for name, (total, count) in sums.items()})
+    )
 
 
 def _shares(residuals, covariances):
@@ -121,7 +135,7 @@ def _shares(residuals, covariances):
         total, pairs = residuals.covariances[name]
         whole = total / pairs
         padded = np.pad(own, (0, max(0, len(whole) - len(own))))
-        remaining = whole - padded[:len(whole)]
+        remaining = whole - padded[: len(whole)]
         share = float(remaining[0] / whole[0])
         if share > LEAST:
             share *= correlation_time(remaining)
@@ -150,8 +164,9 @@ def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
     unbiased = data.options.estimator == 'instrumental'  # which noise does not shrink
     if not unbiased:
         prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
-        estimate = _made_good(problem, estimate, scales, (information + tiny, prior),
-                              (shares, directions))
+        estimate = _made_good(
+            problem, estimate, scales, (information + tiny, prior), (shares, directions)
+        )
     noisy = directions[:, shares > SHARE] * scales[:, None]
     if not noisy.size:
         return estimate
@@ -160,9 +175,12 @@ def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
     wider = estimate.widened(lost_errors @ lost_errors.T)
     lost = wider.data_bse > LOST * prior_sd
     kept = estimate if unbiased else wider
-    return replace(kept, determined=estimate.determined & ~lost,
-                   data_bse=np.where(lost, np.inf, kept.data_bse),
-                   rank=max(0, estimate.rank - noisy.shape[1]))
+    return replace(
+        kept,
+        determined=estimate.determined & ~lost,
+        data_bse=np.where(lost, np.inf, kept.data_bse),
+        rank=max(0, estimate.rank - noisy.shape[1]),
+    )
 
 
 def _made_good(problem, estimate, scales, rows, noise):
@@ -183,12 +201,19 @@ def _made_good(problem, estimate, scales, rows, noise):
     independent = effective_standard_deviation(problem, estimate.standard_deviation)
     A, b, _ = problem.factors.system(independent)
     keep = scales[:, None] * directions * (1.0 - part) @ dual.T / scales
-    return replace(estimate, params=move @ estimate.params, cov_params=covariance, bse=error,
-                   data_bse=estimate.data_bse * error / estimate.bse, system=(A @ keep, b))
+    return replace(
+        estimate,
+        params=move @ estimate.params,
+        cov_params=covariance,
+        bse=error,
+        data_bse=estimate.data_bse * error / estimate.bse,
+        system=(A @ keep, b),
+    )
 
 
-def noise_gram(data: Any, base: BaseParameters,
-               standard_deviation: Mapping[str, float]) -> np.ndarray | None:
+def noise_gram(
+    data: Any, base: BaseParameters, standard_deviation: Mapping[str, float]
+) -> np.ndarray | None:
     """
     Return the expected contribution G (b, b) of the motion's noise to W'W of the base columns.
 

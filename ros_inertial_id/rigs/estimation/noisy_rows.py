@@ -24,40 +24,55 @@ class NoisyMotion(OwnErrors):
     """The noise of the motion is known, and with it what it does to the rows."""
 
     @abstractmethod
-    def noisy_rows(self, observation: Any, robot: Any, parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+    def noisy_rows(
+        self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """
         Yield (rows, the same rows with the motion's noise once more, how many they stand for).
 
         observation, robot, parameters : see ``Method.observe`` and ``Method.regress``
         """
 
-    def estimate(self, data: Any, problem: Problem, draft: np.ndarray,
-                 residuals: Residuals) -> EstimateOfRows:
+    def estimate(
+        self, data: Any, problem: Problem, draft: np.ndarray, residuals: Residuals
+    ) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
         base, name = problem.base, data.options.estimator
-        free = (instrumental(problem, data.blocks, partial(_instruments, data))
-                if name == 'instrumental' else ESTIMATORS[name](problem))
+        free = (
+            instrumental(problem, data.blocks, partial(_instruments, data))
+            if name == 'instrumental'
+            else ESTIMATORS[name](problem)
+        )
         inherited = inherited_errors(data, base, free) if isinstance(self, Calibrated) else None
-        noise = motion_noise(
-            (draw for robot, observation in zip(data.robots, data.observations)
-             for draw in self.noise(observation, robot, base.parameters, draft)),
-            base, residuals) if isinstance(self, UnfilteredTorque) else None
+        noise = (
+            motion_noise(
+                (
+                    draw
+                    for robot, observation in zip(data.robots, data.observations)
+                    for draw in self.noise(observation, robot, base.parameters, draft)
+                ),
+                base,
+                residuals,
+            )
+            if isinstance(self, UnfilteredTorque)
+            else None
+        )
         if noise:
             free = noise.with_errors(problem, free)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        return EstimateOfRows(without_noise(data, problem, free), inherited,
-                              noise.under_prior if noise else None)
+        return EstimateOfRows(
+            without_noise(data, problem, free), inherited, noise.under_prior if noise else None
+        )
 
 
 class UnfilteredTorque(NoisyMotion):
     """The motion is filtered and y is as recorded: the motion's noise stands in the residual."""
 
     @abstractmethod
-    def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
-              values: np.ndarray
-              ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
+    def noise(
+        self, observation: Any, robot: Any, parameters: Sequence[Parameter], values: np.ndarray
+    ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
         """
         Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
 
@@ -86,7 +101,8 @@ def _instruments(data, parameters):
     for robot, observation in zip(data.robots, data.observations):
         # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
         followed = observation.low_passed(observation.summary.cutoff / 3.0)
-        for state, other in zip(observation.states(training=True),
-                                followed.states(training=True)):
-            yield from zip(data.method.regress(state, robot, parameters),
-                           data.method.regress(other, robot, parameters))
+        for state, other in zip(observation.states(training=True), followed.states(training=True)):
+            yield from zip(
+                data.method.regress(state, robot, parameters),
+                data.method.regress(other, robot, parameters),
+            )

@@ -44,9 +44,14 @@ class BodyState:
 
     def rows(self, chosen: slice | np.ndarray) -> 'BodyState':
         """Return the BodyState of the samples ``chosen`` by a slice or index array."""
-        return BodyState(self.position[chosen], self.quaternion_xyzw[chosen], self.omega[chosen],
-                         self.alpha[chosen], self.acc[chosen],
-                         None if self.velocity is None else self.velocity[chosen])
+        return BodyState(
+            self.position[chosen],
+            self.quaternion_xyzw[chosen],
+            self.omega[chosen],
+            self.alpha[chosen],
+            self.acc[chosen],
+            None if self.velocity is None else self.velocity[chosen],
+        )
 
 
 def continuous(quaternion_xyzw: np.ndarray, topic: str = 'orientation') -> np.ndarray:
@@ -86,8 +91,13 @@ def acceleration_at(omega: np.ndarray, alpha: np.ndarray, arm: np.ndarray) -> np
     return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
 
 
-def state_of_pose(position: np.ndarray, quaternion_xyzw: np.ndarray, kernel: np.ndarray,
-                  period: float, gravity_world: np.ndarray) -> BodyState:
+def state_of_pose(
+    position: np.ndarray,
+    quaternion_xyzw: np.ndarray,
+    kernel: np.ndarray,
+    period: float,
+    gravity_world: np.ndarray,
+) -> BodyState:
     """
     Return the BodyState of poses on a uniform clock, zero-phase filtered.
 
@@ -98,17 +108,22 @@ def state_of_pose(position: np.ndarray, quaternion_xyzw: np.ndarray, kernel: np.
     Q, dQ, ddQ = smoothed_derivatives(continuous(quaternion_xyzw), kernel, period)
     n = np.linalg.norm(Q, axis=1, keepdims=True)
     # Q = n q with q unit: the rates of q from those of Q (conj(q) dq/dt = omega / 2).
-    omega = 2.0 * vector_of_product(Q, dQ) / n ** 2
-    growth = np.einsum('ij,ij->i', Q, dQ)[:, None] / n ** 2
-    alpha = 2.0 * vector_of_product(Q, ddQ) / n ** 2 - 2.0 * growth * omega
+    omega = 2.0 * vector_of_product(Q, dQ) / n**2
+    growth = np.einsum('ij,ij->i', Q, dQ)[:, None] / n**2
+    alpha = 2.0 * vector_of_product(Q, ddQ) / n**2 - 2.0 * growth * omega
     q = Q / n
     body = Rotation.from_quat(q).inv()
     return BodyState(p, q, omega, alpha, body.apply(acc - np.asarray(gravity_world)), v)
 
 
-def state_of_imu(omega: np.ndarray, force: np.ndarray, kernel: np.ndarray, period: float,
-                 position: Sequence[float] = (0.0, 0.0, 0.0),
-                 rotation: np.ndarray | None = None) -> BodyState:
+def state_of_imu(
+    omega: np.ndarray,
+    force: np.ndarray,
+    kernel: np.ndarray,
+    period: float,
+    position: Sequence[float] = (0.0, 0.0, 0.0),
+    rotation: np.ndarray | None = None,
+) -> BodyState:
     """
     Return the BodyState of the readings of an IMU on a uniform clock, zero-phase filtered.
 
@@ -155,6 +170,7 @@ def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[flo
     of the accelerations, which biases, grows with the fifth power of the cutoff.
     """
     from scipy.signal import welch  # takes a third of the time to start: when needed
+
     length = max(len(piece) for piece in pieces)
     # Seven windows and more: a spectrum of one is noise itself and exceeds its floor by chance.
     window = int(min(length, max(64, min(length // 4, 4.0 / period))))
@@ -162,8 +178,9 @@ def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[flo
     for piece in pieces:
         if len(piece) >= window:
             # A window without side lobes: a slow swing must not leak above the noise.
-            frequency, power = welch(piece, 1.0 / period, 'blackmanharris', window,
-                                     axis=0, detrend='linear')
+            frequency, power = welch(
+                piece, 1.0 / period, 'blackmanharris', window, axis=0, detrend='linear'
+            )
             total, weight = total + len(piece) * power, weight + len(piece)
     power, top = total / weight, 0.25 / period
     floor = np.median(power[frequency > top], axis=0)

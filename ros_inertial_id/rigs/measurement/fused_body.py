@@ -36,14 +36,24 @@ class FusedBody:
 
         off : (19,) errors of the numbers of Fused under which the motion is wanted
         """
-        moves = [d + (s @ off if np.ndim(off) else 0.0)
-                 for d, s in zip(self.fused.deviation, self.fused.slope)]
-        return [_filtered(moved(state, d, self.gravity), self.kernel, self.gravity)
-                for state, d in zip(self.nominal, moves)]
+        moves = [
+            d + (s @ off if np.ndim(off) else 0.0)
+            for d, s in zip(self.fused.deviation, self.fused.slope)
+        ]
+        return [
+            _filtered(moved(state, d, self.gravity), self.kernel, self.gravity)
+            for state, d in zip(self.nominal, moves)
+        ]
 
 
-def fuse_body(recording: Recording, source: BodySource, poses: Poses, kernel: np.ndarray,
-              gravity: np.ndarray, limit: float) -> tuple[FusedBody, Mapping[str, Any]]:
+def fuse_body(
+    recording: Recording,
+    source: BodySource,
+    poses: Poses,
+    kernel: np.ndarray,
+    gravity: np.ndarray,
+    limit: float,
+) -> tuple[FusedBody, Mapping[str, Any]]:
     """
     Return (FusedBody, notes on the IMU) of a body's poses and the IMU on it.
 
@@ -59,15 +69,26 @@ def fuse_body(recording: Recording, source: BodySource, poses: Poses, kernel: np
     for t, pose in poses:
         state = state_of_pose(pose[:, :3], pose[:, 3:], kernel, t[1] - t[0], gravity)
         turn = Rotation.from_quat(state.quaternion_xyzw)
-        off = np.hstack([pose[:, :3] - state.position,
-                         (turn.inv() * Rotation.from_quat(pose[:, 3:])).as_rotvec()])
+        off = np.hstack(
+            [
+                pose[:, :3] - state.position,
+                (turn.inv() * Rotation.from_quat(pose[:, 3:])).as_rotvec(),
+            ]
+        )
         acceleration = np.hstack([turn.apply(state.acc) + gravity, state.alpha])
         nominal.append(state)
-        tracks.append(Track(t, acceleration, off,
-                            np.broadcast_to(white_variance(off), off.shape), kernel,
-                            partial(_readings, state, source.imu.position, gravity)))
+        tracks.append(
+            Track(
+                t,
+                acceleration,
+                off,
+                np.broadcast_to(white_variance(off), off.shape),
+                kernel,
+                partial(_readings, state, source.imu.position, gravity),
+            )
+        )
     fused = fuse(recording, [source.imu], tracks, limit)
-    note, = fused.notes().values()
+    (note,) = fused.notes().values()
     return FusedBody(fused, nominal, kernel, np.asarray(gravity)), note
 
 
@@ -90,9 +111,15 @@ def moved(state: BodyState, deviation: np.ndarray, gravity: np.ndarray) -> BodyS
     acc = turn.apply(state.acc) + gravity
     turn = turn * Rotation.from_rotvec(theta)
     omega = state.omega + rate + np.cross(state.omega, theta)
-    alpha = (state.alpha + second + np.cross(state.alpha, theta) + np.cross(state.omega, rate))
-    return BodyState(state.position + p, turn.as_quat(), omega, alpha,
-                     turn.inv().apply(acc + a - gravity), state.velocity + v)
+    alpha = state.alpha + second + np.cross(state.alpha, theta) + np.cross(state.omega, rate)
+    return BodyState(
+        state.position + p,
+        turn.as_quat(),
+        omega,
+        alpha,
+        turn.inv().apply(acc + a - gravity),
+        state.velocity + v,
+    )
 
 
 def _filtered(state, kernel, gravity):
@@ -101,8 +128,12 @@ def _filtered(state, kernel, gravity):
     acc = signals.smooth(turn.apply(state.acc) + gravity, kernel)
     q = signals.smooth(state.quaternion_xyzw, kernel)
     q = q / np.linalg.norm(q, axis=1, keepdims=True)
-    return replace(state, position=signals.smooth(state.position, kernel), quaternion_xyzw=q,
-                   omega=signals.smooth(state.omega, kernel),
-                   alpha=signals.smooth(state.alpha, kernel),
-                   acc=Rotation.from_quat(q).inv().apply(acc - gravity),
-                   velocity=signals.smooth(state.velocity, kernel))
+    return replace(
+        state,
+        position=signals.smooth(state.position, kernel),
+        quaternion_xyzw=q,
+        omega=signals.smooth(state.omega, kernel),
+        alpha=signals.smooth(state.alpha, kernel),
+        acc=Rotation.from_quat(q).inv().apply(acc - gravity),
+        velocity=signals.smooth(state.velocity, kernel),
+    )

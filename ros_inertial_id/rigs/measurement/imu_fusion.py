@@ -15,8 +15,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .imu_mounting import (as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, root_of,
-                           ROTATION, SHIFT)
+from .imu_mounting import (
+    as_mounted,
+    EXTRINSICS,
+    Imu,
+    imu_on,
+    LATE,
+    NUMBERS,
+    root_of,
+    ROTATION,
+    SHIFT,
+)
 from .kalman import at_ticks, Readings, smoothed, steady_jerk
 from .sources import BodySource
 from ...errors import RecordingError
@@ -24,7 +33,7 @@ from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
 TRIED = 300  # samples on which they are tried
-ROUNDS = 4    # of linearising at most ...
+ROUNDS = 4  # of linearising at most ...
 SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
 VAGUE = 10.0, 300.0, 1e4  # noises of a reading by which the first sample may deviate, /s, /s^2
 STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
@@ -58,7 +67,7 @@ class Track:
     def inner(self, values: np.ndarray) -> np.ndarray:
         """Return the rows of ``values`` (N, ...) where the low-pass did not guess the motion."""
         half = len(self.kernel) // 2
-        return values[half:len(values) - half]
+        return values[half : len(values) - half]
 
 
 @dataclass(frozen=True)
@@ -88,8 +97,9 @@ class Fused:
         return self.mounting[0, EXTRINSICS], (self.imus[0].root @ self.errors)[EXTRINSICS]
 
 
-def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[Track],
-         limit: float) -> Fused:
+def fuse(
+    recording: Recording, sources: Sequence[BodySource], tracks: Sequence[Track], limit: float
+) -> Fused:
     """
     Return the Fused motion of ``tracks`` and the IMUs of ``sources``.
 
@@ -99,15 +109,21 @@ def fuse(recording: Recording, sources: Sequence[BodySource], tracks: Sequence[T
     """
     deviation = [np.zeros((len(x.t), 3 * x.off.shape[1])) for x in tracks]
     expected = [x.inner(x.readings(d)) for x, d in zip(tracks, deviation)]
-    imus = tuple(imu_on(recording, source, [x.inner(x.t) for x in tracks],
-                        [y[:, i] for y in expected], limit) for i, source in enumerate(sources))
+    imus = tuple(
+        imu_on(
+            recording, source, [x.inner(x.t) for x in tracks], [y[:, i] for y in expected], limit
+        )
+        for i, source in enumerate(sources)
+    )
     root, intensity = block_diag(*(imu.root for imu in imus)), None
     mounting, unit = np.zeros((len(imus), NUMBERS)), np.full(len(root), np.inf)
     for _ in range(ROUNDS):
         readings = [_linearised(x, imus, d, mounting, root) for x, d in zip(tracks, deviation)]
         if intensity is None:
-            intensity = max(INTENSITIES, key=lambda i: _smoothed(
-                tracks[0], readings[0].first(TRIED), i).log_likelihood())
+            intensity = max(
+                INTENSITIES,
+                key=lambda i: _smoothed(tracks[0], readings[0].first(TRIED), i).log_likelihood(),
+            )
         found = [_smoothed(x, r, intensity) for x, r in zip(tracks, readings)]
         P = np.linalg.inv(sum(x.information for x in found) + np.eye(len(root)))
         before, unit = unit, P @ sum(x.pull for x in found)
@@ -129,20 +145,28 @@ def _linearised(track, imus, deviation, mounting, root):
     """Return the Readings of a Track and its Imus, mounted as (n, 19), near a ``deviation``."""
     predicted, slope = _with_slope(track.readings, deviation)
     count, k = track.off.shape
-    parts = [(np.broadcast_to(np.eye(k, 3 * k), (count, k, 3 * k)),
-              np.zeros((count, k, len(root))), track.off, track.variance)]
+    parts = [
+        (
+            np.broadcast_to(np.eye(k, 3 * k), (count, k, 3 * k)),
+            np.zeros((count, k, len(root))),
+            track.off,
+            track.variance,
+        )
+    ]
     for i, imu in enumerate(imus):
-        expected, turn, change = as_mounted(predicted[:, i], mounting[i], track.period,
-                                            track.kernel)
+        expected, turn, change = as_mounted(
+            predicted[:, i], mounting[i], track.period, track.kernel
+        )
         stamps = imu.t - mounting[i, LATE]
         near = (stamps >= track.t[0]) & (stamps <= track.t[-1])
-        residual, variance = at_ticks(track.t, stamps[near], imu.values[near], imu.variance,
-                                      expected)
+        residual, variance = at_ticks(
+            track.t, stamps[near], imu.values[near], imu.variance, expected
+        )
         H = turn @ slope[:, i]
         # What it would be where neither deviates, as both are small from there.
         residual += (H @ deviation[:, :, None])[:, :, 0] + change @ mounting[i]
         C = np.zeros((count, 6, len(root)))
-        C[:, :, NUMBERS * i:NUMBERS * (i + 1)] = change @ imu.root
+        C[:, :, NUMBERS * i : NUMBERS * (i + 1)] = change @ imu.root
         parts.append((H, C, residual, variance))
     return Readings(*(np.concatenate(x, axis=1) for x in zip(*parts)))
 
@@ -151,8 +175,9 @@ def _with_slope(readings, deviation):
     """Return readings (N, n, 6) at a ``deviation`` (N, 3 k), and their change with it."""
     steps = np.repeat(STEPS, deviation.shape[1] // 3)
     base = readings(deviation)
-    return base, np.stack([(readings(deviation + step) - base) / step.sum()
-                           for step in np.diag(steps)], axis=-1)
+    return base, np.stack(
+        [(readings(deviation + step) - base) / step.sum() for step in np.diag(steps)], axis=-1
+    )
 
 
 def _smoothed(track, readings, intensity):
@@ -161,16 +186,17 @@ def _smoothed(track, readings, intensity):
     start = np.outer(VAGUE, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
-    return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start ** 2))
+    return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start**2))
 
 
 def _check_extrinsics(topic, mounting, unit, P):
     """Raise RecordingError where extrinsics are far from their calibration; unit (6,), P of it."""
     square = unit @ np.linalg.pinv(np.eye(6) - P, 1e-6, hermitian=True) @ unit
-    if square > 6 * STRAYED ** 2:
+    if square > 6 * STRAYED**2:
         raise RecordingError(
-            f'the IMU {topic} does not sit where it was calibrated', expected='rotation '
-            'and position within the errors of the calibration',
+            f'the IMU {topic} does not sit where it was calibrated',
+            expected='rotation and position within the errors of the calibration',
             found=f'{np.degrees(np.linalg.norm(mounting[ROTATION])):.2f} degrees and '
             f'{1e3 * np.linalg.norm(mounting[SHIFT]):.1f} mm away, or more',
-            do='calibrate anew, or leave out covariance: to have it found in each recording')
+            do='calibrate anew, or leave out covariance: to have it found in each recording',
+        )

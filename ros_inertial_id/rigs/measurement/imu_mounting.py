@@ -23,9 +23,9 @@ from ...measurement import signals
 from ...measurement.recording import Recording
 
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
-MENDED = 0.7   # share of the misfit that another mounting must leave at most
+MENDED = 0.7  # share of the misfit that another mounting must leave at most
 STRANGE = 0.5  # share of the turning that an IMU on this body cannot miss
-FEWEST = 10    # readings while the motion is seen
+FEWEST = 10  # readings while the motion is seen
 ROTATION, GYRO, FORCE, SHIFT = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)
 SCALE, LATE = slice(12, 18), 18
 NUMBERS = 19
@@ -58,18 +58,28 @@ class Imu:
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
         """Return what a report says of it with the ``mounting`` (19,) that was found."""
         turned = Rotation.from_rotvec(mounting[ROTATION]).as_matrix() @ self.rotation
-        return {'topic': self.topic, 'rate': float(1.0 / np.median(np.diff(self.t))),
-                'clock_offset': float(self.late + mounting[LATE]),
-                'variance': self.variance.tolist(),
-                'gyro_bias': (turned.T @ mounting[GYRO]).tolist(),
-                'accelerometer_bias': (turned.T @ mounting[FORCE]).tolist(),
-                'turned_degrees': np.degrees(mounting[ROTATION]).tolist(),
-                'silent': self.silent[0], 'silent_from': self.silent[1],
-                'shifted': mounting[SHIFT].tolist(), 'scale_error': mounting[SCALE].tolist()}
+        return {
+            'topic': self.topic,
+            'rate': float(1.0 / np.median(np.diff(self.t))),
+            'clock_offset': float(self.late + mounting[LATE]),
+            'variance': self.variance.tolist(),
+            'gyro_bias': (turned.T @ mounting[GYRO]).tolist(),
+            'accelerometer_bias': (turned.T @ mounting[FORCE]).tolist(),
+            'turned_degrees': np.degrees(mounting[ROTATION]).tolist(),
+            'silent': self.silent[0],
+            'silent_from': self.silent[1],
+            'shifted': mounting[SHIFT].tolist(),
+            'scale_error': mounting[SCALE].tolist(),
+        }
 
 
-def imu_on(recording: Recording, source: BodySource, times: Sequence[np.ndarray],
-           predicted: Sequence[np.ndarray], limit: float) -> Imu:
+def imu_on(
+    recording: Recording,
+    source: BodySource,
+    times: Sequence[np.ndarray],
+    predicted: Sequence[np.ndarray],
+    limit: float,
+) -> Imu:
     """
     Return the Imu of a BodySource that should read what was ``predicted``.
 
@@ -83,15 +93,18 @@ def imu_on(recording: Recording, source: BodySource, times: Sequence[np.ndarray]
     values = np.hstack([imu.values[:, :3] @ rotation.T, imu.values[:, 3:] @ rotation.T])
     late = 0.0
     if limit:  # of a wrong mounting the speed of turning is right
-        speed, expected = (np.linalg.norm(x[:, :3], axis=1)[:, None]
-                           for x in (values, np.concatenate(predicted)))
+        speed, expected = (
+            np.linalg.norm(x[:, :3], axis=1)[:, None] for x in (values, np.concatenate(predicted))
+        )
         late = clock_offset(np.concatenate(times), expected, imu.t, speed, limit, imu.topic)
     t = imu.t - late
     seen = [(t >= x[0]) & (t <= x[-1]) for x in times]
     read = np.concatenate([values[x] for x in seen])
     if len(read) < FEWEST:
-        raise RecordingError(f'the IMU {imu.topic} says nothing while the body is seen',
-                             do='record both, stamped with one clock')
+        raise RecordingError(
+            f'the IMU {imu.topic} says nothing while the body is seen',
+            do='record both, stamped with one clock',
+        )
     expected = np.concatenate([at_times(t[x], *y) for x, *y in zip(seen, times, predicted)])
     _check_mounting(imu.topic, expected, read, rotation)
     _check_body(imu.topic, expected[:, :3], read[:, :3])
@@ -118,8 +131,9 @@ def _silence(t, times):
     return max(gaps)
 
 
-def as_mounted(predicted: np.ndarray, mounting: np.ndarray, period: float,
-               kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def as_mounted(
+    predicted: np.ndarray, mounting: np.ndarray, period: float, kernel: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return what an IMU reads (N, 6) that is mounted otherwise, and how readings change.
 
@@ -141,12 +155,15 @@ def as_mounted(predicted: np.ndarray, mounting: np.ndarray, period: float,
     for k, e in enumerate(np.eye(3)):
         change[:, :3, k], change[:, 3:, k] = (np.cross(x, e) for x in np.split(smooth, 2, axis=1))
         change[:, 3:, SHIFT.start + k] = acceleration_at(omega, alpha, e) @ turn.T
-    change[:, :, GYRO.start:FORCE.stop] = np.eye(6)
+    change[:, :, GYRO.start : FORCE.stop] = np.eye(6)
     change[:, :, SCALE] = smooth[:, :, None] * np.eye(6)
     change[:, :, LATE] = -signals.differentiate(smooth, period)
     scale = 1.0 + mounting[SCALE]
-    return (turned(predicted) * scale + mounting[GYRO.start:FORCE.stop],
-            scale[:, None] * block_diag(turn, turn), change)
+    return (
+        turned(predicted) * scale + mounting[GYRO.start : FORCE.stop],
+        scale[:, None] * block_diag(turn, turn),
+        change,
+    )
 
 
 def _check_mounting(topic, predicted, measured, rotation):
@@ -166,7 +183,8 @@ def _check_mounting(topic, predicted, measured, rotation):
             expected=f'at most {np.degrees(TURNED):.0f} degrees off',
             found=f'{np.degrees(turn.magnitude()):.0f} degrees off',
             do='set imu_rpy: [{:.2f}, {:.2f}, {:.2f}], about; in a URDF turn its link by '
-               'that'.format(*rpy))
+            'that'.format(*rpy),
+        )
 
 
 def _check_body(topic, predicted, measured):
@@ -178,4 +196,5 @@ def _check_body(topic, predicted, measured):
             f'the IMU {topic} does not turn as the body does',
             found=f'{apart:.2g} rad/s apart',
             expected=f'far less than the {turning:.2g} rad/s of the markers',
-            do='check that it sits on this body, its clock, and that the body turns at all')
+            do='check that it sits on this body, its clock, and that the body turns at all',
+        )

@@ -30,8 +30,9 @@ class Readings:
 
     def first(self, count: int) -> 'Readings':
         """Return the readings at the first ``count`` samples."""
-        return Readings(self.H[:count], self.C[:count], self.residual[:count],
-                        self.variance[:count])
+        return Readings(
+            self.H[:count], self.C[:count], self.residual[:count], self.variance[:count]
+        )
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,11 @@ class Smoothed:
     def log_likelihood(self) -> float:
         """Return that of the readings when the constants are independent of unit variance."""
         precision = self.information + np.eye(len(self.pull))
-        return float(self.constant + 0.5 * (self.pull @ np.linalg.solve(precision, self.pull)
-                                            - np.linalg.slogdet(precision)[1]))
+        return float(
+            self.constant
+            + 0.5
+            * (self.pull @ np.linalg.solve(precision, self.pull) - np.linalg.slogdet(precision)[1])
+        )
 
 
 def steady_jerk(period: float, intensity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -67,9 +71,8 @@ def steady_jerk(period: float, intensity: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     h = period
     F = np.array([[1.0, h, h * h / 2], [0.0, 1.0, h], [0.0, 0.0, 1.0]])
-    w = np.array([h ** 3 / 6, h ** 2 / 2, h])
-    return (np.kron(F, np.eye(len(intensity))),
-            np.kron(np.outer(w, w) / h, np.diag(intensity)))
+    w = np.array([h**3 / 6, h**2 / 2, h])
+    return (np.kron(F, np.eye(len(intensity))), np.kron(np.outer(w, w) / h, np.diag(intensity)))
 
 
 def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray) -> Smoothed:
@@ -95,8 +98,10 @@ def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray
         x = x + P.dot(b_k - A_k.dot(x))
         states[k], covariance[k] = x, P
     new = b - A @ before
-    square = square - sum(np.einsum('nij,nik->jk', one, other, optimize=True) for one, other in (
-        (before, b), (new, before), (new, covariance @ new)))
+    square = square - sum(
+        np.einsum('nij,nik->jk', one, other, optimize=True)
+        for one, other in ((before, b), (new, before), (new, covariance @ new))
+    )
     gains = np.swapaxes(np.linalg.solve(before_P[1:], F @ covariance[:-1]), 1, 2)
     for k in range(count - 2, -1, -1):
         states[k] += gains[k].dot(states[k + 1] - before[k + 1])
@@ -104,8 +109,13 @@ def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray
     return Smoothed(states[:, :, 0], -states[:, :, 1:], square[1:, 1:], square[1:, 0], constant)
 
 
-def at_ticks(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: np.ndarray,
-             predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def at_ticks(
+    t: np.ndarray,
+    stamps: np.ndarray,
+    readings: np.ndarray,
+    variance: np.ndarray,
+    predicted: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """
     Return residual and variance (N, m) of a sensor at the ticks t (N,).
 
@@ -131,6 +141,7 @@ def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
     By cubics: what straight lines flatten, the smoother would make too lively.
     """
     from scipy.interpolate import make_interp_spline  # takes long to import: when needed
+
     return make_interp_spline(t, rows, k=min(3, len(t) - 1), check_finite=False)(times)
 
 

@@ -48,8 +48,9 @@ class Registration:
         return np.sqrt(square.sum(0) / np.maximum(good.sum(0), 1))
 
 
-def register_cluster(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],
-                     topic: str = '') -> Registration:
+def register_cluster(
+    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], topic: str = ''
+) -> Registration:
     """
     Return the Registration of markers onto their layout in the body.
 
@@ -61,18 +62,22 @@ def register_cluster(markers: np.ndarray, layout: np.ndarray, labels: Sequence[s
     """
     layout = np.asarray(layout, dtype=float)
     if len(layout) < 3 or _flatness(layout) < FLAT:
-        raise RecordingError(f'the markers {", ".join(labels)} of {topic} do not fix a pose',
-                             expected='at least three that are not on a line',
-                             found=f'{len(layout)} in the layout')
+        raise RecordingError(
+            f'the markers {", ".join(labels)} of {topic} do not fix a pose',
+            expected='at least three that are not on a line',
+            found=f'{len(layout)} in the layout',
+        )
     rotation, position, residual = _register(markers, layout)
     error = _rms(residual)
     usual = np.nanmedian(error) if np.isfinite(error).any() else np.nan
     best, pair = _best_exchange(markers, layout, error)
     if pair is not None:
         names = f'{labels[pair[0]]} and {labels[pair[1]]}'
-        raise RecordingError(f'markers {names} of {topic} are exchanged',
-                             found=f'residual {usual * 1e3:.1f} mm, exchanged {best * 1e3:.1f} mm',
-                             do='correct the layout or the labels of the camera system')
+        raise RecordingError(
+            f'markers {names} of {topic} are exchanged',
+            found=f'residual {usual * 1e3:.1f} mm, exchanged {best * 1e3:.1f} mm',
+            do='correct the layout or the labels of the camera system',
+        )
     quaternion = np.full((len(position), 4), np.nan)
     position[error > max(WRONG * usual, 1e-6)] = np.nan
     good = np.isfinite(position).all(1)
@@ -97,7 +102,7 @@ def _register(markers, layout):
     placed = np.einsum('nij,kj->nki', rotation, layout) + position[:, None]
     residual = np.where(seen, np.linalg.norm(markers - placed, axis=-1), np.nan)
     # Of a product of two layouts: the second one says that they are not on a line.
-    lost = (seen.sum(1) < 3) | (s[:, 1] < FLAT ** 2)
+    lost = (seen.sum(1) < 3) | (s[:, 1] < FLAT**2)
     position[lost] = np.nan
     residual[lost] = np.nan
     return rotation, position, residual
@@ -130,8 +135,9 @@ def _best_exchange(markers, layout, error):
     return after[best], best if mended else None
 
 
-def off_layout(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],
-               found: Registration) -> dict[str, list[float]]:
+def off_layout(
+    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], found: Registration
+) -> dict[str, list[float]]:
     """
     Return {label: [x, y, z]} of markers that sit elsewhere beyond doubt, from their place [m].
 
@@ -141,8 +147,15 @@ def off_layout(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],
     if good.sum() < ENOUGH:
         return {}
     noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
-    aside = _shown_layout(markers[good], layout, found.position[good],
-                          Rotation.from_quat(found.quaternion_xyzw[good])) - layout
+    aside = (
+        _shown_layout(
+            markers[good],
+            layout,
+            found.position[good],
+            Rotation.from_quat(found.quaternion_xyzw[good]),
+        )
+        - layout
+    )
     far = np.linalg.norm(aside, axis=1) > max(ASIDE[0], ASIDE[1] * noise)
     return {label: x.tolist() for label, x, off in zip(labels, aside, far) if off}
 
@@ -153,8 +166,9 @@ def _shown_layout(markers, layout, position, turn):
 
     The sum of distances is least, so that a single marker that sits elsewhere does not move it.
     """
-    shape = np.stack([turn.inv().apply(markers[:, k] - position).mean(0)
-                      for k in range(len(layout))])
+    shape = np.stack(
+        [turn.inv().apply(markers[:, k] - position).mean(0) for k in range(len(layout))]
+    )
     weight = np.ones(len(layout))
     for _ in range(50):  # weights of the last distances: least sum (Weiszfeld 1937)
         centres = [np.average(x, axis=0, weights=weight) for x in (layout, shape)]

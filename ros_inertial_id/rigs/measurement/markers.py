@@ -23,7 +23,7 @@ from ...measurement.recording import Recording
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
 SHARED = 0.5  # of its stamps: a topic that has so many of another's shows the same frames
-GAP = 1.6     # periods: between samples further apart nothing is interpolated
+GAP = 1.6  # periods: between samples further apart nothing is interpolated
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,12 @@ class Marker:
 
     def rows(self, chosen: np.ndarray) -> 'Marker':
         """Return its samples that an index or mask (n,) chooses."""
-        return replace(self, t=self.t[chosen], position=self.position[chosen],
-                       rotation=None if self.rotation is None else self.rotation[chosen])
+        return replace(
+            self,
+            t=self.t[chosen],
+            position=self.position[chosen],
+            rotation=None if self.rotation is None else self.rotation[chosen],
+        )
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,9 @@ class Frames:
 
     def rows(self, chosen: np.ndarray) -> 'Frames':
         """Return the frames that an index or mask (M,) chooses."""
-        return replace(self, t=self.t[chosen], position=self.position[chosen],
-                       rotation=self.rotation[chosen])
+        return replace(
+            self, t=self.t[chosen], position=self.position[chosen], rotation=self.rotation[chosen]
+        )
 
 
 def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
@@ -83,8 +88,11 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
     for line in lines:
         match = LINE.match(line.strip())
         if not match:
-            raise ConfigError('option markers', found=repr(line),
-                              exists=('TOPIC LINK', 'TOPIC[LABEL] LINK', 'TOPIC LINK pose'))
+            raise ConfigError(
+                'option markers',
+                found=repr(line),
+                exists=('TOPIC LINK', 'TOPIC[LABEL] LINK', 'TOPIC LINK pose'),
+            )
         topic, label, link, what = match.groups()
         channel = channel_of(recording, topic)
         t = (channel.stamp_ns - origin) * 1e-9
@@ -106,8 +114,11 @@ def _series(channel, label, pose):
     if not pose:
         return position, None
     if 'orientation_xyzw' not in channel.fields:
-        raise RecordingError(f'{channel.topic} carries no orientations', found=channel.type,
-                             do='leave out "pose" in markers:')
+        raise RecordingError(
+            f'{channel.topic} carries no orientations',
+            found=channel.type,
+            do='leave out "pose" in markers:',
+        )
     quaternion = one_of(channel, label or '', channel.fields['orientation_xyzw'])
     seen = np.isfinite(quaternion).all(1) & (np.linalg.norm(quaternion, axis=1) > 0.5)
     rotation = np.full((len(position), 3, 3), np.nan)
@@ -122,8 +133,10 @@ def common_frames(markers: Sequence[Marker]) -> Frames:
     Topics that share its stamps show the same frames.  Others, of detectors that stamp by
     themselves, are interpolated: their clocks are trusted.
     """
-    stamps = {m.topic: np.unique(np.concatenate([n.t for n in markers if n.topic == m.topic]))
-              for m in markers}
+    stamps = {
+        m.topic: np.unique(np.concatenate([n.t for n in markers if n.topic == m.topic]))
+        for m in markers
+    }
     fastest = max(stamps.values(), key=len)
     if len(fastest) < 3:
         raise RecordingError('the markers were hardly seen', found=f'{len(fastest)} times')
@@ -138,9 +151,14 @@ def common_frames(markers: Sequence[Marker]) -> Frames:
         position[frame, k] = marker.position
         if marker.rotation is not None:
             turned[frame, k] = marker.rotation
-    return Frames(t, position, turned, tuple(m.name for m in markers),
-                  tuple(m.link for m in markers),
-                  tuple(m.rotation is not None for m in markers))
+    return Frames(
+        t,
+        position,
+        turned,
+        tuple(m.name for m in markers),
+        tuple(m.link for m in markers),
+        tuple(m.rotation is not None for m in markers),
+    )
 
 
 def _at(marker, t):
@@ -160,5 +178,6 @@ def _at(marker, t):
     if rotation is not None:
         turned = on_clock(marker.t, rotation.reshape(-1, 9), t[kept])
         rotation = Rotation.from_matrix(turned.reshape(-1, 3, 3)).as_matrix()  # orthogonal again
-    return replace(marker, t=t[kept], position=on_clock(marker.t, marker.position, t[kept]),
-                   rotation=rotation)
+    return replace(
+        marker, t=t[kept], position=on_clock(marker.t, marker.position, t[kept]), rotation=rotation
+    )

@@ -60,13 +60,17 @@ def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> C
         for name, channel in recording.channels.items():
             if name.lstrip('/') == topic.lstrip('/'):
                 return channel
-        raise RecordingError(f'topic {topic} is not in the recording',
-                             exists=tuple(recording.channels))
+        raise RecordingError(
+            f'topic {topic} is not in the recording', exists=tuple(recording.channels)
+        )
     found = [c for kind in types for c in recording.of_type(kind).values()]
     if len(found) != 1:
-        raise RecordingError(f'{len(found)} topics of type {" or ".join(types)}',
-                             expected='one', exists=[c.topic for c in found]
-                             or tuple(recording.channels), do='name the topic')
+        raise RecordingError(
+            f'{len(found)} topics of type {" or ".join(types)}',
+            expected='one',
+            exists=[c.topic for c in found] or tuple(recording.channels),
+            do='name the topic',
+        )
     return found[0]
 
 
@@ -85,9 +89,12 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
         return values[:, channel.names.index(label)]
     if label.isdigit() and int(label) < count:
         return values[:, int(label)]
-    raise RecordingError(f'{channel.topic} holds many markers', found=f'label {label!r}',
-                         exists=channel.names or tuple(str(k) for k in range(count)),
-                         do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:')
+    raise RecordingError(
+        f'{channel.topic} holds many markers',
+        found=f'label {label!r}',
+        exists=channel.names or tuple(str(k) for k in range(count)),
+        do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:',
+    )
 
 
 def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
@@ -100,10 +107,15 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
     if source.kind == 'markers':
         return _registered(channel, source, origin_ns)
     if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
-        raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
-                             expected='PoseStamped, PoseArray, TransformStamped or tf')
-    position, quaternion = (one_of(channel, source.label, channel.fields[name])
-                            for name in ('position', 'orientation_xyzw'))
+        raise RecordingError(
+            f'{channel.topic} holds no poses',
+            found=channel.type,
+            expected='PoseStamped, PoseArray, TransformStamped or tf',
+        )
+    position, quaternion = (
+        one_of(channel, source.label, channel.fields[name])
+        for name in ('position', 'orientation_xyzw')
+    )
     quaternion = continuous(quaternion, channel.topic)
     return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
 
@@ -111,8 +123,9 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
 def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series:
     """Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6)."""
     channel = channel_of(recording, source.topic, ('sensor_msgs/msg/Imu',))
-    values = np.concatenate([channel.fields['angular_velocity'],
-                             channel.fields['linear_acceleration']], axis=1)
+    values = np.concatenate(
+        [channel.fields['angular_velocity'], channel.fields['linear_acceleration']], axis=1
+    )
     return _series(channel, origin_ns, values, {})
 
 
@@ -124,13 +137,16 @@ def read_wrench(recording: Recording, topic: str, origin_ns: int) -> Series:
     """
     channel = channel_of(recording, topic, WRENCHES)
     if 'force' not in channel.fields:
-        raise RecordingError(f'{channel.topic} holds no wrenches', found=channel.type,
-                             expected=WRENCHES[0])
+        raise RecordingError(
+            f'{channel.topic} holds no wrenches', found=channel.type, expected=WRENCHES[0]
+        )
     values = np.concatenate([channel.fields['force'], channel.fields['torque']], axis=1)
     series = _series(channel, origin_ns, values, {'frame_id': channel.frame_id})
     if not np.any(series.values):
-        raise RecordingError(f'the wrench in {channel.topic} is zero in every message',
-                             do='the driver does not report it')
+        raise RecordingError(
+            f'the wrench in {channel.topic} is zero in every message',
+            do='the driver does not report it',
+        )
     return series
 
 
@@ -140,21 +156,28 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
 
     A source that stops for longer than a few of its samples cuts the recording there.
     """
-    clocks = [signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns,
-                                    s.topic) for s in series]
+    clocks = [
+        signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns, s.topic)
+        for s in series
+    ]
     period = clocks[0].period
     stretches = [(start, start + (count - 1) * period) for start, count in clocks[0].segments]
     for clock in clocks[1:]:
         other = [(start, start + (count - 1) * clock.period) for start, count in clock.segments]
-        stretches = [(max(a, c), min(b, d)) for a, b in stretches for c, d in other
-                     if min(b, d) > max(a, c)]
+        stretches = [
+            (max(a, c), min(b, d)) for a, b in stretches for c, d in other if min(b, d) > max(a, c)
+        ]
     if not stretches:
-        raise RecordingError(f'{series[0].topic} and {", ".join(s.topic for s in series[1:])} '
-                             'have no time in common', do='stamp them with the same clock')
+        raise RecordingError(
+            f'{series[0].topic} and {", ".join(s.topic for s in series[1:])} '
+            'have no time in common',
+            do='stamp them with the same clock',
+        )
     segments = tuple((a, int((b - a) / period + 1e-6) + 1) for a, b in stretches)
     first = clocks[0]
-    return signals.Clock(period, origin_ns, segments, first.samples, first.missing,
-                         len(segments) - 1)
+    return signals.Clock(
+        period, origin_ns, segments, first.samples, first.missing, len(segments) - 1
+    )
 
 
 def half_width(kernel: np.ndarray) -> int:
@@ -173,8 +196,9 @@ def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     return max(GUESSED * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
 
 
-def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
-                rng: np.random.Generator) -> Series:
+def noise_again(
+    series: Series, clock: signals.Clock, kernel: np.ndarray, rng: np.random.Generator
+) -> Series:
     """
     Return a Series with white noise added, as much as it has beyond a low-pass ``kernel`` (odd,).
 
@@ -186,8 +210,13 @@ def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
 
 def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:
     """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
-    return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
-                            for s in series], axis=1) for start, count in clock.segments]
+    return [
+        np.concatenate(
+            [on_clock(s.t, s.values, start + np.arange(count) * clock.period) for s in series],
+            axis=1,
+        )
+        for start, count in clock.segments
+    ]
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:
@@ -200,17 +229,21 @@ def _registered(channel, source, origin_ns):
     labels = tuple(source.layout)
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
-    markers = np.stack([one_of(channel, label, channel.fields['position'])
-                        for label in labels], axis=1)
+    markers = np.stack(
+        [one_of(channel, label, channel.fields['position']) for label in labels], axis=1
+    )
     layout = np.array([source.layout[label] for label in labels], dtype=float)
     found = register_cluster(markers, layout, labels, channel.topic)
     t = (channel.stamp_ns - origin_ns) * 1e-9
     seen = np.isfinite(markers).all(-1)
     off = off_layout(markers, layout, labels, found)
-    note = {**({'layout_off': off} if off else {}),
-            'markers_rms': dict(zip(labels, found.rms().tolist())),
-            'markers_missing': {label: _absence(t, gone)
-                                for label, gone in zip(labels, ~seen.T) if gone.any()}}
+    note = {
+        **({'layout_off': off} if off else {}),
+        'markers_rms': dict(zip(labels, found.rms().tolist())),
+        'markers_missing': {
+            label: _absence(t, gone) for label, gone in zip(labels, ~seen.T) if gone.any()
+        },
+    }
     values = np.concatenate([found.position, found.quaternion_xyzw], axis=1)
     values[:, 3:] = continuous(values[:, 3:], channel.topic)
     return _series(channel, origin_ns, values, note)
@@ -222,15 +255,24 @@ def _absence(t, gone):
     first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     k = int(np.argmax(last - first))
     after = min(last[k] + 1, len(t) - 1)
-    return {'samples': int(gone.sum()), 'longest': float(t[after] - t[first[k]]),
-            'from': float(t[first[k]])}
+    return {
+        'samples': int(gone.sum()),
+        'longest': float(t[after] - t[first[k]]),
+        'from': float(t[first[k]]),
+    }
 
 
 def _series(channel, origin_ns, values, note):
     t = (channel.stamp_ns - origin_ns) * 1e-9
     good = np.isfinite(values).all(1)
     if good.sum() < 3:
-        raise RecordingError(f'{channel.topic} holds no usable samples',
-                             found=f'{int(good.sum())} of {len(t)} are numbers')
-    return Series(channel.topic, t[good], values[good], dict(note, samples=int(good.sum()),
-                                                             lost=int((~good).sum())))
+        raise RecordingError(
+            f'{channel.topic} holds no usable samples',
+            found=f'{int(good.sum())} of {len(t)} are numbers',
+        )
+    return Series(
+        channel.topic,
+        t[good],
+        values[good],
+        dict(note, samples=int(good.sum()), lost=int((~good).sum())),
+    )

@@ -37,26 +37,44 @@ class RigidBodyOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     wrench_topic: str = topic_option('', 'topic of the sensor; empty: the only one there is')
-    wrench_frame: str = option('', 'link in whose frame the sensor measures; empty: the one '
-                               'that the messages name')
-    wrench_of: str = option('auto', 'what the sensor shows: the wrench on the body, its '
-                            'reaction, or decide by the sign of the mass',
-                            choices=('auto', 'on_body', 'by_body'))
+    wrench_frame: str = option(
+        '', 'link in whose frame the sensor measures; empty: the one that the messages name'
+    )
+    wrench_of: str = option(
+        'auto',
+        'what the sensor shows: the wrench on the body, its '
+        'reaction, or decide by the sign of the mass',
+        choices=('auto', 'on_body', 'by_body'),
+    )
     sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
-    joint_states_topic: str = topic_option('', 'topic of the joint states; empty: the one that '
-                                           'carries the joints')
-    unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
-                           'the world and principal inertias, frames at the centres of mass',
-                           choices=('ten', 'principal'))
-    mass: float = option(10.0, 'how heavy a body may be: errors beyond it mean "not determined"',
-                         unit='kg', at_least=1e-6)
+    joint_states_topic: str = topic_option(
+        '', 'topic of the joint states; empty: the one that carries the joints'
+    )
+    unknowns: str = option(
+        'ten',
+        'ten parameters of every body; or masses along the axes of '
+        'the world and principal inertias, frames at the centres of mass',
+        choices=('ten', 'principal'),
+    )
+    mass: float = option(
+        10.0,
+        'how heavy a body may be: errors beyond it mean "not determined"',
+        unit='kg',
+        at_least=1e-6,
+    )
     size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
-    velocity: str = option('auto', 'use measured joint velocities, differentiated positions, or '
-                           'decide by agreement', choices=('auto', 'measured', 'differentiated'))
-    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
-                            'instrumental: for several bodies seen by markers, whose noisy '
-                            'accelerations shrink what least squares finds',
-                            choices=('ordinary', 'weighted', 'instrumental'))
+    velocity: str = option(
+        'auto',
+        'use measured joint velocities, differentiated positions, or decide by agreement',
+        choices=('auto', 'measured', 'differentiated'),
+    )
+    estimator: str = option(
+        'weighted',
+        'estimator; there is no nominal body to lean on; '
+        'instrumental: for several bodies seen by markers, whose noisy '
+        'accelerations shrink what least squares finds',
+        choices=('ordinary', 'weighted', 'instrumental'),
+    )
 
 
 class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
@@ -65,17 +83,19 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
     name = 'rigid_body'
     Options = RigidBodyOptions
 
-    def build(self, urdf: str, options: RigidBodyOptions,
-              gravity_base: np.ndarray) -> BodyRig:
+    def build(self, urdf: str, options: RigidBodyOptions, gravity_base: np.ndarray) -> BodyRig:
         """Return the BodyRig of a URDF or YAML text under gravity (3,) [m/s^2]."""
         if '<robot' in urdf:
             rig = payload_rig(urdf, options, gravity_base)
         else:
             rig = body_rig(urdf, gravity_base)
         if options.unknowns == 'principal' and any(len(group) > 1 for group in rig.groups):
-            raise ConfigError('unknowns: principal',
-                              expected='a wrench on both sides of every body',
-                              found='bodies joined without a sensor', do='use unknowns: ten')
+            raise ConfigError(
+                'unknowns: principal',
+                expected='a wrench on both sides of every body',
+                found='bodies joined without a sensor',
+                do='use unknowns: ten',
+            )
         return rig
 
     def parameters(self, robot: BodyRig, options: RigidBodyOptions) -> tuple[Parameter, ...]:
@@ -84,26 +104,50 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         m, r = options.mass, options.size
         for k, link in enumerate(robot.link_names):
             if options.unknowns == 'principal':
-                out += [Parameter(f'{s}{k + 1}', 'kg' if s[0] == 'm' else 'kg m^2',
-                                  1.0 if s[0] == 'm' else 0.01, 0.0,
-                                  m if s[0] == 'm' else m * r ** 2, link) for s in PRINCIPAL]
+                out += [
+                    Parameter(
+                        f'{s}{k + 1}',
+                        'kg' if s[0] == 'm' else 'kg m^2',
+                        1.0 if s[0] == 'm' else 0.01,
+                        0.0,
+                        m if s[0] == 'm' else m * r**2,
+                        link,
+                    )
+                    for s in PRINCIPAL
+                ]
                 continue
             out += ten_of_body(k + 1, link, robot.inertias[k], (m, r))
         if options.sensor_bias:
             for k, wrench in enumerate(robot.wrenches):
-                out += [Parameter(f'bias_{axis}{k + 1}', unit, scale, 0.0, prior_sd,
-                                  wrench.topic or 'sensor', 'sensor_bias')
-                        for axis, unit, scale, prior_sd in
-                        zip(AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD)]
+                out += [
+                    Parameter(
+                        f'bias_{axis}{k + 1}',
+                        unit,
+                        scale,
+                        0.0,
+                        prior_sd,
+                        wrench.topic or 'sensor',
+                        'sensor_bias',
+                    )
+                    for axis, unit, scale, prior_sd in zip(
+                        AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD
+                    )
+                ]
         return tuple(out)
 
-    def observed(self, recording: Recording, robot: BodyRig,
-                 options: RigidBodyOptions) -> BodiesObservation:
+    def observed(
+        self, recording: Recording, robot: BodyRig, options: RigidBodyOptions
+    ) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
         return observe_wrenches(recording, robot, options)
 
-    def description_with(self, links: Mapping[str, Sequence[float]], robot: BodyRig,
-                         options: Mapping[str, Any], summary: Summary) -> str:
+    def description_with(
+        self,
+        links: Mapping[str, Sequence[float]],
+        robot: BodyRig,
+        options: Mapping[str, Any],
+        summary: Summary,
+    ) -> str:
         """
         Return the text of a ``robot`` with identified ``links``; the payload as a link of its arm.
 
@@ -111,8 +155,10 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         """
         if robot.arm is None:
             return super().description_with(links, robot, options, summary)
-        frame = (options.get('wrench_frame')
-                 or summary.details['sources'][summary.details['wrench_topics'][0]]['frame_id'])
+        frame = (
+            options.get('wrench_frame')
+            or summary.details['sources'][summary.details['wrench_topics'][0]]['frame_id']
+        )
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
     def heaviest(self, options: RigidBodyOptions) -> float:
@@ -121,35 +167,56 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
 
     def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
         """Return the errors of clocks and of gravity that a BodyRig may have."""
-        out = [Hypothesis('wrench late', _slope, np.array([LATE]), _late_words,
-                          'stamp both by one clock, or shift the stamps of the wrench')]
+        out = [
+            Hypothesis(
+                'wrench late',
+                _slope,
+                np.array([LATE]),
+                _late_words,
+                'stamp both by one clock, or shift the stamps of the wrench',
+            )
+        ]
         if not any(s and s.kind == 'imu' for s in robot.sources):
             g = np.asarray(robot.gravity_base)
             across = null_space(g[None])  # (3, 2)
             parameters = self.parameters(robot, options)
 
             def rows(state):
-                return dense_rows(list(self.regress(state, robot, parameters)),
-                                  len(parameters))[0]
+                return dense_rows(list(self.regress(state, robot, parameters)), len(parameters))[0]
 
             def tilted(state, y, values):
                 W = rows(state)
-                return np.stack([(rows(_accelerated(state, e)) - W) @ values for e in across.T],
-                                axis=2)
+                return np.stack(
+                    [(rows(_accelerated(state, e)) - W) @ values for e in across.T], axis=2
+                )
 
             def words(numbers, errors, sure):
                 found = g + across @ numbers
                 angle = np.degrees(np.arctan2(np.linalg.norm(numbers), np.linalg.norm(g)))
                 listed = ' '.join(f'{x:.2f}' for x in found / np.linalg.norm(found) * 9.81)
-                return (f'gravity is {angle:.1f} degrees off what is described: the wrenches '
-                        f'show gravity {listed}')
+                return (
+                    f'gravity is {angle:.1f} degrees off what is described: the wrenches '
+                    f'show gravity {listed}'
+                )
 
-            out.append(Hypothesis('gravity tilted', tilted, np.full(2, TILT * np.linalg.norm(g)),
-                                  words, 'give this mounting:'))
+            out.append(
+                Hypothesis(
+                    'gravity tilted',
+                    tilted,
+                    np.full(2, TILT * np.linalg.norm(g)),
+                    words,
+                    'give this mounting:',
+                )
+            )
         return out
 
-    def regress(self, state: BodiesState, robot: BodyRig, parameters: Sequence[Parameter],
-                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
+    def regress(
+        self,
+        state: BodiesState,
+        robot: BodyRig,
+        parameters: Sequence[Parameter],
+        wanted: np.ndarray | None = None,
+    ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         bodies = len([p for p in parameters if p.law != 'sensor_bias']) // len(robot.link_names)
         biased = any(p.law == 'sensor_bias' for p in parameters)
@@ -161,8 +228,9 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
-    def source(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
-               summary: Summary) -> LiveWrench:
+    def source(
+        self, robot: BodyRig, options: RigidBodyOptions, lag: float, summary: Summary
+    ) -> LiveWrench:
         """Return the LiveWrench of a payload while it moves; see Live."""
         return LiveWrench(robot, options, lag, summary)
 
@@ -173,14 +241,20 @@ def _slope(state, y, values):
 
 
 def _late_words(numbers, errors, sure):
-    return (f'the wrench is stamped {1e3 * numbers[0]:.2f} +- {1e3 * errors[0]:.2f} ms '
-            f'late against the motion')
+    return (
+        f'the wrench is stamped {1e3 * numbers[0]:.2f} +- {1e3 * errors[0]:.2f} ms '
+        f'late against the motion'
+    )
 
 
 def _accelerated(state, e):
     """Return a BodiesState as if gravity had 1 m/s^2 more along e (3,) in the world."""
-    return replace(state, bodies=tuple(
-        replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies))
+    return replace(
+        state,
+        bodies=tuple(
+            replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies
+        ),
+    )
 
 
 def _group_rows(state, robot, group, per_body, biased):
@@ -205,14 +279,16 @@ def _group_rows(state, robot, group, per_body, biased):
         if not sign:
             continue
         T = sign * _wrench_map(state, robot, wrench, bodies[0].position, along)
-        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, 6 * k:6 * k + 6])
-        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, 6 * k:6 * k + 6])
+        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, 6 * k : 6 * k + 6])
+        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, 6 * k : 6 * k + 6])
         if biased:
             rows.append(T.transpose(1, 0, 2))
             columns.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
     name, whole = '+'.join(robot.link_names[k] for k in group), np.concatenate(rows, axis=2)
-    return [RowGroup(f'{name} {axis}', unit, np.concatenate(columns), whole[i], y[:, i],
-                     y_raw[:, i]) for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))]
+    return [
+        RowGroup(f'{name} {axis}', unit, np.concatenate(columns), whole[i], y[:, i], y_raw[:, i])
+        for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
+    ]
 
 
 def _principal_rows(body):

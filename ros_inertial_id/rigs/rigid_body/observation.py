@@ -13,12 +13,30 @@ from scipy.spatial.transform import Rotation
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
 from .sensor import force_sign, refuse_other_force, sensor_turn
-from ..bodies.observation import (beyond_motion, BodiesObservation, BodiesState,
-                                  clock_and_filter, doubt, marker_doubts)
-from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
-                                      state_of_pose)
-from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
-                                   read_wrench, Series)
+from ..bodies.observation import (
+    beyond_motion,
+    BodiesObservation,
+    BodiesState,
+    clock_and_filter,
+    doubt,
+    marker_doubts,
+)
+from ..measurement.body_state import (
+    BodyState,
+    choose_pose_cutoff,
+    on_clock,
+    state_of_imu,
+    state_of_pose,
+)
+from ..measurement.sources import (
+    common_clock,
+    noise_again,
+    on_stretches,
+    read_imu,
+    read_pose,
+    read_wrench,
+    Series,
+)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
@@ -48,7 +66,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
     sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
-    clock = common_clock([*sources, *measured[len(sources):], *wrenches], origin)
+    clock = common_clock([*sources, *measured[len(sources) :], *wrenches], origin)
     wider = WIDER if len(robot.link_names) > 1 and not robot.rates else 1.0
 
     def chosen():
@@ -61,7 +79,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     if len(measured) > len(sources):
         velocity = 'measured'
     summary = replace(summary, velocity=velocity).with_details(
-        wrench_topics=[w.topic for w in wrenches], sources=notes)
+        wrench_topics=[w.topic for w in wrenches], sources=notes
+    )
     gravity = np.asarray(robot.gravity_base)
 
     def motion(series, low_pass):
@@ -71,8 +90,15 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         beyond = beyond_motion(clock, kernel)
         return motion([noise_again(s, clock, beyond, rng) for s in measured], kernel)
 
-    out = BodiesObservation(clock, kernel, motion(measured, kernel), tuple(wrenches), summary,
-                            lambda low_pass: motion(measured, low_pass), noisy)
+    out = BodiesObservation(
+        clock,
+        kernel,
+        motion(measured, kernel),
+        tuple(wrenches),
+        summary,
+        lambda low_pass: motion(measured, low_pass),
+        noisy,
+    )
     _check_moving(out, sources[0].topic)
     return _oriented(robot, options, out)
 
@@ -93,11 +119,18 @@ def _oriented(robot, options, observation):
         observation = replace(observation, wrenches=(replace(series, values=values),))
         angle = float(np.linalg.norm(turn[1]['turn_deg']))
         if angle > ANOTHER:
-            found['doubts'].append(doubt(
-                'sensor in another frame', f'the force-torque sensor of {series.topic} measures '
-                f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
-                'account', 'the direction of the force against the motion', (angle, 'degrees'),
-                'name its frame in wrench_frame:, or rpy: in the description', 'doubtful'))
+            found['doubts'].append(
+                doubt(
+                    'sensor in another frame',
+                    f'the force-torque sensor of {series.topic} measures '
+                    f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
+                    'account',
+                    'the direction of the force against the motion',
+                    (angle, 'degrees'),
+                    'name its frame in wrench_frame:, or rpy: in the description',
+                    'doubtful',
+                )
+            )
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation, wrench)
@@ -106,13 +139,18 @@ def _oriented(robot, options, observation):
 
 
 def _check_moving(observation, topic):
-    omega = [np.hstack([body.omega for body in state.bodies])
-             for state in observation.states(training=True)]
+    omega = [
+        np.hstack([body.omega for body in state.bodies])
+        for state in observation.states(training=True)
+    ]
     turning_rate = float(np.sqrt((np.concatenate(omega) ** 2).mean(0).max())) if omega else 0.0
     if turning_rate < STILL:
-        raise RecordingError('the motion excites nothing', do='turn the body about several axes',
-                             expected=f'a turning rate of {STILL} rad/s',
-                             found=f'{turning_rate:.2g} rad/s in {topic}')
+        raise RecordingError(
+            'the motion excites nothing',
+            do='turn the body about several axes',
+            expected=f'a turning rate of {STILL} rad/s',
+            found=f'{turning_rate:.2g} rad/s in {topic}',
+        )
 
 
 def _motion(recording, robot, options, wrenches, origin):
@@ -137,8 +175,10 @@ def _motion(recording, robot, options, wrenches, origin):
         values = [on_clock(s.t, s.values, t) for s in measured]
         if rates:
             smooth = [signals.smooth(x, kernel) for x in values]
-            return tuple(state_of_rates(pose, rate, own.axes, gravity) for pose, rate, own in
-                         zip(smooth, smooth[len(poses):], robot.rates))
+            return tuple(
+                state_of_rates(pose, rate, own.axes, gravity)
+                for pose, rate, own in zip(smooth, smooth[len(poses) :], robot.rates)
+            )
         return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
 
     def choose(pieces, period):
@@ -150,8 +190,11 @@ def _motion(recording, robot, options, wrenches, origin):
 
 def _imu_motion(recording, robot, source, origin):
     if len(robot.sources) > 1:
-        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
-                          'where there are several', found=source.name)
+        raise ConfigError(
+            'a body with an IMU alone',
+            expected='poses or markers of every body where there are several',
+            found=source.name,
+        )
     series = read_imu(recording, source, origin)
 
     def raw(clock):
@@ -159,8 +202,11 @@ def _imu_motion(recording, robot, source, origin):
 
     def states(t, kernel, gravity, measured):
         values = on_clock(measured[0].t, measured[0].values, t)
-        return (state_of_imu(values[:, :3], values[:, 3:], kernel, t[1] - t[0], source.position,
-                             source.rotation),)
+        return (
+            state_of_imu(
+                values[:, :3], values[:, 3:], kernel, t[1] - t[0], source.position, source.rotation
+            ),
+        )
 
     return [series], [series], raw, signals.choose_cutoff, states
 
@@ -168,12 +214,20 @@ def _imu_motion(recording, robot, source, origin):
 def _arm_motion(recording, robot, options, wrenches, origin):
     arm = robot.arm
     frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
-    joints = observe_joints(recording, arm.joint_names, SignalOptions(
-        joint_states_topic=options.joint_states_topic, velocity=options.velocity,
-        cutoff=options.cutoff), actuated=())
+    joints = observe_joints(
+        recording,
+        arm.joint_names,
+        SignalOptions(
+            joint_states_topic=options.joint_states_topic,
+            velocity=options.velocity,
+            cutoff=options.cutoff,
+        ),
+        actuated=(),
+    )
     position = _together(joints.summary.topic, joints.position)
-    velocity = (_together(joints.summary.topic, joints.velocity)
-                if joints.measured_velocity else None)
+    velocity = (
+        _together(joints.summary.topic, joints.velocity) if joints.measured_velocity else None
+    )
 
     def raw(clock):
         if velocity is not None:
@@ -182,19 +236,27 @@ def _arm_motion(recording, robot, options, wrenches, origin):
 
     def states(t, kernel, gravity, measured):
         period = t[1] - t[0]
-        q, v, a = signals.smoothed_derivatives(on_clock(measured[0].t, measured[0].values, t),
-                                               kernel, period)
+        q, v, a = signals.smoothed_derivatives(
+            on_clock(measured[0].t, measured[0].values, t), kernel, period
+        )
         for rate in measured[1:]:
-            v, a, _ = signals.smoothed_derivatives(on_clock(rate.t, rate.values, t), kernel,
-                                                   period)
+            v, a, _ = signals.smoothed_derivatives(
+                on_clock(rate.t, rate.values, t), kernel, period
+            )
         return (state_of_frame(arm, frame, q, v, a, gravity),)
 
     measured = [s for s in (position, velocity) if s is not None]
     return [position], measured, raw, signals.choose_cutoff, states
 
 
-def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-                   gravity_base: np.ndarray) -> BodyState:
+def state_of_frame(
+    robot: RobotModel,
+    frame: Frame,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    gravity_base: np.ndarray,
+) -> BodyState:
     """
     Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n).
 
@@ -209,36 +271,50 @@ def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray
         if w is not None:
             alpha += w * a[:, j]
     into = at.R.transpose(1, 0, 2)
-    return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
-                     *(apply(into, x).T for x in (at.omega, alpha, acc)))
+    return BodyState(
+        at.p.T,
+        Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
+        *(apply(into, x).T for x in (at.omega, alpha, acc)),
+    )
 
 
 def _together(topic, series):
     """Return one Series (n, k) of {joint: (stamps, values)} on the stamps of the first joint."""
     t, _ = next(iter(series.values()))
-    return Series(topic, t, np.concatenate([interpolate(stamps, values[:, None], t)
-                                            for stamps, values in series.values()], axis=1))
+    return Series(
+        topic,
+        t,
+        np.concatenate(
+            [interpolate(stamps, values[:, None], t) for stamps, values in series.values()], axis=1
+        ),
+    )
 
 
 class LiveWrench(LiveMotion):
     """The motion of the payload and the wrench on it, see LiveSource."""
 
-    def __init__(self, robot: BodyRig, options: Any, lag: float,
-                 summary: Summary):
+    def __init__(self, robot: BodyRig, options: Any, lag: float, summary: Summary):
         if robot.arm is None:
-            raise ConfigError('nothing to predict live', found='bodies measured on their own',
-                              expected='a payload on an arm with joint states')
+            raise ConfigError(
+                'nothing to predict live',
+                found='bodies measured on their own',
+                expected='a payload on an arm with joint states',
+            )
         super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
         notes = summary.details
-        topic, = notes['wrench_topics']
+        (topic,) = notes['wrench_topics']
         self._arm = robot.arm
         self._frame = robot.frame or frame_of(robot.arm, notes['sources'][topic]['frame_id'])
         self._sign = 1.0 if notes['wrench_of'] == 'on_body' else -1.0
         turn = notes.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
         self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
         self._gravity = np.asarray(robot.gravity_base)
-        listen_to_joints(self, options.joint_states_topic or summary.topic,
-                         robot.arm.joint_names, DriveOptions())
+        listen_to_joints(
+            self,
+            options.joint_states_topic or summary.topic,
+            robot.arm.joint_names,
+            DriveOptions(),
+        )
         self.listen(topic, self._load_wrench)
 
     def _load_wrench(self, channel):

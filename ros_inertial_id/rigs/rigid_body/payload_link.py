@@ -20,16 +20,23 @@ def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[f
     """
     links = [link.get('name') for link in xml.fromstring(urdf).findall('link')]
     if frame not in links:
-        raise RobotModelError('the payload cannot be put into the URDF', expected='the link in '
-                              'whose frame the sensor measures', found=repr(frame), exists=links)
+        raise RobotModelError(
+            'the payload cannot be put into the URDF',
+            expected='the link in whose frame the sensor measures',
+            found=repr(frame),
+            exists=links,
+        )
     if PAYLOAD in links:
-        raise RobotModelError(f'the URDF has a link {PAYLOAD!r} already',
-                              do='give the URDF of the arm without its payload')
+        raise RobotModelError(
+            f'the URDF has a link {PAYLOAD!r} already',
+            do='give the URDF of the arm without its payload',
+        )
     pi = np.asarray(parameters, dtype=float)
     check_consistent(pi, 'the payload')
     mass, centre, inertia = about_center(pi)
-    places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
-              for j in range(i, 3)}
+    places = {
+        f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3) for j in range(i, 3)
+    }
     tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
     new = f"""  <link name="{PAYLOAD}">
     <inertial>

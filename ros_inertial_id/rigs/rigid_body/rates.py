@@ -42,8 +42,11 @@ def described_rates(name: str, entry: Mapping[str, Any]) -> list[Rates]:
     if not twist and not accel:
         return []
     if not (twist and accel) or entry.get('imu'):
-        raise ConfigError(f'body {name!r}', expected='twist: and accel: beside pose: or markers:',
-                          found=[key for key in ('imu', 'twist', 'accel') if entry.get(key)])
+        raise ConfigError(
+            f'body {name!r}',
+            expected='twist: and accel: beside pose: or markers:',
+            found=[key for key in ('imu', 'twist', 'accel') if entry.get(key)],
+        )
     return [Rates(twist, accel, axes_of(entry, f'body {name!r}'))]
 
 
@@ -59,13 +62,17 @@ def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int)
         channel = channel_of(recording, topic)
         lacking = [field for field in fields if field not in channel.fields]
         if lacking:
-            raise RecordingError(f'{channel.topic} holds no {lacking[0]}', found=channel.type,
-                                 expected='TwistStamped for twist:, AccelStamped for accel:')
+            raise RecordingError(
+                f'{channel.topic} holds no {lacking[0]}',
+                found=channel.type,
+                expected='TwistStamped for twist:, AccelStamped for accel:',
+            )
         times.append((channel.stamp_ns - origin_ns) * 1e-9)
         values.append(np.hstack([channel.fields[field] for field in fields]))
     _check_axes(rates, pose, times[0], values[0])
-    return Series(rates.accel, times[1], np.hstack([on_clock(times[0], values[0], times[1]),
-                                                    values[1]]))
+    return Series(
+        rates.accel, times[1], np.hstack([on_clock(times[0], values[0], times[1]), values[1]])
+    )
 
 
 def _check_axes(rates, pose, t, omega):
@@ -73,18 +80,23 @@ def _check_axes(rates, pose, t, omega):
     turn, between = Rotation.from_quat(pose.values[:, 3:]), 0.5 * (pose.t[1:] + pose.t[:-1])
     steps = (turn[:-1].inv() * turn[1:]).as_rotvec() / np.diff(pose.t)[:, None]
     said = on_clock(t, omega, between)
-    off = {axes: float(np.median(np.linalg.norm(x - said, axis=1)))
-           for axes, x in (('body', steps), ('world', turn[:-1].apply(steps)))}
-    other, = set(off) - {rates.axes}
+    off = {
+        axes: float(np.median(np.linalg.norm(x - said, axis=1)))
+        for axes, x in (('body', steps), ('world', turn[:-1].apply(steps)))
+    }
+    (other,) = set(off) - {rates.axes}
     if off[rates.axes] > OTHERWISE * off[other]:
         raise RecordingError(
-            f'the rates of {rates.twist} are along other axes', expected=f'axes: {rates.axes}, '
-            'as described', found=f'{off[rates.axes]:.2g} rad/s beside the turning of '
-            f'{pose.topic}, {off[other]:.2g} with axes: {other}')
+            f'the rates of {rates.twist} are along other axes',
+            expected=f'axes: {rates.axes}, as described',
+            found=f'{off[rates.axes]:.2g} rad/s beside the turning of '
+            f'{pose.topic}, {off[other]:.2g} with axes: {other}',
+        )
 
 
-def state_of_rates(pose: np.ndarray, rates: np.ndarray, axes: str,
-                   gravity_world: Sequence[float] | np.ndarray) -> BodyState:
+def state_of_rates(
+    pose: np.ndarray, rates: np.ndarray, axes: str, gravity_world: Sequence[float] | np.ndarray
+) -> BodyState:
     """
     Return the BodyState of a pose (N, 7) and recorded rates (N, 9), see ``read_rates``.
 

@@ -12,8 +12,15 @@ from typing import Any, Sequence
 import numpy as np
 
 from .rates import described_rates, Rates
-from ..bodies.description import (axes_of, mapping, read_description, read_inertial,
-                                  read_source, rotation_of, vector)
+from ..bodies.description import (
+    axes_of,
+    mapping,
+    read_description,
+    read_inertial,
+    read_source,
+    rotation_of,
+    vector,
+)
 from ..bodies.joints import free_joint, Joint, read_joint
 from ...dynamics.body_motion import Frame, frame_of
 from ...dynamics.robot_model import robot_from_options, RobotModel, world_alone
@@ -79,8 +86,9 @@ class BodyRig:
     def kinematics_sha256(self) -> str:
         """Return a hash of what the bodies are called, where and how they are joined."""
         if self.arm:
-            return hashlib.sha256(f'{self.arm.kinematics_sha256()} {self.frame}'.encode()
-                                  ).hexdigest()
+            return hashlib.sha256(
+                f'{self.arm.kinematics_sha256()} {self.frame}'.encode()
+            ).hexdigest()
         parts = repr((self.link_names, self.wrenches, self.joints, self.groups))
         return hashlib.sha256(parts.encode()).hexdigest()
 
@@ -96,9 +104,22 @@ def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:
     arm = robot_from_options(urdf, options, gravity_base)
     frame = frame_of(arm, options.wrench_frame) if options.wrench_frame else None
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
-    return BodyRig(arm.name, urdf, arm.base_link, arm.joint_names, (PAYLOAD,), np.zeros((1, 10)),
-                   np.asarray(gravity_base), (None,), (free_joint(),), (wrench,), ((0,),), (),
-                   arm, frame)
+    return BodyRig(
+        arm.name,
+        urdf,
+        arm.base_link,
+        arm.joint_names,
+        (PAYLOAD,),
+        np.zeros((1, 10)),
+        np.asarray(gravity_base),
+        (None,),
+        (free_joint(),),
+        (wrench,),
+        ((0,),),
+        (),
+        arm,
+        frame,
+    )
 
 
 def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
@@ -116,29 +137,52 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
         joints.append(read_joint(entry, name, names, ('', 'free')))
         sources.append(read_source(name, entry))
         if sources[-1].imu:
-            raise ConfigError(f'body {name!r}', expected='one source of motion', found='an imu '
-                              'beside its pose', do='record twist: and accel:, or leave it out')
+            raise ConfigError(
+                f'body {name!r}',
+                expected='one source of motion',
+                found='an imu beside its pose',
+                do='record twist: and accel:, or leave it out',
+            )
         inertias.append(read_inertial(entry, name))
         rates += described_rates(name, entry)
         names.append(name)
     if len(rates) not in (0, len(names)):
-        raise ConfigError('accelerations of some bodies', expected='accel: of all or of none',
-                          found=f'{len(rates)} of {len(names)}')
-    wrenches = tuple(_read_wrench(topic, entry, names) for topic, entry in
-                     mapping(data.get('wrenches'), 'wrenches').items())
+        raise ConfigError(
+            'accelerations of some bodies',
+            expected='accel: of all or of none',
+            found=f'{len(rates)} of {len(names)}',
+        )
+    wrenches = tuple(
+        _read_wrench(topic, entry, names)
+        for topic, entry in mapping(data.get('wrenches'), 'wrenches').items()
+    )
     groups = body_groups(joints, wrenches, names)
     for group in groups:
         known = {names[k] for k in group}
         if not any(len({w.on, w.reaction} & known) == 1 for w in wrenches):
-            raise ConfigError(f'no wrench acts from outside on {", ".join(sorted(known))}',
-                              do='a wrench must be measured on them, or every equation is 0 = 0')
-    return BodyRig(str(data.get('name', 'bodies')), text, 'world', (), tuple(names),
-                   np.array(inertias), np.asarray(gravity_base), tuple(sources), tuple(joints),
-                   wrenches, groups, tuple(rates))
+            raise ConfigError(
+                f'no wrench acts from outside on {", ".join(sorted(known))}',
+                do='a wrench must be measured on them, or every equation is 0 = 0',
+            )
+    return BodyRig(
+        str(data.get('name', 'bodies')),
+        text,
+        'world',
+        (),
+        tuple(names),
+        np.array(inertias),
+        np.asarray(gravity_base),
+        tuple(sources),
+        tuple(joints),
+        wrenches,
+        groups,
+        tuple(rates),
+    )
 
 
-def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
-                names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def body_groups(
+    joints: Sequence[Joint], wrenches: Sequence[Wrench], names: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
     """Return tuples of bodies (indices) that hang together without a sensor in between."""
     measured = {frozenset((w.on, w.reaction)) for w in wrenches}
     group = list(range(len(names)))
@@ -146,8 +190,9 @@ def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
         if joint.parent >= 0 and frozenset((names[k], names[joint.parent])) not in measured:
             old, new = group[k], group[joint.parent]
             group = [new if g == old else g for g in group]
-    return tuple(tuple(k for k, g in enumerate(group) if g == label)
-                 for label in dict.fromkeys(group))
+    return tuple(
+        tuple(k for k, g in enumerate(group) if g == label) for label in dict.fromkeys(group)
+    )
 
 
 def _read_wrench(topic, entry, names):
@@ -156,6 +201,11 @@ def _read_wrench(topic, entry, names):
     for body in (on, *([reaction] if reaction else [])):
         if body not in names:
             raise ConfigError(f'wrench {topic}', found=repr(body), exists=names)
-    return Wrench(topic, on, reaction, axes_of(entry, f'wrench {topic}'),
-                  vector(entry.get('point', (0, 0, 0)), f'point of wrench {topic}'),
-                  rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'))
+    return Wrench(
+        topic,
+        on,
+        reaction,
+        axes_of(entry, f'wrench {topic}'),
+        vector(entry.get('point', (0, 0, 0)), f'point of wrench {topic}'),
+        rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'),
+    )

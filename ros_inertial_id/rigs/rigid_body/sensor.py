@@ -28,6 +28,7 @@ ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that
 
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
     """Return 1 where the Wrench acts on the one body, -1 where it is the reaction: mass > 0."""
+
     def columns(state):
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
@@ -35,8 +36,9 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
     return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
 
 
-def sensor_turn(observation: BodiesObservation,
-                wrench: Wrench) -> tuple[np.ndarray, dict[str, list[float]]] | None:
+def sensor_turn(
+    observation: BodiesObservation, wrench: Wrench
+) -> tuple[np.ndarray, dict[str, list[float]]] | None:
     """
     Return (the rotation (3, 3) from what the sensor shows to the axes it is said to have, a note).
 
@@ -45,15 +47,19 @@ def sensor_turn(observation: BodiesObservation,
     """
     A, y = _with_bias(observation, lambda state: _force_columns(state, wrench))
     entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
-    size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
+    size = np.sqrt((A**2).sum((0, 1))) + 1e-300
     rows = np.concatenate([A / size, entries], axis=2)
     grams = [np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, STRETCHES)]
     starts, own = Rotation.create_group('O'), A.shape[2]
 
     def solve(sums):
         # What no mass, moments and weight explain of the entries.
-        left = sums[own:, own:] - sums[own:, :own] @ np.linalg.pinv(
-            sums[:own, :own], 1e-12, hermitian=True) @ sums[:own, own:]
+        left = (
+            sums[own:, own:]
+            - sums[own:, :own]
+            @ np.linalg.pinv(sums[:own, :own], 1e-12, hermitian=True)
+            @ sums[:own, own:]
+        )
         return min((_least_turn(left, R) for R in starts), key=lambda found: found[0])[1]
 
     found, without = left_out(grams, solve)
@@ -63,40 +69,61 @@ def sensor_turn(observation: BodiesObservation,
     sure = (np.abs(found) > SURE * error).any()
     if not sure or np.degrees(turn.magnitude()) < LEAST or np.degrees(error.max()) > VAGUE:
         return None
-    return turn.as_matrix(), {'turn_deg': np.degrees(found).round(4).tolist(),
-                              'standard_error_deg': np.degrees(error).round(4).tolist()}
+    return turn.as_matrix(), {
+        'turn_deg': np.degrees(found).round(4).tolist(),
+        'standard_error_deg': np.degrees(error).round(4).tolist(),
+    }
 
 
-def refuse_other_force(observation: BodiesObservation, wrench: Wrench, topic: str,
-                       gravity: np.ndarray) -> None:
+def refuse_other_force(
+    observation: BodiesObservation, wrench: Wrench, topic: str, gravity: np.ndarray
+) -> None:
     """
     Raise RecordingError where the force of a ``topic`` is another one than described.
 
     Along other axes, without the weight (``gravity`` (3,) [m/s^2]), or with a zero that changes.
     """
-    rows = {axes: _with_bias(observation, lambda state, own=replace(wrench, axes=axes):
-                             _force_columns(state, own)) for axes in ('body', 'world')}
+    rows = {
+        axes: _with_bias(
+            observation, lambda state, own=replace(wrench, axes=axes): _force_columns(state, own)
+        )
+        for axes in ('body', 'world')
+    }
     left = {axes: _fitted(*own)[0] for axes, own in rows.items()}
-    other, = set(left) - {wrench.axes}
+    (other,) = set(left) - {wrench.axes}
     if left[wrench.axes] > OTHERWISE * left[other]:
-        said, found = (f'the axes of {"the base" if axes == "world" else "its frame"}'
-                       for axes in (wrench.axes, other))
+        said, found = (
+            f'the axes of {"the base" if axes == "world" else "its frame"}'
+            for axes in (wrench.axes, other)
+        )
         raise RecordingError(
-            f'the force of {topic} is along {found}', expected=f'{said}, as described',
+            f'the force of {topic} is along {found}',
+            expected=f'{said}, as described',
             found=f'{left[wrench.axes]:.2g} N that no mass explains, {left[other]:.2g} N along '
-            f'{found}', do='let the driver turn it, or describe it with axes:')
+            f'{found}',
+            do='let the driver turn it, or describe it with axes:',
+        )
     A, y = rows[wrench.axes]
     weightless, (mass, *_) = _fitted(A, y)
     bound, _ = _fitted(np.delete(A, WEIGHT, axis=2), y)
     weight = _fitted(A, y)[1][WEIGHT] + mass * gravity
     if bound > OTHERWISE * weightless and np.linalg.norm(weight) < LIGHT * np.linalg.norm(
-            mass * gravity):
+        mass * gravity
+    ):
         raise RecordingError(
-            f'the force of {topic} has no weight in it', expected='the force as measured',
+            f'the force of {topic} has no weight in it',
+            expected='the force as measured',
             found=f'{bound:.2g} N that no mass explains, {weightless:.2g} N of a mass without '
-            'weight', do='let the driver compensate no gravity')
-    _refuse_other_zero(np.delete(A, WEIGHT, axis=2), y, bound, topic, np.concatenate(
-        [state.t for state in observation.states(training=True)]))
+            'weight',
+            do='let the driver compensate no gravity',
+        )
+    _refuse_other_zero(
+        np.delete(A, WEIGHT, axis=2),
+        y,
+        bound,
+        topic,
+        np.concatenate([state.t for state in observation.states(training=True)]),
+    )
 
 
 def _refuse_other_zero(A, y, left, topic, t):
@@ -104,15 +131,19 @@ def _refuse_other_zero(A, y, left, topic, t):
     low, high = 0, len(t)
     while high - low > STRETCHES:
         step = (high - low) / STRETCHES
-        apart, at = min((_fitted(np.concatenate([A, np.eye(3) * (t >= t[k])[:, None, None]], 2),
-                                 y)[0], k) for k in np.arange(low + step, high, step).astype(int))
+        apart, at = min(
+            (_fitted(np.concatenate([A, np.eye(3) * (t >= t[k])[:, None, None]], 2), y)[0], k)
+            for k in np.arange(low + step, high, step).astype(int)
+        )
         low, high = max(0, int(at - step)), min(len(t), int(at + step) + 1)
         if left < OTHERWISE * apart:
             return
     raise RecordingError(
-        f'the zero of {topic} changes at {t[at]:.2f} s', expected='one zero', found=f'{left:.2g} '
-        f'N that no mass explains, {apart:.2g} N with another zero from then on',
-        do=f'take the parts apart: BAG@:{t[at]:.2f} and BAG@{t[at]:.2f}:')
+        f'the zero of {topic} changes at {t[at]:.2f} s',
+        expected='one zero',
+        found=f'{left:.2g} N that no mass explains, {apart:.2g} N with another zero from then on',
+        do=f'take the parts apart: BAG@:{t[at]:.2f} and BAG@{t[at]:.2f}:',
+    )
 
 
 def _fitted(A, y):
@@ -145,8 +176,11 @@ def _force_columns(state, wrench):
     """Return (N, 3, 7): force along the sensor's axes by mass, first moments and weight."""
     body = state.bodies[0]
     swing = np.stack([acceleration_at(body.omega, body.alpha, e) for e in np.eye(3)], axis=2)
-    return _along_sensor(body, wrench, np.concatenate(
-        [body.acc[:, :, None], swing, -body.rotation().transpose(0, 2, 1)], axis=2))
+    return _along_sensor(
+        body,
+        wrench,
+        np.concatenate([body.acc[:, :, None], swing, -body.rotation().transpose(0, 2, 1)], axis=2),
+    )
 
 
 def _along_sensor(body, wrench, columns):

@@ -14,8 +14,9 @@ SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 Samples = dict[str, list[tuple[float, dict[str, Any]]]]  # topic -> [(stamp [s], fields), ...]
 
 
-def channels_of(samples: Samples, types: Mapping[str, str], joints: Sequence[str],
-                frame: str = '') -> dict[str, Channel]:
+def channels_of(
+    samples: Samples, types: Mapping[str, str], joints: Sequence[str], frame: str = ''
+) -> dict[str, Channel]:
     """
     Return {topic: Channel} of ``samples``.
 

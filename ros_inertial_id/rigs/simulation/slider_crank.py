@@ -12,25 +12,25 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import (channels_of, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, Samples, STEP,
-                      SYMBOLS, WRENCH)
+from .sensors import channels_of, JOINT_STATE, POINT, POSE, Samples, STEP, SYMBOLS, WRENCH
+from .sensors import IMU as IMU_TYPE
 from ...measurement.recording import Channel
 from ...simulation import true_robot
 from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
 
-TICK = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
-STIFF = (-1e7, -4e3)           # solref: stiffness [1/s^2] and damping [1/s] of the closure
+TICK = 1.25e-4  # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
+STIFF = (-1e7, -4e3)  # solref: stiffness [1/s^2] and damping [1/s] of the closure
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
-RAMP = 0.5                     # [s] from rest to the full motion
-GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
-START = 0.5                    # [rad] crank angle
-CRANK, ROD = 0.08, 0.25        # [m] lengths
+RAMP = 0.5  # [s] from rest to the full motion
+GAINS = 40.0, 0.8  # [N m/rad], [N m s/rad] of the crank's controller
+START = 0.5  # [rad] crank angle
+CRANK, ROD = 0.08, 0.25  # [m] lengths
 EVERY = {'camera': 10, 'imu': 10, 'torque': 8}  # ticks: 800, 800 and 1000 Hz
-DROPPED = 0.01                 # share of the camera's frames
+DROPPED = 0.01  # share of the camera's frames
 ENCODER_NOISE, TORQUE_NOISE = 1e-3, 1e-2  # [rad], [N m]
 MARKER_NOISE, TAG_NOISE = 1e-4, 2e-3  # [m], [rad]
 GYRO_NOISE, ACCELEROMETER_NOISE = 5e-3, 0.05  # [rad/s], [m/s^2]
-GYRO_BIAS = 0.01               # [rad/s] of every axis
+GYRO_BIAS = 0.01  # [rad/s] of every axis
 CAMERA_DELAY, IMU_DELAY = 5e-3, 2e-3  # [s] that stamps are late
 POINT_MARKERS = {'/markers/crank_pin': 'rod_link', '/markers/slider_pin': 'slider_link'}
 TAG, IMU, TORQUE = '/markers/rod_tag', '/rod/imu', '/crank/torque'
@@ -47,14 +47,23 @@ class SliderCrank:
 
     urdf = 'slider_crank'
     step = STEP
-    topics = {**dict.fromkeys(POINT_MARKERS, POINT), TAG: POSE, IMU: IMU_TYPE, TORQUE: WRENCH,
-              JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
+    topics = {
+        **dict.fromkeys(POINT_MARKERS, POINT),
+        TAG: POSE,
+        IMU: IMU_TYPE,
+        TORQUE: WRENCH,
+        JOINTS: JOINT_STATE,
+        TRUE_TORQUE: JOINT_STATE,
+    }
 
     def __init__(self, description, seed=0, mass_change=0.25):
         self._rng = np.random.default_rng(seed)
         self._mujoco = _mujoco()
-        self.model = self._compile(true_robot.perturbed_urdf(
-            true_robot.parse(description), self._rng, mass_change, 0.0, 0.0))
+        self.model = self._compile(
+            true_robot.perturbed_urdf(
+                true_robot.parse(description), self._rng, mass_change, 0.0, 0.0
+            )
+        )
         self.data = self._mujoco.MjData(self.model)
         rod = -START - np.arcsin(CRANK / ROD * np.sin(START))
         slider = CRANK * np.cos(START) + ROD * np.cos(START + rod)
@@ -71,14 +80,18 @@ class SliderCrank:
         for body in spec.bodies:
             body.add_site(name=body.name)
         closure = spec.add_equality(
-            type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_SITE, name1='slider_pin',
-            name2='rod_end')
+            type=mujoco.mjtEq.mjEQ_CONNECT,
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            name1='slider_pin',
+            name2='rod_end',
+        )
         closure.solref[:], closure.solimp[:] = STIFF, HARD
         model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         model.opt.timestep = TICK
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
-                                      | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        model.opt.disableflags |= int(
+            mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+        )
         model.opt.tolerance, model.opt.iterations = 1e-14, 50
         return model
 
@@ -135,13 +148,23 @@ class SliderCrank:
 
     def _see(self, said):
         for topic, link in POINT_MARKERS.items():
-            self._say(said, topic, CAMERA_DELAY,
-                      position=self.data.site(link).xpos + self._noise(MARKER_NOISE, 3))
+            self._say(
+                said,
+                topic,
+                CAMERA_DELAY,
+                position=self.data.site(link).xpos + self._noise(MARKER_NOISE, 3),
+            )
         tag = self.data.site('rod_tag')
-        attitude = (Rotation.from_rotvec(self._noise(TAG_NOISE, 3))
-                    * Rotation.from_matrix(tag.xmat.reshape(3, 3)))
-        self._say(said, TAG, CAMERA_DELAY, position=tag.xpos + self._noise(MARKER_NOISE, 3),
-                  orientation_xyzw=attitude.as_quat())
+        attitude = Rotation.from_rotvec(self._noise(TAG_NOISE, 3)) * Rotation.from_matrix(
+            tag.xmat.reshape(3, 3)
+        )
+        self._say(
+            said,
+            TAG,
+            CAMERA_DELAY,
+            position=tag.xpos + self._noise(MARKER_NOISE, 3),
+            orientation_xyzw=attitude.as_quat(),
+        )
 
     def _sense_rod(self, said):
         """
@@ -159,16 +182,20 @@ class SliderCrank:
         mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)
         mujoco.mj_objectAcceleration(self.model, data, kind, index, acceleration, 1)
         data.qvel[:] = before
-        self._say(said, IMU, IMU_DELAY,
-                  angular_velocity=velocity[:3] + self._noise(GYRO_NOISE, 3) + GYRO_BIAS,
-                  linear_acceleration=acceleration[3:] + self._noise(ACCELEROMETER_NOISE, 3))
+        self._say(
+            said,
+            IMU,
+            IMU_DELAY,
+            angular_velocity=velocity[:3] + self._noise(GYRO_NOISE, 3) + GYRO_BIAS,
+            linear_acceleration=acceleration[3:] + self._noise(ACCELEROMETER_NOISE, 3),
+        )
 
 
 def fast_motion(t: float) -> tuple[float, float]:
     """Return crank angle and rate after t [s]: rich in speeds, from rest over RAMP seconds."""
     s = min(t / RAMP, 1.0)
     pace = s * s * (3 - 2 * s)
-    t = RAMP * (s ** 3 - 0.5 * s ** 4) + max(t - RAMP, 0.0)
+    t = RAMP * (s**3 - 0.5 * s**4) + max(t - RAMP, 0.0)
     w = 2 * np.pi
     z = 6 * t + np.sin(1.5 * w * t) + 0.5 * np.sin(2.5 * w * t)
     rate = 6 + 1.5 * w * np.cos(1.5 * w * t) + 1.25 * w * np.cos(2.5 * w * t)

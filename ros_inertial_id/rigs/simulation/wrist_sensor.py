@@ -12,11 +12,11 @@ from ...measurement.recording import Channel
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
 
 JOINTS = tuple(f'fr3_joint{i}' for i in range(1, 8))
-RATE = 500.0            # [Hz] of all sensors
-HARMONICS = 5           # of the motion, of BASE_FREQUENCY [Hz]
+RATE = 500.0  # [Hz] of all sensors
+HARMONICS = 5  # of the motion, of BASE_FREQUENCY [Hz]
 BASE_FREQUENCY = 0.15
-AMPLITUDE = 0.7         # [rad] largest swing of a joint
-ENCODER_NOISE = 1e-5    # [rad]
+AMPLITUDE = 0.7  # [rad] largest swing of a joint
+ENCODER_NOISE = 1e-5  # [rad]
 NOISE = np.repeat([0.15, 0.006, 2e-3, 0.02], 3)  # force [N], torque [N m], gyro, accelerometer
 BIAS = np.array([4.0, -3.0, 6.0, 0.2, -0.3, 0.1])  # of the sensor [N, N m]
 # The payload, in the frame of the sensor: mass [kg], centre [m], inertia about it [kg m^2].
@@ -52,12 +52,20 @@ class WristRig:
         spec = mujoco.MjSpec.from_string(_bodies_only(description, JOINTS))
         spec.compiler.fusestatic = False
         body = spec.body(self.link).add_body(
-            name='payload', mass=MASS, ipos=CENTER, explicitinertial=True,
-            fullinertia=INERTIA[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+            name='payload',
+            mass=MASS,
+            ipos=CENTER,
+            explicitinertial=True,
+            fullinertia=INERTIA[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+        )
         body.add_site(name='sensor')
         for kind in ('FORCE', 'TORQUE', 'GYRO', 'ACCELEROMETER'):
-            spec.add_sensor(name=kind.lower(), type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
-                            objtype=mujoco.mjtObj.mjOBJ_SITE, objname='sensor')
+            spec.add_sensor(
+                name=kind.lower(),
+                type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
+                objtype=mujoco.mjtObj.mjOBJ_SITE,
+                objname='sensor',
+            )
         model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         disable = mujoco.mjtDisableBit
@@ -76,8 +84,11 @@ class WristRig:
         w = 2 * np.pi * BASE_FREQUENCY * np.arange(1, HARMONICS + 1)[:, None]
         s, c = np.sin(w * self.time), np.cos(w * self.time)
         A, B = self._swing
-        return (self._home + (A * s + B * c).sum(0), (w * (A * c - B * s)).sum(0),
-                -(w ** 2 * (A * s + B * c)).sum(0))
+        return (
+            self._home + (A * s + B * c).sum(0),
+            (w * (A * c - B * s)).sum(0),
+            -(w**2 * (A * s + B * c)).sum(0),
+        )
 
     @property
     def time(self) -> float:
@@ -100,12 +111,11 @@ class WristRig:
             noisy = exact + NOISE * self._rng.standard_normal(12)
             q = data.qpos[self._dof] + ENCODER_NOISE * self._rng.standard_normal(len(JOINTS))
             for topic, fields in (
-                    (STATES, {'position': q}),
-                    (SENSOR, {'force': noisy[:3] + BIAS[:3], 'torque': noisy[3:6] + BIAS[3:]}),
-                    (PAYLOAD_IMU, {'angular_velocity': noisy[6:9],
-                                   'linear_acceleration': noisy[9:]}),
-                    (TRUE_WRENCH, {'force': exact[:3] + BIAS[:3],
-                                   'torque': exact[3:6] + BIAS[3:]})):
+                (STATES, {'position': q}),
+                (SENSOR, {'force': noisy[:3] + BIAS[:3], 'torque': noisy[3:6] + BIAS[3:]}),
+                (PAYLOAD_IMU, {'angular_velocity': noisy[6:9], 'linear_acceleration': noisy[9:]}),
+                (TRUE_WRENCH, {'force': exact[:3] + BIAS[:3], 'torque': exact[3:6] + BIAS[3:]}),
+            ):
                 said.setdefault(topic, []).append((self.time, fields))
             self._count += 1
         return channels_of(said, self.topics, JOINTS, self.link)

@@ -27,17 +27,30 @@ NAMES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 
 def calibration_parameters() -> tuple[Parameter, ...]:
     """Return the 43 Parameters of an unknown platform on unknown springs."""
-    out = [Parameter(s + '0', u, c, 0.0, 1e3, 'platform')
-           for s, u, c in zip(SYMBOLS, UNITS, SCALES)]
+    out = [
+        Parameter(s + '0', u, c, 0.0, 1e3, 'platform') for s, u, c in zip(SYMBOLS, UNITS, SCALES)
+    ]
     for i, j in PAIRS:
         unit = ('N/m', 'N', 'N m/rad')[(i >= 3) + (j >= 3)]
-        out.append(Parameter(f'k_{NAMES[i]}_{NAMES[j]}', unit,
-                             float(np.sqrt(K_SCALE[i] * K_SCALE[j])), 0.0, K_PRIOR_SD, 'springs',
-                             law_of('stiffness')))
-    out += [Parameter(f'd_{n}', u, 1.0, 0.0, 1e4, 'springs', 'damping')
-            for n, u in zip(NAMES, ('N s/m',) * 3 + ('N m s/rad',) * 3)]
-    out += [Parameter(f'preload_{n}', u, 1.0, 0.0, 1e5, 'springs', 'preload')
-            for n, u in zip(NAMES, ROW_UNITS)]
+        out.append(
+            Parameter(
+                f'k_{NAMES[i]}_{NAMES[j]}',
+                unit,
+                float(np.sqrt(K_SCALE[i] * K_SCALE[j])),
+                0.0,
+                K_PRIOR_SD,
+                'springs',
+                law_of('stiffness'),
+            )
+        )
+    out += [
+        Parameter(f'd_{n}', u, 1.0, 0.0, 1e4, 'springs', 'damping')
+        for n, u in zip(NAMES, ('N s/m',) * 3 + ('N m s/rad',) * 3)
+    ]
+    out += [
+        Parameter(f'preload_{n}', u, 1.0, 0.0, 1e5, 'springs', 'preload')
+        for n, u in zip(NAMES, ROW_UNITS)
+    ]
     return tuple(out)
 
 
@@ -64,8 +77,9 @@ def stiffness_of(value: np.ndarray) -> np.ndarray:
     return K
 
 
-def predicted_state(state: BodiesState, rest: Rest, value: np.ndarray,
-                    added: np.ndarray) -> BodiesState:
+def predicted_state(
+    state: BodiesState, rest: Rest, value: np.ndarray, added: np.ndarray
+) -> BodiesState:
     """
     Return the BodiesState with the accelerations that parameters ``value`` (43,) predict.
 
@@ -87,8 +101,9 @@ def predicted_state(state: BodiesState, rest: Rest, value: np.ndarray,
     return replace(state, bodies=(replace(body, acc=acc, alpha=alpha),))
 
 
-def calibration_blocks(state: BodiesState, rest: Rest,
-                       added: np.ndarray) -> Iterator[RegressorBlock]:
+def calibration_blocks(
+    state: BodiesState, rest: Rest, added: np.ndarray
+) -> Iterator[RegressorBlock]:
     """
     Yield RegressorBlocks of a BodiesState of the platform with a known mass on it.
 
@@ -110,6 +125,11 @@ def calibration_blocks(state: BodiesState, rest: Rest,
         springs[range(6), 21 + np.arange(6)] = dx.T
         springs[range(6), 27 + np.arange(6)] = -1.0
         W = np.concatenate([rows, springs], axis=1)
-        yield RegressorBlock(piece.t, state.segment, tuple(
-            RowGroup(f'platform {axis}', unit, np.arange(43), W[i].T, known[:, i], known[:, i])
-            for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))))
+        yield RegressorBlock(
+            piece.t,
+            state.segment,
+            tuple(
+                RowGroup(f'platform {axis}', unit, np.arange(43), W[i].T, known[:, i], known[:, i])
+                for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
+            ),
+        )

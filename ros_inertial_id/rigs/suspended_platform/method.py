@@ -32,41 +32,61 @@ DAMPING_UNITS = ('N s/m',) * 3 + ('N m s/rad',) * 3
 class SuspendedPlatformOptions(BodiesOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
-    damping: str = option('identified', 'damping of the springs beyond the given one: '
-                          'identified along the six axes, or none',
-                          choices=('identified', 'given'))
-    posture: str = option('auto', 'whether joints are held: decide by their motion, or refuse '
-                          'what is not held', choices=('auto', 'held'))
+    damping: str = option(
+        'identified',
+        'damping of the springs beyond the given one: identified along the six axes, or none',
+        choices=('identified', 'given'),
+    )
+    posture: str = option(
+        'auto',
+        'whether joints are held: decide by their motion, or refuse what is not held',
+        choices=('auto', 'held'),
+    )
     largest_clock_offset: float = option(
-        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
-        at_least=0.0)
-    size: float = option(0.5, 'how far from its frame the mass of a link may be', unit='m',
-                         at_least=1e-3)
-    link_mass: float = option(30.0, 'how heavy a link may be: errors beyond it mean "not '
-                              'determined"', unit='kg', at_least=1e-3)
-    velocity: str = option('differentiated', 'poses are differentiated',
-                           choices=('differentiated',))
-    estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
-                            'accelerations are noisy, which shrinks what least squares finds',
-                            choices=('ordinary', 'weighted', 'instrumental'))
+        0.1,
+        'between the stamps of poses and IMUs on one body; 0: they share a clock',
+        unit='s',
+        at_least=0.0,
+    )
+    size: float = option(
+        0.5, 'how far from its frame the mass of a link may be', unit='m', at_least=1e-3
+    )
+    link_mass: float = option(
+        30.0,
+        'how heavy a link may be: errors beyond it mean "not determined"',
+        unit='kg',
+        at_least=1e-3,
+    )
+    velocity: str = option(
+        'differentiated', 'poses are differentiated', choices=('differentiated',)
+    )
+    estimator: str = option(
+        'instrumental',
+        'estimator; there is no nominal body to lean on, and '
+        'accelerations are noisy, which shrinks what least squares finds',
+        choices=('ordinary', 'weighted', 'instrumental'),
+    )
 
 
-class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions], Calibrated,
-                        KnownMass):
+class SuspendedPlatform(
+    BodiesMethod[PlatformRig, SuspendedPlatformOptions], Calibrated, KnownMass
+):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
     Options = SuspendedPlatformOptions
 
-    def build(self, urdf: str, options: SuspendedPlatformOptions,
-              gravity_base: np.ndarray) -> PlatformRig:
+    def build(
+        self, urdf: str, options: SuspendedPlatformOptions, gravity_base: np.ndarray
+    ) -> PlatformRig:
         """Return the PlatformRig of a YAML text under gravity (3,) in the world [m/s^2]."""
         robot = platform_rig(urdf, gravity_base)
         check_calibrated(robot)
         return robot
 
-    def parameters(self, robot: PlatformRig,
-                   options: SuspendedPlatformOptions) -> tuple[Parameter, ...]:
+    def parameters(
+        self, robot: PlatformRig, options: SuspendedPlatformOptions
+    ) -> tuple[Parameter, ...]:
         """
         Return the Parameters of all columns: those of every link, then the damping.
 
@@ -76,23 +96,35 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions], Cal
         if np.isfinite(robot.mass):
             out = out[1:]
         if options.damping == 'identified':
-            out += [Parameter(f'd{axis[1]}{axis[0]}', unit, 1.0, 0.0, 100.0, 'platform', 'damping')
-                    for axis, unit in zip(AXES, DAMPING_UNITS)]
+            out += [
+                Parameter(f'd{axis[1]}{axis[0]}', unit, 1.0, 0.0, 100.0, 'platform', 'damping')
+                for axis, unit in zip(AXES, DAMPING_UNITS)
+            ]
         return tuple(out)
 
-    def links(self, robot: PlatformRig,
-              options: SuspendedPlatformOptions) -> tuple[Parameter, ...]:
+    def links(
+        self, robot: PlatformRig, options: SuspendedPlatformOptions
+    ) -> tuple[Parameter, ...]:
         """Return the ten Parameters of every link, also a mass that follows from the others."""
-        return tuple(p for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
-                     for p in ten_of_body(k, link, nominal, (options.link_mass, options.size)))
+        return tuple(
+            p
+            for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
+            for p in ten_of_body(k, link, nominal, (options.link_mass, options.size))
+        )
 
-    def observed(self, recording: Recording, robot: PlatformRig,
-                 options: SuspendedPlatformOptions) -> BodiesObservation:
+    def observed(
+        self, recording: Recording, robot: PlatformRig, options: SuspendedPlatformOptions
+    ) -> BodiesObservation:
         """Return the BodiesObservation of platform and links in a Recording."""
         return observe_platform(recording, robot, options)
 
-    def regress(self, state: BodiesState, robot: PlatformRig, parameters: Sequence[Parameter],
-                wanted: np.ndarray | None = None) -> Iterator[RegressorBlock]:
+    def regress(
+        self,
+        state: BodiesState,
+        robot: PlatformRig,
+        parameters: Sequence[Parameter],
+        wanted: np.ndarray | None = None,
+    ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         damped = sum(p.law == 'damping' for p in parameters)
         bodies = len(parameters) - damped

@@ -26,8 +26,9 @@ HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers mak
 class PlatformMotion:
     """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
 
-    def __init__(self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray,
-                 period: float) -> None:
+    def __init__(
+        self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray, period: float
+    ) -> None:
         self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
         self.fused: dict[int, FusedBody] = {}
         self._keys: dict[int, list[tuple]] = {}  # body, start and length of each stretch
@@ -44,8 +45,9 @@ class PlatformMotion:
         out.series = [s and noise_again(s, clock, self.kernel, rng) for s in self.series]
         return out
 
-    def fuse(self, recording: Recording, body: int, stretches: list[np.ndarray],
-             limit: float) -> Mapping[str, Any]:
+    def fuse(
+        self, recording: Recording, body: int, stretches: list[np.ndarray], limit: float
+    ) -> Mapping[str, Any]:
         """
         Let the IMU on a body improve its motion on stretches; return what was found.
 
@@ -53,8 +55,9 @@ class PlatformMotion:
         """
         series = self.series[body]
         poses = [(t, on_clock(series.t, series.values, t)) for t in stretches]
-        self.fused[body], note = fuse_body(recording, self.robot.sources[body], poses,
-                                           self.kernel, self.robot.gravity_base, limit)
+        self.fused[body], note = fuse_body(
+            recording, self.robot.sources[body], poses, self.kernel, self.robot.gravity_base, limit
+        )
         self._keys[body] = [(body, t[0], len(t)) for t in stretches]
         self._states.update(zip(self._keys[body], self.fused[body].states()))
         return note
@@ -84,8 +87,9 @@ class PlatformMotion:
         if state is not None:
             return state
         pose = on_clock(self.series[body].t, self.series[body].values, t)
-        return state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period,
-                             self.robot.gravity_base)
+        return state_of_pose(
+            pose[:, :3], pose[:, 3:], self.kernel, self.period, self.robot.gravity_base
+        )
 
     def posture(self, t: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """
@@ -110,7 +114,7 @@ class PlatformMotion:
             away = (mean.inv() * relative).as_rotvec()
             half = min(half_width(self.kernel), len(t) // 4)
             smooth = signals.smooth(away, np.full(2 * (half // 2) + 1, 1 / (2 * (half // 2) + 1)))
-            out.append((mean.as_matrix(), float(np.sqrt((smooth ** 2).sum(1).mean()))))
+            out.append((mean.as_matrix(), float(np.sqrt((smooth**2).sum(1).mean()))))
         return out
 
     def raw(self, body: int, t: np.ndarray) -> np.ndarray:
@@ -129,7 +133,8 @@ class PlatformMotion:
     def __call__(self, t):
         bodies = [self.own(0, t)]
         for body, (joint, (mean, rms)) in enumerate(
-                zip(self.robot.joints[1:], self.posture(t)), 1):
+            zip(self.robot.joints[1:], self.posture(t)), 1
+        ):
             parent = bodies[joint.parent]
             if rms < HELD:
                 still = np.zeros(3)
@@ -153,6 +158,7 @@ def hinged(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
     # omega x spin, which the relative acceleration has besides, is across the axis.
     rate, acceleration = (
         ((getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis)[:, None] * joint.axis
-        for q in ('omega', 'alpha'))
+        for q in ('omega', 'alpha')
+    )
     turned = zero * Rotation.from_rotvec(angle[:, None] * joint.axis)
     return carried(parent, joint, turned, rate, acceleration)

@@ -27,8 +27,11 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
     clock, kernel, summary = clock_and_filter(
-        clock, seen[0].topic, options,
-        lambda: choose_pose_cutoff(on_stretches(seen, clock), clock.period))
+        clock,
+        seen[0].topic,
+        options,
+        lambda: choose_pose_cutoff(on_stretches(seen, clock), clock.period),
+    )
     motion = PlatformMotion(robot, series, kernel, clock.period)
     stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
     postures = [motion.posture(t) for t in stretches]
@@ -37,10 +40,14 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     imus = _fuse_imus(recording, robot, motion, stretches, options)
     sources = {f'{name} {s.topic}': dict(s.note) for name, s in zip(robot.body_names, series) if s}
     summary = replace(summary, velocity='differentiated').with_details(
-        held=[_held_links(robot, p) for p in postures], imus=imus, sources=sources,
-        doubts=marker_doubts(sources))
-    return BodiesObservation(clock, kernel, motion, (), summary, motion.filtered,
-                             lambda rng: motion.noisy(clock, rng))
+        held=[_held_links(robot, p) for p in postures],
+        imus=imus,
+        sources=sources,
+        doubts=marker_doubts(sources),
+    )
+    return BodiesObservation(
+        clock, kernel, motion, (), summary, motion.filtered, lambda rng: motion.noisy(clock, rng)
+    )
 
 
 def _fuse_imus(recording, robot, motion, stretches, options):
@@ -55,8 +62,11 @@ def _fuse_imus(recording, robot, motion, stretches, options):
 
 
 def _held_links(robot, posture):
-    return [name for name, joint, (_, rms) in zip(robot.link_names, robot.joints[1:], posture)
-            if joint.kind != 'fixed' and rms < HELD]
+    return [
+        name
+        for name, joint, (_, rms) in zip(robot.link_names, robot.joints[1:], posture)
+        if joint.kind != 'fixed' and rms < HELD
+    ]
 
 
 def _check_held(robot, postures, clock):
@@ -65,10 +75,12 @@ def _check_held(robot, postures, clock):
         for name, (_, rms) in zip(robot.link_names, posture):
             if rms >= HELD:
                 raise RecordingError(
-                    f'link {name!r} was not still', expected=f'within {np.degrees(HELD):.2f} deg',
+                    f'link {name!r} was not still',
+                    expected=f'within {np.degrees(HELD):.2f} deg',
                     found=f'{np.degrees(rms):.2f} deg rms from {start:.3f} to '
                     f'{start + count * clock.period:.3f} s',
-                    do='hold it and record again, or cut the recording')
+                    do='hold it and record again, or cut the recording',
+                )
 
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
@@ -78,8 +90,10 @@ def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     The median over stretches: what touches the platform is no noise.
     """
     motion: Any = observation.motion  # a PlatformMotion
-    noise = [white_variance(values[:, :3])
-             for values in on_stretches([motion.series[0]], observation.clock)]
+    noise = [
+        white_variance(values[:, :3])
+        for values in on_stretches([motion.series[0]], observation.clock)
+    ]
     standard_deviation = np.sqrt(np.median(noise, axis=0))
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0

@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..bodies.description import (mapping, matrix, read_description, read_inertial,
-                                  read_source, rotation_of, vector)
+from ..bodies.description import (
+    mapping,
+    matrix,
+    read_description,
+    read_inertial,
+    read_source,
+    rotation_of,
+    vector,
+)
 from ..bodies.joints import free_joint, Joint, read_joint
 from ..measurement.body_state import BodyState
 from ...dynamics.robot_model import world_alone
@@ -98,33 +105,42 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         names.append(name)
     mass = data.get('mass')
     return PlatformRig(
-        str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
-        tuple(joints), matrix(entry.get('stiffness'), 'stiffness'),
+        str(data.get('name', 'suspended platform')),
+        text,
+        tuple(names[1:]),
+        tuple(sources),
+        tuple(joints),
+        matrix(entry.get('stiffness'), 'stiffness'),
         matrix(entry.get('damping') or [0.0] * 6, 'damping'),
         vector(entry.get('preload', [0.0] * 6), 'preload', 6),
         vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
         rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
-        np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        covariance)
+        np.asarray(gravity_base, dtype=float),
+        np.array(inertias).reshape(-1, 10),
+        covariance,
+    )
 
 
 def _pose_source(name, entry):
     """Return the BodySource of a body; an IMU alone does not show where a body is."""
     source = read_source(name, entry)
     if source.kind == 'imu':
-        raise ConfigError(f'body {name!r}', expected='markers: or pose:, an imu: besides',
-                          found='an IMU alone')
+        raise ConfigError(
+            f'body {name!r}', expected='markers: or pose:, an imu: besides', found='an IMU alone'
+        )
     return source
 
 
 def check_calibrated(robot: PlatformRig) -> None:
     """Raise ConfigError when a ``robot`` lacks what only calibration can give, or links."""
     if not np.isfinite(robot.stiffness).all() or not np.isfinite(robot.platform).all():
-        raise ConfigError('the springs or the platform are not known', expected='stiffness: and '
-                          'inertial: in the description',
-                          do='calibrate the platform with a known mass first')
+        raise ConfigError(
+            'the springs or the platform are not known',
+            expected='stiffness: and inertial: in the description',
+            do='calibrate the platform with a known mass first',
+        )
     if not robot.link_names:
         raise ConfigError('links', expected='at least one link on the platform', found='none')
 
@@ -133,8 +149,10 @@ def displacement(body: BodyState, rest: Rest) -> tuple[np.ndarray, np.ndarray]:
     """Return displacement x [m, rad] and its rate dx (N, 6) of a BodyState from a pose."""
     R = body.rotation()
     turn = Rotation.from_matrix(R @ rest[1].T).as_rotvec()
-    return (np.concatenate([body.position - rest[0], turn], axis=1),
-            np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1))
+    return (
+        np.concatenate([body.position - rest[0], turn], axis=1),
+        np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1),
+    )
 
 
 def spring_wrench(robot: PlatformRig, platform: BodyState) -> tuple[np.ndarray, np.ndarray]:
@@ -155,12 +173,14 @@ def _covariance(rows):
         lower = [[float(x) for x in str(row).split()] for row in rows]
         out = np.zeros((len(lower), len(lower)))
         for k, row in enumerate(lower):
-            out[k, :k + 1] = out[:k + 1, k] = row
+            out[k, : k + 1] = out[: k + 1, k] = row
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
     good = (CALIBRATED, CALIBRATED + EXTRINSICS)
     if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
-        raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
-                          expected=f'the {CALIBRATED} lines that a calibration writes, or '
-                          f'{good[1]} with an IMU')
+        raise ConfigError(
+            'covariance of the platform',
+            do='calibrate it anew, or leave it out',
+            expected=f'the {CALIBRATED} lines that a calibration writes, or {good[1]} with an IMU',
+        )
     return out

@@ -69,9 +69,15 @@ def write_with_rosbags(path, channel, storage, mode):
             writer.write(connection, int(channel.received_ns[i]), message)
 
 
-@pytest.mark.parametrize(('storage', 'mode'), [
-    (storage, mode) for storage in STORAGES for mode in ('NONE', 'MESSAGE', 'FILE', 'STORAGE')
-    if (storage, mode) != ('sqlite3', 'STORAGE')])
+@pytest.mark.parametrize(
+    ('storage', 'mode'),
+    [
+        (storage, mode)
+        for storage in STORAGES
+        for mode in ('NONE', 'MESSAGE', 'FILE', 'STORAGE')
+        if (storage, mode) != ('sqlite3', 'STORAGE')
+    ],
+)
 def test_reads_every_storage_and_compression_of_rosbag2(tmp_path, storage, mode):
     channel = joint_states(3000)
     write_with_rosbags(tmp_path / 'bag', channel, storage, mode)
@@ -89,19 +95,30 @@ def test_reads_every_storage_and_compression_of_rosbag2(tmp_path, storage, mode)
 @pytest.mark.parametrize('storage', STORAGES)
 def test_rosbags_reads_what_is_written(tmp_path, storage, compress):
     channel = joint_states(2500)
-    write_recording(tmp_path / 'bag', Recording(
-        {'/joint_states': channel}, '<robot/>', 'upright: true', periods='period_s: 5.0'), storage,
-        compress)
+    write_recording(
+        tmp_path / 'bag',
+        Recording(
+            {'/joint_states': channel}, '<robot/>', 'upright: true', periods='period_s: 5.0'
+        ),
+        storage,
+        compress,
+    )
     with AnyReader([tmp_path / 'bag']) as reader:  # also compares the type hashes
         topics = {c.topic: c for c in reader.connections}
         assert {t: c.msgcount for t, c in topics.items()} == {
-            '/joint_states': 2500, '/robot_description': 1, '/mounting': 1, '/periods': 1}
+            '/joint_states': 2500,
+            '/robot_description': 1,
+            '/mounting': 1,
+            '/periods': 1,
+        }
         for topic, connection in topics.items():
             latched = connection.ext.offered_qos_profiles[0].durability
             assert (latched == QosDurability.TRANSIENT_LOCAL) == (topic != '/joint_states')
             assert connection.msgdef.data
-        messages = [(ns, reader.deserialize(data, JOINT_STATE))
-                    for c, ns, data in reader.messages([topics['/joint_states']])]
+        messages = [
+            (ns, reader.deserialize(data, JOINT_STATE))
+            for c, ns, data in reader.messages([topics['/joint_states']])
+        ]
         text = next(reader.messages([topics['/robot_description']]))[2]
         assert reader.deserialize(text, STRING).data == '<robot/>'
     assert [ns for ns, _ in messages] == channel.received_ns.tolist()
@@ -109,7 +126,10 @@ def test_rosbags_reads_what_is_written(tmp_path, storage, compress):
     again = read_bag(tmp_path / 'bag')
     assert_same(again.channels['/joint_states'], channel)
     assert (again.robot_description, again.mounting, again.periods) == (
-        '<robot/>', 'upright: true', 'period_s: 5.0')
+        '<robot/>',
+        'upright: true',
+        'period_s: 5.0',
+    )
 
 
 def test_the_written_mcap_is_indexed_and_its_metadata_complete(tmp_path):
@@ -135,12 +155,21 @@ def test_split_bags_are_read_in_the_order_of_their_numbers(tmp_path):
     whole, folder = joint_states(12 * 50), tmp_path / 'bag'
     folder.mkdir()
     for i in range(12):
-        write_recording(tmp_path / f'part_{i}', Recording(
-            {'/joint_states': whole.rows(slice(50 * i, 50 * i + 50))}))
+        write_recording(
+            tmp_path / f'part_{i}',
+            Recording({'/joint_states': whole.rows(slice(50 * i, 50 * i + 50))}),
+        )
         shutil.copy(tmp_path / f'part_{i}' / f'part_{i}.mcap', folder / f'bag_{i}.mcap')
     assert_same(read_bag(folder).channels['/joint_states'], whole)  # no metadata: by number
-    (folder / 'metadata.yaml').write_text(yaml.safe_dump({'rosbag2_bagfile_information': {
-        'relative_file_paths': [f'bag_{i}.mcap' for i in range(11)]}}))
+    (folder / 'metadata.yaml').write_text(
+        yaml.safe_dump(
+            {
+                'rosbag2_bagfile_information': {
+                    'relative_file_paths': [f'bag_{i}.mcap' for i in range(11)]
+                }
+            }
+        )
+    )
     recording = read_bag(folder)  # killed after a split: the last file is not listed
     assert_same(recording.channels['/joint_states'], whole)
     assert 'bag_11.mcap' in recording.provenance['damage'][0]
@@ -153,12 +182,19 @@ def test_messages_keep_the_order_of_the_file_when_stamps_run_backwards(tmp_path)
     channel = joint_states(6)
     order = np.array([0, 1, 4, 3, 2, 5])
     stamps = channel.stamp_ns[order]
-    shuffled = Channel('/joint_states', JOINT_STATE, stamps, channel.received_ns,
-                       {k: v[order] for k, v in channel.fields.items()}, channel.names)
+    shuffled = Channel(
+        '/joint_states',
+        JOINT_STATE,
+        stamps,
+        channel.received_ns,
+        {k: v[order] for k, v in channel.fields.items()},
+        channel.names,
+    )
     for storage in STORAGES:
         write_recording(tmp_path / storage, Recording({'/joint_states': shuffled}), storage)
         np.testing.assert_array_equal(
-            read_bag(tmp_path / storage).channels['/joint_states'].stamp_ns, stamps)
+            read_bag(tmp_path / storage).channels['/joint_states'].stamp_ns, stamps
+        )
 
 
 def write_without_chunks(path, *channels):
@@ -192,14 +228,17 @@ def test_all_robot_descriptions_are_read(tmp_path):
     assert recording.descriptions['/right/robot_description'] == 'right'
 
 
-@pytest.mark.parametrize('early, first, kept', [
-    (3, 10 ** 18, 7), (1, 7 * 10 ** 9, 9), (1, 5_000_000, 10)],
-    ids=['several', 'simulated time', 'a log from zero on'])
+@pytest.mark.parametrize(
+    'early, first, kept',
+    [(3, 10**18, 7), (1, 7 * 10**9, 9), (1, 5_000_000, 10)],
+    ids=['several', 'simulated time', 'a log from zero on'],
+)
 def test_messages_stamped_before_the_clock_ran_are_left_out(tmp_path, early, first, kept):
     channel = joint_states(10)
     stamps = np.r_[np.zeros(early, np.int64), first + 5_000_000 * np.arange(10 - early)]
-    write_recording(tmp_path / 'bag', Recording({'/joint_states': replace(
-        channel, stamp_ns=stamps)}))
+    write_recording(
+        tmp_path / 'bag', Recording({'/joint_states': replace(channel, stamp_ns=stamps)})
+    )
     recording = read_bag(tmp_path / 'bag')
     np.testing.assert_array_equal(recording.channels['/joint_states'].stamp_ns, stamps[-kept:])
     assert ('stamped 0' in str(recording.provenance['left_out'])) == (kept < 10)
@@ -237,7 +276,10 @@ def test_a_killed_recorder_loses_less_than_a_second(tmp_path, storage):
     paths = os.pathsep.join([str(here), str(here.parents[2]), os.environ.get('PYTHONPATH', '')])
     child = subprocess.Popen(
         [sys.executable, '-c', textwrap.dedent(KILLED), str(tmp_path / 'bag'), storage],
-        stdout=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONPATH=paths))
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=paths),
+    )
     try:
         assert child.stdout.readline() == 'written\n'
     finally:

@@ -16,7 +16,13 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from test_bag import (
-    assert_same, joint_states, START, STORE, write_with_rosbags, write_without_chunks)
+    assert_same,
+    joint_states,
+    START,
+    STORE,
+    write_with_rosbags,
+    write_without_chunks,
+)
 from test_messages import joint_state, marker, markers, new, raw, transform
 
 from ros_inertial_id.errors import RecordingError
@@ -32,14 +38,15 @@ PAGE = 4096
 def written(folder, storage='mcap', n=5000, compress=False):
     """Write joint states of n ms; return them and the storage file."""
     channel = joint_states(n)
-    write_recording(folder / 'bag', Recording({'/joint_states': channel}, '<robot/>'), storage,
-                    compress)
+    write_recording(
+        folder / 'bag', Recording({'/joint_states': channel}, '<robot/>'), storage, compress
+    )
     return channel, next(f for f in (folder / 'bag').iterdir() if f.suffix != '.yaml')
 
 
 def change(file, place, values):
     data = bytearray(file.read_bytes())
-    data[place:place + len(values)] = values
+    data[place : place + len(values)] = values
     file.write_bytes(data)
 
 
@@ -108,8 +115,11 @@ def test_a_tail_of_zeros_is_no_record(tmp_path, monkeypatch):
     os.truncate(file, file.stat().st_size + (64 << 20))
     looked = []
     original = mcap_file._Records._read_record
-    monkeypatch.setattr(mcap_file._Records, '_read_record',
-                        lambda self, *at: looked.append(at) or original(self, *at))
+    monkeypatch.setattr(
+        mcap_file._Records,
+        '_read_record',
+        lambda self, *at: looked.append(at) or original(self, *at),
+    )
     assert_read_until(file, channel, np.inf)
     assert len(looked) < 100
 
@@ -177,39 +187,55 @@ def bag_of(folder, **topics):
 def test_malformed_messages_cost_themselves_alone(tmp_path, caplog):
     good = joint_state(('a', 'b'), 5, '', (1, 2), (3, 4))
     bag = bag_of(
-        tmp_path, joint_states=[good, joint_state(('a', 'b'), 6, '', (1,)), good],
+        tmp_path,
+        joint_states=[good, joint_state(('a', 'b'), 6, '', (1,)), good],
         gripper=[joint_state(('finger',), 5, '', (1, 2, 3))] * 3,
-        markers=[markers(marker(1, np.arange(7.0))), markers(*[marker(1, np.arange(7.0))] * 2),
-                 markers(marker(1, np.arange(7.0)))])
+        markers=[
+            markers(marker(1, np.arange(7.0))),
+            markers(*[marker(1, np.arange(7.0))] * 2),
+            markers(marker(1, np.arange(7.0))),
+        ],
+    )
     recording = read_bag(bag)
     assert {t: len(c) for t, c in recording.channels.items()} == {
-        '/joint_states': 2, '/gripper': 0, '/markers': 2}
+        '/joint_states': 2,
+        '/gripper': 0,
+        '/markers': 2,
+    }
     left_out = recording.provenance['left_out']
-    assert '1 of 3' in left_out['/joint_states'] and '1 values of position' in (
-        left_out['/joint_states'])
+    assert (
+        '1 of 3' in left_out['/joint_states']
+        and '1 values of position' in (left_out['/joint_states'])
+    )
     assert '3 of 3' in left_out['/gripper']
     assert '1 of 3' in left_out['/markers'] and 'a name twice in 1, 1' in left_out['/markers']
     assert caplog.text.count('left out') == 3
 
 
-DAMAGED = {'position': 1e48, 'velocity': -1e13, 'effort': 1.5e300, 'stamp': -(10 ** 9) ** 2 * 2}
+DAMAGED = {'position': 1e48, 'velocity': -1e13, 'effort': 1.5e300, 'stamp': -((10**9) ** 2) * 2}
 
 
 @pytest.mark.parametrize('field', DAMAGED)
 def test_messages_with_numbers_that_nothing_measured_is_cost_themselves_alone(tmp_path, field):
     """As flipped bits make them, in bags and live; NaN, inf and simulated time are of drivers."""
+
     def message(**own):
         values = {'position': [np.nan, 1.0], 'velocity': [np.inf, 1e11], 'effort': [0.0, -0.0]}
         stamp = own.pop('stamp', 5)
         return joint_state(('a', 'b'), stamp, '', **values | {k: [0, x] for k, x in own.items()})
 
-    bag = bag_of(tmp_path, joint_states=[message()] * 300 + [message(**{field: DAMAGED[field]})]
-                 + [message()] * 20)
+    bag = bag_of(
+        tmp_path,
+        joint_states=[message()] * 300 + [message(**{field: DAMAGED[field]})] + [message()] * 20,
+    )
     recording = read_bag(bag)
     channel = recording.channels['/joint_states']
     assert (channel.received_ns - START).tolist() == [*range(300), *range(301, 321)]
-    assert '1 of 321 messages; the first: topic /joint_states, message 300' in (
-        said := recording.provenance['left_out']['/joint_states']) and field in said
+    assert (
+        '1 of 321 messages; the first: topic /joint_states, message 300'
+        in (said := recording.provenance['left_out']['/joint_states'])
+        and field in said
+    )
     live = []
     messages = [raw(message()), raw(message(**{field: DAMAGED[field]}))]
     assert len(decode(JOINT_STATE, messages, '/a', [START] * 2, live.append)) == 1
@@ -232,8 +258,10 @@ def test_storages_without_checksums_are_said_once(tmp_path, caplog, kind):
 
 def test_tf_is_decoded_only_when_it_is_asked_for(tmp_path):
     bag = bag_of(
-        tmp_path, joint_states=[joint_state('a', i + 1, '', (1,)) for i in range(3)],
-        tf=[new('tf2_msgs/TFMessage', transforms=[transform('t', np.arange(7.0))] * 2)] * 2)
+        tmp_path,
+        joint_states=[joint_state('a', i + 1, '', (1,)) for i in range(3)],
+        tf=[new('tf2_msgs/TFMessage', transforms=[transform('t', np.arange(7.0))] * 2)] * 2,
+    )
     recording = read_bag(bag)
     recording.origin_ns(), recording.of_type(JOINT_STATE)
     assert recording.provenance['left_out'] == {}
@@ -245,8 +273,10 @@ def test_of_a_topic_of_two_types_the_first_is_read(tmp_path):
     bag = bag_of(tmp_path, a=[joint_state('a', 1, '', (1,))])
     writer = Writer(tmp_path / 'two', version=9, storage_plugin=StoragePlugin.MCAP)
     with writer:
-        for kind, message in ((JOINT_STATE, raw(joint_state('a', 1, '', (1,)))),
-                              ('std_msgs/msg/Float64', raw(new('std_msgs/Float64', data=1.0)))):
+        for kind, message in (
+            (JOINT_STATE, raw(joint_state('a', 1, '', (1,)))),
+            ('std_msgs/msg/Float64', raw(new('std_msgs/Float64', data=1.0))),
+        ):
             connection = writer.add_connection('/a', kind, typestore=STORE)
             writer.write(connection, START, message)
     recording = read_bag(tmp_path / 'two')
@@ -257,7 +287,7 @@ def test_of_a_topic_of_two_types_the_first_is_read(tmp_path):
 def test_a_window_counts_from_the_streams(tmp_path):
     """Neither a tf_static of an hour before nor a latched pose moves the zero."""
     channel = joint_states(4000)
-    hour = START - 3600 * 10 ** 9
+    hour = START - 3600 * 10**9
     with BagWriter(tmp_path / 'bag') as bag:
         bag.add_topic('/tf_static', 'tf2_msgs/msg/TFMessage', latched=True)
         bag.add_topic('/pose', 'geometry_msgs/msg/TransformStamped', latched=True)
@@ -290,6 +320,7 @@ def test_paths_that_cannot_be_read_are_said(tmp_path, monkeypatch):
 
     def forbidden(self, *_, **__):
         raise PermissionError(13, 'Permission denied')
+
     monkeypatch.setattr(Path, 'open', forbidden)  # root may read everything
     with pytest.raises(RecordingError, match='cannot be read; found Permission denied'):
         read_bag(file)
@@ -303,9 +334,16 @@ def test_a_renamed_storage_file_is_read_and_said(tmp_path):
     assert 'names other files (bag.mcap)' in recording.provenance['damage'][0]
 
 
-@pytest.mark.parametrize('text', [
-    '[' * 100_000, '\xff\xfe', 'rosbag2_bagfile_information: 3', ' relative_file_paths: null',
-    ' relative_file_paths: !!python/object:os.system x'])
+@pytest.mark.parametrize(
+    'text',
+    [
+        '[' * 100_000,
+        '\xff\xfe',
+        'rosbag2_bagfile_information: 3',
+        ' relative_file_paths: null',
+        ' relative_file_paths: !!python/object:os.system x',
+    ],
+)
 def test_metadata_that_is_none_is_said_and_passed_over(tmp_path, text):
     _, file = written(tmp_path, n=10)
     (file.parent / 'metadata.yaml').write_bytes(text.encode('latin-1'))
@@ -317,23 +355,25 @@ def test_metadata_that_is_none_is_said_and_passed_over(tmp_path, text):
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 def test_a_cut_compressed_file_is_refused(tmp_path, storage):
     from backports import zstd
+
     _, file = written(tmp_path, storage, n=500)
     packed = file.with_name(file.name + '.zstd')
     data = zstd.compress(file.read_bytes())
-    packed.write_bytes(data[:len(data) // 2])
+    packed.write_bytes(data[: len(data) // 2])
     with pytest.raises(RecordingError, match=f'{packed.name} cannot be decompressed.*copy it'):
         read_bag(packed)
 
 
 def test_a_damaged_compressed_message_is_left_out(tmp_path, caplog):
     from backports import zstd
+
     channel = joint_states(5)
     with BagWriter(tmp_path / 'bag') as bag:
         bag.add_topic('/joint_states', JOINT_STATE)
         for i, message in enumerate(encode(channel)):
             packed = bytearray(zstd.compress(message))
-            packed[10] ^= 0xff * (i == 2)
-            bag.write('/joint_states', bytes(packed)[:40 if i == 4 else None], START + i)
+            packed[10] ^= 0xFF * (i == 2)
+            bag.write('/joint_states', bytes(packed)[: 40 if i == 4 else None], START + i)
     caplog.set_level(logging.WARNING)
     got = read_bag(tmp_path / 'bag').channels['/joint_states']
     assert got.stamp_ns.tolist() == channel.stamp_ns[[0, 1, 3]].tolist()

@@ -12,8 +12,10 @@ from ros_inertial_id.measurement.bags.log import COMMANDS, moving_joints, read_l
 from ros_inertial_id.measurement.bags.writing import write_recording
 
 DATA = Path(__file__).parents[4] / 'shared' / 'data'
-REAL = [('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
-        ('panda/excitation.npz', 'panda/panda.urdf', 20544)]
+REAL = [
+    ('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
+    ('panda/excitation.npz', 'panda/panda.urdf', 20544),
+]
 URDF = """<robot name="r"><link name="base"/><link name="l3"/><link name="l1"/><link name="l2"/>
 <link name="tool"/><link name="finger"/>
 <joint name="third" type="prismatic"><parent link="l2"/><child link="l3"/></joint>
@@ -54,8 +56,10 @@ def imported(tmp_path, log, **options):
 
 def write_csv(path, header, table, delimiter=','):
     rows = [delimiter.join(header)]
-    rows += [delimiter.join(cell if isinstance(cell, str) else repr(float(cell)) for cell in row)
-             for row in table]
+    rows += [
+        delimiter.join(cell if isinstance(cell, str) else repr(float(cell)) for cell in row)
+        for row in table
+    ]
     path.write_text('\n'.join(rows) + '\n')
     return path
 
@@ -136,9 +140,17 @@ def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
     assert not (tmp_path / 'b3').exists()
 
 
-@pytest.mark.parametrize('arrays', [
-    {'q': Q, 't': UNIX[:-1]}, {'q': Q, 'v': V[:, :2], 't': UNIX}, {'q': Q.T, 't': UNIX},
-    {'q': Q, 'tau': TAU[:-3], 't': UNIX}, {'v': V, 't': UNIX}, {'q': Q[:0], 't': UNIX[:0]}])
+@pytest.mark.parametrize(
+    'arrays',
+    [
+        {'q': Q, 't': UNIX[:-1]},
+        {'q': Q, 'v': V[:, :2], 't': UNIX},
+        {'q': Q.T, 't': UNIX},
+        {'q': Q, 'tau': TAU[:-3], 't': UNIX},
+        {'v': V, 't': UNIX},
+        {'q': Q[:0], 't': UNIX[:0]},
+    ],
+)
 def test_arrays_that_do_not_belong_together_are_named_with_their_shapes(tmp_path, arrays):
     log = save(tmp_path / 'log.npz', **arrays)
     with pytest.raises(RecordingError) as caught:
@@ -167,16 +179,19 @@ def test_files_that_are_no_log_are_refused(tmp_path):
 
 def test_csv_stamps_are_exact_beyond_the_resolution_of_floats(tmp_path):
     texts = ['1460034860.123456789', '1.460034860123456790e+09', ' 1460034860.123456791 ']
-    log = write_csv(tmp_path / 'log.csv', ['time', 'q1', 'q2', 'q3'],
-                    [[text, *q] for text, q in zip(texts, Q)])
-    assert imported(tmp_path, log).stamp_ns.tolist() == [
-        1460034860123456789 + i for i in range(3)]
+    log = write_csv(
+        tmp_path / 'log.csv', ['time', 'q1', 'q2', 'q3'], [[text, *q] for text, q in zip(texts, Q)]
+    )
+    assert imported(tmp_path, log).stamp_ns.tolist() == [1460034860123456789 + i for i in range(3)]
 
 
 def test_csv_numbers_ascend_and_names_go_together(tmp_path):
     order = [10, 9, 11]
-    log = write_csv(tmp_path / 'log.csv', ['t', *(f'q{i}' for i in order), 'tau9', 'tau10', 'x',
-                                           'tau11'], [[0, 1, 2, 3, 4, 5, 6, 7]])
+    log = write_csv(
+        tmp_path / 'log.csv',
+        ['t', *(f'q{i}' for i in order), 'tau9', 'tau10', 'x', 'tau11'],
+        [[0, 1, 2, 3, 4, 5, 6, 7]],
+    )
     channel = imported(tmp_path, log)
     np.testing.assert_array_equal(channel.fields['position'], [[2, 1, 3]])
     np.testing.assert_array_equal(channel.fields['effort'], [[4, 5, 7]])
@@ -189,21 +204,31 @@ def test_csv_numbers_ascend_and_names_go_together(tmp_path):
 def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
     header = ['t', 'q1', 'q2', 'q3']
     log = write_csv(tmp_path / 'log.csv', header, [['0', '1', '', '3'], ['1', 'nan', '5', '6']])
-    np.testing.assert_array_equal(imported(tmp_path, log).fields['position'],
-                                  [[1, np.nan, 3], [np.nan, 5, 6]])
-    for row, words in ((['1', '2', 'three', '4'], 'line 3.*a number.*three'),
-                       (['1', '2', '3', '4', '5'], 'line 3.*4 cells'),
-                       (['', '2', '3', '4'], 'sample 1: no time'),
-                       (['nan', '2', '3', '4'], 'sample 1: no time'),
-                       (['1.7e18', '2', '3', '4'], 'sample 1.*stamp_ns')):
+    np.testing.assert_array_equal(
+        imported(tmp_path, log).fields['position'], [[1, np.nan, 3], [np.nan, 5, 6]]
+    )
+    for row, words in (
+        (['1', '2', 'three', '4'], 'line 3.*a number.*three'),
+        (['1', '2', '3', '4', '5'], 'line 3.*4 cells'),
+        (['', '2', '3', '4'], 'sample 1: no time'),
+        (['nan', '2', '3', '4'], 'sample 1: no time'),
+        (['1.7e18', '2', '3', '4'], 'sample 1.*stamp_ns'),
+    ):
         write_csv(log, header, [['0', '1', '2', '3'], row])
         with pytest.raises(RecordingError, match=words):
             import_log(log, URDF, tmp_path / 'other')
 
 
-@pytest.mark.parametrize('header', [
-    ['t', 'q1', 'q2', 'q3', 'v1', 'v2'], ['t', 'q_a', 'q_b', 'q_c', 'v_a', 'v_b', 'v_d'],
-    ['t', 'x', 'y', 'z'], ['0.0', '1.0', '2.0'], ['t', 'q1', 'q2', 'tau1', 'current1']])
+@pytest.mark.parametrize(
+    'header',
+    [
+        ['t', 'q1', 'q2', 'q3', 'v1', 'v2'],
+        ['t', 'q_a', 'q_b', 'q_c', 'v_a', 'v_b', 'v_d'],
+        ['t', 'x', 'y', 'z'],
+        ['0.0', '1.0', '2.0'],
+        ['t', 'q1', 'q2', 'tau1', 'current1'],
+    ],
+)
 def test_csv_columns_that_do_not_belong_together_are_listed(tmp_path, header):
     log = write_csv(tmp_path / 'log.csv', header, [np.arange(len(header))])
     with pytest.raises(RecordingError, match='log.csv.*name its columns: --columns'):
@@ -219,11 +244,13 @@ def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
     np.testing.assert_array_equal(channel.fields['position'], Q)
     np.testing.assert_array_equal(channel.fields['velocity'], V)
     np.testing.assert_array_equal(channel.fields['effort'], TAU)
-    assert len(channel) == N and channel.stamp_ns[1] == 10 ** 7
+    assert len(channel) == N and channel.stamp_ns[1] == 10**7
 
 
-@pytest.mark.parametrize('columns, words', [
-    ('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named.*found 11')])
+@pytest.mark.parametrize(
+    'columns, words',
+    [('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named.*found 11')],
+)
 def test_columns_that_are_not_named_or_too_few_are_said(tmp_path, columns, words):
     path = tmp_path / 'log.csv'
     np.savetxt(path, np.column_stack([np.arange(N), Q, V, np.ones(N), TAU]), delimiter=',')
@@ -243,6 +270,7 @@ def test_a_csv_that_cannot_be_read_is_said(tmp_path, monkeypatch):
 
     def forbidden(self, *_, **__):
         raise PermissionError(13, 'Permission denied')
+
     monkeypatch.setattr(Path, 'open', forbidden)  # root may read everything
     with pytest.raises(RecordingError, match='Permission denied'):
         import_log(log, URDF, tmp_path / 'bag')
@@ -254,19 +282,33 @@ SPELLINGS = [  # delimiter, time, and positions, velocities, efforts
     ('\t', '# stamp_s', [f'{x}{i}' for x in ('q', 'dq', 'torque') for i in (1, 2, 3)]),
     (', ', 'Time', [f'{x}_{i}' for x in ('Q', 'QD', 'Tau') for i in range(3)]),
     (',', 'timestamp', [f'{x}[{i}]' for x in ('pos', 'vel', 'current') for i in range(3)]),
-    (',', '__time', [f'/arm/joint_states/{j}/{x}' for x in ('position', 'velocity', 'effort')
-                     for j in JOINTS]),
+    (
+        ',',
+        '__time',
+        [f'/arm/joint_states/{j}/{x}' for x in ('position', 'velocity', 'effort') for j in JOINTS],
+    ),
     (' ', 'time', [f'{j}_{x}' for x in ('position', 'velocity', 'effort') for j in JOINTS]),
     (',', 'time', [f'actual_{x}_{i}' for x in ('q', 'qd', 'current') for i in range(3)]),
     (' ', 'time', [f'{x}_measured_{i}' for x in ('q', 'dq', 'tau') for i in range(3)]),
-    (',', 'time', [f'{x}{i} ({u})' for x, u in (('q', 'rad'), ('v', 'rad/s'), ('tau', 'Nm'))
-                   for i in range(3)])]
+    (
+        ',',
+        'time',
+        [
+            f'{x}{i} ({u})'
+            for x, u in (('q', 'rad'), ('v', 'rad/s'), ('tau', 'Nm'))
+            for i in range(3)
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize('delimiter, time, names', SPELLINGS)
 def test_spellings_of_programs_are_understood(tmp_path, delimiter, time, names):
-    wanted = [name.replace('actual', 'target').replace('measured', 'desired')
-              for name in names if 'actual' in name or 'measured' in name]
+    wanted = [
+        name.replace('actual', 'target').replace('measured', 'desired')
+        for name in names
+        if 'actual' in name or 'measured' in name
+    ]
     table = np.column_stack([UNIX, Q, V, TAU, np.ones((N, len(wanted)))])
     suffix = '.txt' if delimiter == ' ' else '.csv'
     log = write_csv(tmp_path / f'log{suffix}', [time, *names, *wanted], table, delimiter)
@@ -278,20 +320,46 @@ def test_spellings_of_programs_are_understood(tmp_path, delimiter, time, names):
     np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
     said = recording.provenance['columns']
     commands = [name for name in wanted if 'current' not in name]  # no torques [N m]
-    assert [said[joint] for joint in JOINTS] == [
-        (*names[k::3], *commands[k::3]) for k in range(3)]
+    assert [said[joint] for joint in JOINTS] == [(*names[k::3], *commands[k::3]) for k in range(3)]
     assert said.get('left out', ()) == tuple(name for name in wanted if name not in commands)
     assert (COMMANDS in recording.channels) == bool(commands)
 
 
-@pytest.mark.parametrize(('arrays', 'columns'), [
-    ({'q_raw': Q, 'tau_measured': TAU}, ''), ({'joint_positions': Q, 'tau_J': TAU}, ''),
-    ({'angle': Q, 'moment': TAU, 'tau': Q}, 'q=angle tau=moment'),
-    ({f'{word}{k + 1}': x[:, k] for word, x in (('theta', Q), ('tau_measured', TAU))
-      for k in range(3)}, ''),
-    ({f'{word}{k + 1}': x[:, k] for word, x in (('pos', Q), ('trq', TAU)) for k in range(3)}, ''),
-    ({'A_angle': Q[:, 0], 'B_angle': Q[:, 1], 'C_angle': Q[:, 2], 'A_mom': TAU[:, 0],
-      'B_mom': TAU[:, 1], 'C_mom': TAU[:, 2]}, 'q_*=*_angle tau_*=*_mom')])
+@pytest.mark.parametrize(
+    ('arrays', 'columns'),
+    [
+        ({'q_raw': Q, 'tau_measured': TAU}, ''),
+        ({'joint_positions': Q, 'tau_J': TAU}, ''),
+        ({'angle': Q, 'moment': TAU, 'tau': Q}, 'q=angle tau=moment'),
+        (
+            {
+                f'{word}{k + 1}': x[:, k]
+                for word, x in (('theta', Q), ('tau_measured', TAU))
+                for k in range(3)
+            },
+            '',
+        ),
+        (
+            {
+                f'{word}{k + 1}': x[:, k]
+                for word, x in (('pos', Q), ('trq', TAU))
+                for k in range(3)
+            },
+            '',
+        ),
+        (
+            {
+                'A_angle': Q[:, 0],
+                'B_angle': Q[:, 1],
+                'C_angle': Q[:, 2],
+                'A_mom': TAU[:, 0],
+                'B_mom': TAU[:, 1],
+                'C_mom': TAU[:, 2],
+            },
+            'q_*=*_angle tau_*=*_mom',
+        ),
+    ],
+)
 def test_arrays_of_other_names_and_columns_that_are_mapped(tmp_path, arrays, columns):
     for source in (save(tmp_path / 'log.npz', t=UNIX, **arrays), {'t': UNIX, **arrays}):
         channel = read_log(source, URDF, columns=columns).channels['/joint_states']
@@ -302,8 +370,11 @@ def test_arrays_of_other_names_and_columns_that_are_mapped(tmp_path, arrays, col
 
 def test_plain_names_go_before_those_with_words_and_time_before_t():
     clocks = {'t': UNIX + 9.0, 'time': UNIX}
-    columns = {f'q{k}{word}': x for word, table in (('_measured', V), ('', Q))
-               for k, x in enumerate(table.T, 1)}
+    columns = {
+        f'q{k}{word}': x
+        for word, table in (('_measured', V), ('', Q))
+        for k, x in enumerate(table.T, 1)
+    }
     for positions in ({'measured_q': V, 'q': Q}, columns):
         channel = read_log({**clocks, **positions}, URDF).channels['/joint_states']
         np.testing.assert_array_equal(channel.fields['position'], Q)
@@ -322,11 +393,34 @@ def test_two_spellings_of_one_thing_are_not_guessed():
 def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
     """Two topics with stamps of their own; cells are empty where the other one has a sample."""
     log = tmp_path / 'log.csv'
-    axes = [f'/b/pose/{name}' for name in ('position/x', 'position/y', 'position/z',
-            'orientation/x', 'orientation/y', 'orientation/z', 'orientation/w')]
-    log.write_text('\n'.join([','.join(['__time', *axes, *(f'/a.accel.{kind}.{x}' for kind in (
-        'linear', 'angular') for x in 'xyz')]), '1.5,1,2,3,0,0,0,1,,,,,,',
-        '2.25,,,,,,,,4,5,6,7,8,9', '2.5,9,9,9,0,0,0,1,,,,,,']))
+    axes = [
+        f'/b/pose/{name}'
+        for name in (
+            'position/x',
+            'position/y',
+            'position/z',
+            'orientation/x',
+            'orientation/y',
+            'orientation/z',
+            'orientation/w',
+        )
+    ]
+    log.write_text(
+        '\n'.join(
+            [
+                ','.join(
+                    [
+                        '__time',
+                        *axes,
+                        *(f'/a.accel.{kind}.{x}' for kind in ('linear', 'angular') for x in 'xyz'),
+                    ]
+                ),
+                '1.5,1,2,3,0,0,0,1,,,,,,',
+                '2.25,,,,,,,,4,5,6,7,8,9',
+                '2.5,9,9,9,0,0,0,1,,,,,,',
+            ]
+        )
+    )
     import_log(log, 'bodies: {}', tmp_path / 'bag')
     recording = read_bag(tmp_path / 'bag')
     pose, accel = recording.channels['/b'], recording.channels['/a']
@@ -337,11 +431,15 @@ def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
     assert accel.fields['angular_acceleration'].tolist() == [[7, 8, 9]]
 
 
-@pytest.mark.parametrize('head, words', [
-    ('time,/b/pose/position/x,/b/pose/position/y', 'columns x, y, z'),
-    ('/b/pose/position/x,/b/pose/position/y,/b/pose/position/z', 'no time column'),
-    ('time,/b/pose/position/x,/b/wrench/force/x', 'of two types')])
+@pytest.mark.parametrize(
+    'head, words',
+    [
+        ('time,/b/pose/position/x,/b/pose/position/y', 'columns x, y, z'),
+        ('/b/pose/position/x,/b/pose/position/y,/b/pose/position/z', 'no time column'),
+        ('time,/b/pose/position/x,/b/wrench/force/x', 'of two types'),
+    ],
+)
 def test_tables_of_topics_that_lack_something_are_refused(tmp_path, head, words):
-    (tmp_path / 'log.csv').write_text(f"{head}\n{','.join('1' for _ in head.split(','))}\n")
+    (tmp_path / 'log.csv').write_text(f'{head}\n{",".join("1" for _ in head.split(","))}\n')
     with pytest.raises(RecordingError, match=words):
         read_log(tmp_path / 'log.csv', 'bodies: {}')

@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 from test_log import (
-    exact_ns, import_log, imported, JOINTS, N, Q, save, TAU, UNIX, URDF, V, write_csv)
+    exact_ns,
+    import_log,
+    imported,
+    JOINTS,
+    N,
+    Q,
+    save,
+    TAU,
+    UNIX,
+    URDF,
+    V,
+    write_csv,
+)
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement.bags.log import EFFORTS, read_log
@@ -16,8 +28,16 @@ TABLE = np.column_stack([UNIX, Q, np.zeros(N), TAU])
 def test_matlab_arrays_come_back_as_they_were_saved_whichever_way_they_lie(tmp_path):
     for k, turn in enumerate((np.transpose, np.array)):
         log = tmp_path / f'log{k}.mat'
-        savemat(log, {'times': UNIX, 'q': turn(Q), 'dq': turn(V), 'tau': turn(TAU),
-                      'joint_names': np.array(['second', 'first', 'third'])})
+        savemat(
+            log,
+            {
+                'times': UNIX,
+                'q': turn(Q),
+                'dq': turn(V),
+                'tau': turn(TAU),
+                'joint_names': np.array(['second', 'first', 'third']),
+            },
+        )
         channel = imported(tmp_path / str(k), log)
         for name, values in (('position', Q), ('velocity', V), ('effort', TAU)):
             np.testing.assert_array_equal(channel.fields[name], values)
@@ -35,6 +55,7 @@ def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
     else:
         pa = pytest.importorskip('pyarrow')
         from pyarrow import parquet
+
         parquet.write_table(pa.table({f'c{k}': x for k, x in enumerate(TABLE.T)}), log)
     channel = imported(tmp_path, log, columns=COLUMNS)
     np.testing.assert_array_equal(channel.fields['position'], Q)
@@ -47,6 +68,7 @@ def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
+
     monkeypatch.setitem(sys.modules, 'pyarrow', None)
     (tmp_path / 'log.parquet').write_bytes(b'PAR1')
     with pytest.raises(ConfigError, match='pip install pyarrow'):
@@ -54,8 +76,9 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_positions_and_efforts_of_one_clock_are_joined_by_joint(tmp_path):
-    positions = write_csv(tmp_path / 'q.csv', ['times', *(f'q_{n}' for n in JOINTS)],
-                          np.column_stack([UNIX, Q]))
+    positions = write_csv(
+        tmp_path / 'q.csv', ['times', *(f'q_{n}' for n in JOINTS)], np.column_stack([UNIX, Q])
+    )
     efforts = save(tmp_path / 'tau.npz', t=UNIX, tau=TAU[:, ::-1], joint_names=JOINTS[::-1])
     for files in ([positions, efforts], [efforts, positions]):
         recording = read_log(files, URDF)
@@ -75,8 +98,10 @@ def test_a_file_without_time_takes_that_of_the_other(tmp_path):
 
 def test_efforts_of_another_clock_become_a_topic_of_their_own(tmp_path, caplog):
     late = UNIX[:-7] + 0.001
-    files = [save(tmp_path / 'q.npz', times=UNIX, q=Q),
-             save(tmp_path / 'tau.npz', times=late, tau=TAU[:-7])]
+    files = [
+        save(tmp_path / 'q.npz', times=UNIX, q=Q),
+        save(tmp_path / 'tau.npz', times=late, tau=TAU[:-7]),
+    ]
     import_log(files, URDF, tmp_path / 'bag')
     channels = read_log(files, URDF).channels
     assert list(channels) == ['/joint_states', EFFORTS]
@@ -89,9 +114,11 @@ def test_efforts_of_another_clock_become_a_topic_of_their_own(tmp_path, caplog):
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
     q = save(tmp_path / 'q.npz', times=UNIX, q=Q)
     for name, arrays, words in (
-            ('twice', {'q': Q}, 'holds what'), ('short', {'tau': TAU[:5]}, 'share no clock'),
-            ('narrow', {'tau': TAU[:, :2]}, 'other joints'),
-            ('strange', {'tau': TAU, 'names': ['a', 'b', 'c']}, 'other joints')):
+        ('twice', {'q': Q}, 'holds what'),
+        ('short', {'tau': TAU[:5]}, 'share no clock'),
+        ('narrow', {'tau': TAU[:, :2]}, 'other joints'),
+        ('strange', {'tau': TAU, 'names': ['a', 'b', 'c']}, 'other joints'),
+    ):
         other = save(tmp_path / f'{name}.npz', **arrays)
         first = save(tmp_path / 'named.npz', times=UNIX, q=Q, names=JOINTS)
         with pytest.raises(RecordingError, match=words):
@@ -105,8 +132,11 @@ def test_files_named_by_their_quantity_are_joined_by_the_joints_of_their_headers
     order = [1, 0, 2]
     for word, values in (('positions', Q), ('velocities', V), ('efforts', TAU[:, order])):
         names = JOINTS if word != 'efforts' else [JOINTS[k] for k in order]
-        write_csv(tmp_path / f'joint_states_{word}.csv', ['time', *names],
-                  np.column_stack([UNIX, values]))
+        write_csv(
+            tmp_path / f'joint_states_{word}.csv',
+            ['time', *names],
+            np.column_stack([UNIX, values]),
+        )
     recording = read_log(sorted(tmp_path.glob('*.csv')), URDF)
     channel = recording.channels['/joint_states']
     places = [channel.names.index(name) for name in JOINTS]

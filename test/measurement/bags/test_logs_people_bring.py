@@ -36,23 +36,34 @@ def numbered(word):
     return [f'{word}{k}' for k in range(3)]
 
 
-@pytest.mark.parametrize(('names', 'cells'), [
-    (['name'], lambda order: [f'"{list(order)}"']), (['name'], lambda order: [f'"{order}"']),
-    ([f'field.name{k}' for k in range(3)], list)])
+@pytest.mark.parametrize(
+    ('names', 'cells'),
+    [
+        (['name'], lambda order: [f'"{list(order)}"']),
+        (['name'], lambda order: [f'"{order}"']),
+        ([f'field.name{k}' for k in range(3)], list),
+    ],
+)
 def test_names_in_cells_are_those_of_the_columns_in_every_row(tmp_path, names, cells):
     rows = []
     for k in range(N):
         order = OTHER if k % 3 else JOINTS
         places = [JOINTS.index(joint) for joint in order]
         rows.append([T[k], *cells(order), *np.stack(list(FIELDS.values()))[:, k, places].ravel()])
-    log = write_csv(tmp_path / 'log.csv', ['time', *names, *(
-        f'field.{word}{k}' for word in FIELDS for k in range(3))], rows)
+    log = write_csv(
+        tmp_path / 'log.csv',
+        ['time', *names, *(f'field.{word}{k}' for word in FIELDS for k in range(3))],
+        rows,
+    )
     check_fields(joint_states(log))
 
 
 def test_joints_that_change_within_a_log_are_refused(tmp_path):
-    rows = [[t, f'"[{a}, {b}, x{k // 40}]"', *q] for k, (t, q) in enumerate(zip(T, Q))
-            for a, b in [JOINTS[:2]]]
+    rows = [
+        [t, f'"[{a}, {b}, x{k // 40}]"', *q]
+        for k, (t, q) in enumerate(zip(T, Q))
+        for a, b in [JOINTS[:2]]
+    ]
     log = write_csv(tmp_path / 'log.csv', ['t', 'name', 'q0', 'q1', 'q2'], rows)
     with pytest.raises(RecordingError, match='the joints change.*first second x0'):
         read_log(log, URDF)
@@ -69,9 +80,19 @@ def test_import_prints_which_column_became_which_joint(tmp_path, capsys):
         assert f'{joint}: q{k}, tau{k}' in said
 
 
-@pytest.mark.parametrize(('name', 'unit'), [
-    ('time_ms', 1e-3), ('Time [us]', 1e-6), ('t(ms)', 1e-3), ('timestamp_ns', 1e-9),  # as said
-    ('time', 1e-3), ('stamp', 1e-6), ('%time', 1e-9), ('tick', 1e-3)])  # by the rate
+@pytest.mark.parametrize(
+    ('name', 'unit'),
+    [
+        ('time_ms', 1e-3),
+        ('Time [us]', 1e-6),
+        ('t(ms)', 1e-3),
+        ('timestamp_ns', 1e-9),  # as said
+        ('time', 1e-3),
+        ('stamp', 1e-6),
+        ('%time', 1e-9),
+        ('tick', 1e-3),
+    ],
+)  # by the rate
 @pytest.mark.parametrize('start', [0.0, 91.25])
 def test_times_of_any_unit_are_put_into_seconds(name, unit, start):
     count = np.round((T + start) / unit).astype(np.int64)
@@ -81,11 +102,13 @@ def test_times_of_any_unit_are_put_into_seconds(name, unit, start):
         assert abs(stamp_ns - np.round((T + start) * 1e9)).max() <= unit * 5e8
 
 
-@pytest.mark.parametrize(('whole', 'rest'), [
-    ('sec', 'nanosec'), ('stamp_sec', 'stamp_nsec'), ('header.stamp.secs', 'header.stamp.nsecs')])
+@pytest.mark.parametrize(
+    ('whole', 'rest'),
+    [('sec', 'nanosec'), ('stamp_sec', 'stamp_nsec'), ('header.stamp.secs', 'header.stamp.nsecs')],
+)
 def test_seconds_and_nanoseconds_beside_them_are_one_time(whole, rest):
     stamps = (T * 1e9).round().astype(np.int64) + 1_700_000_000_900_000_000
-    table = {rest: stamps % 10 ** 9, whole: stamps // 10 ** 9, 'time': T, 'T': 0.005, 'q': Q}
+    table = {rest: stamps % 10**9, whole: stamps // 10**9, 'time': T, 'T': 0.005, 'q': Q}
     if not whole.startswith('header'):
         del table['time']
     np.testing.assert_array_equal(joint_states(table).stamp_ns, stamps)
@@ -103,28 +126,46 @@ def test_a_count_is_milliseconds_by_its_velocities_or_is_asked_for():
 
 def test_the_log_of_libfranka(tmp_path):
     """As its logToCSV writes it: time in ms, desired beside measured, external torques."""
-    words = ['state.q', 'state.q_d', 'state.dq', 'state.dq_d', 'state.tau_J',
-             'state.tau_ext_hat_filtered', 'cmd.q_d', 'cmd.dq_d', 'cmd.O_T_EE_d', 'cmd.tau_J_d']
+    words = [
+        'state.q',
+        'state.q_d',
+        'state.dq',
+        'state.dq_d',
+        'state.tau_J',
+        'state.tau_ext_hat_filtered',
+        'cmd.q_d',
+        'cmd.dq_d',
+        'cmd.O_T_EE_d',
+        'cmd.tau_J_d',
+    ]
     values = [Q, Q + 1, V, V + 1, TAU, TAU + 1, Q + 2, V + 2, Q, TAU + 2]
     header = ['time', ' success_rate', *(f' {word}[{k}]' for word in words for k in range(3))]
-    log = write_csv(tmp_path / 'log.csv', header,
-                    np.column_stack([np.round(T * 1e3), np.ones(N), *values]))
+    log = write_csv(
+        tmp_path / 'log.csv', header, np.column_stack([np.round(T * 1e3), np.ones(N), *values])
+    )
     channels = read_log(log, URDF).channels
     check_fields(channels['/joint_states'])
-    check_fields(channels['/joint_commands'], {'position': Q + 1, 'velocity': V + 1,
-                                               'effort': TAU + 2})
+    check_fields(
+        channels['/joint_commands'], {'position': Q + 1, 'velocity': V + 1, 'effort': TAU + 2}
+    )
     assert channels['/joint_commands'].stamp_ns[-1] == round(T[-1] * 1e9)
 
 
 def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
     table = np.column_stack([T * 1e3, np.degrees(Q), np.degrees(V), TAU * 1e3])
     units = ['ms', *['deg'] * 3, *['deg/s'] * 3, *['mNm'] * 3]
-    words = ['Time', *(f'Axis {k + 1} {word}' for word in ('Position', 'Velocity', 'Torque')
-                       for k in range(3))]
+    words = [
+        'Time',
+        *(f'Axis {k + 1} {word}' for word in ('Position', 'Velocity', 'Torque') for k in range(3)),
+    ]
     one, two = tmp_path / 'one.csv', tmp_path / 'two.csv'
     write_csv(one, [f'{word} [{unit}]' for word, unit in zip(words, units)], table)
-    rows = ['sep=;', ';'.join(words), ';'.join(units), *(
-        ';'.join(f'{x:.12f}' for x in row).replace('.', ',') for row in table)]
+    rows = [
+        'sep=;',
+        ';'.join(words),
+        ';'.join(units),
+        *(';'.join(f'{x:.12f}' for x in row).replace('.', ',') for row in table),
+    ]
     two.write_bytes('\r\n'.join(['\ufeff' + rows[0], *rows[1:], '']).encode())
     for log in (one, two):
         channel = joint_states(log)
@@ -133,35 +174,63 @@ def test_units_of_a_header_or_of_its_second_line_with_decimal_commas(tmp_path):
         assert channel.stamp_ns[1] == 5_000_000
 
 
-@pytest.mark.parametrize(('name', 'factor'), [
-    ('q{}_deg', 180 / np.pi), ('q_deg_{}', 180 / np.pi), ('q{} (degrees)', 180 / np.pi),
-    ('position_{} [rad]', 1.0), ('pos{} [mrad]', 1e3)])
+@pytest.mark.parametrize(
+    ('name', 'factor'),
+    [
+        ('q{}_deg', 180 / np.pi),
+        ('q_deg_{}', 180 / np.pi),
+        ('q{} (degrees)', 180 / np.pi),
+        ('position_{} [rad]', 1.0),
+        ('pos{} [mrad]', 1e3),
+    ],
+)
 def test_units_beside_names(name, factor):
     table = {name.format(k): factor * Q[:, k] for k in range(3)}
     check_fields(joint_states({'t': T, **table}), {'position': Q})
 
 
-@pytest.mark.parametrize(('positions', 'velocities', 'efforts'), [
-    ('q_cmd_{}', 'dq_cmd_{}', 'tau_ff_{}'), ('q_des{}', 'qd_des{}', 'tau_feedforward{}'),
-    ('cmd_pos[{}]', 'cmd_vel[{}]', 'cmd_torque[{}]'), ('joint_command_{}', '', ''),
-    ('target_position_{}', '', ''), ('q_target', 'v_target', ''), ('action', '', ''),
-    ('joint{}_cmd', '', ''), ('goal_{}_deg', '', ''), ('commands', '', 'desired_efforts')])
+@pytest.mark.parametrize(
+    ('positions', 'velocities', 'efforts'),
+    [
+        ('q_cmd_{}', 'dq_cmd_{}', 'tau_ff_{}'),
+        ('q_des{}', 'qd_des{}', 'tau_feedforward{}'),
+        ('cmd_pos[{}]', 'cmd_vel[{}]', 'cmd_torque[{}]'),
+        ('joint_command_{}', '', ''),
+        ('target_position_{}', '', ''),
+        ('q_target', 'v_target', ''),
+        ('action', '', ''),
+        ('joint{}_cmd', '', ''),
+        ('goal_{}_deg', '', ''),
+        ('commands', '', 'desired_efforts'),
+    ],
+)
 def test_what_was_commanded_is_a_topic_of_its_own(positions, velocities, efforts):
     factor = 180 / np.pi if 'deg' in positions else 1.0
     wanted, table = {}, {'t': T, 'q': Q, 'tau': TAU}
     for kind, name, x in zip(FIELDS, (positions, velocities, efforts), (Q + 1, V + 1, TAU + 1)):
         if name:
             wanted[kind] = x
-            table |= {name.format(k): factor * x[:, k] for k in range(3)} if '{}' in name else {
-                name: x}
+            table |= (
+                {name.format(k): factor * x[:, k] for k in range(3)} if '{}' in name else {name: x}
+            )
     channels = read_log(table, URDF).channels
     check_fields(channels['/joint_states'], {'position': Q, 'effort': TAU})
     check_fields(channels['/joint_commands'], wanted)
 
 
-@pytest.mark.parametrize('table', [
-    {'action': Q[:, :2]}, {'q_cmd': Q, 'q_des': Q}, {'command': np.full(N, 'GO')},
-    {'tau_cmd': TAU}, {'ff': TAU}, {'target_current': TAU}, {'q_error': Q}, {'tau_ext': TAU}])
+@pytest.mark.parametrize(
+    'table',
+    [
+        {'action': Q[:, :2]},
+        {'q_cmd': Q, 'q_des': Q},
+        {'command': np.full(N, 'GO')},
+        {'tau_cmd': TAU},
+        {'ff': TAU},
+        {'target_current': TAU},
+        {'q_error': Q},
+        {'tau_ext': TAU},
+    ],
+)
 def test_commands_that_are_not_understood_cost_no_more_than_themselves(table, caplog):
     recording = read_log({'t': T, 'q': Q, 'tau': TAU, **table}, URDF)
     assert set(recording.channels) == {'/joint_states'}
@@ -172,13 +241,24 @@ def test_commands_that_are_not_understood_cost_no_more_than_themselves(table, ca
 def test_an_echo_of_joint_states_needs_no_header(tmp_path):
     start = 1_700_000_000
     log = tmp_path / 'echo.csv'
-    log.write_text(''.join(','.join([
-        str(start + k // 10), str(k % 10 * 100_000_000), '', *OTHER,
-        *(repr(float(x[k, JOINTS.index(j)])) for x in FIELDS.values() for j in OTHER)]) + '\n'
-        for k in range(N)))
+    log.write_text(
+        ''.join(
+            ','.join(
+                [
+                    str(start + k // 10),
+                    str(k % 10 * 100_000_000),
+                    '',
+                    *OTHER,
+                    *(repr(float(x[k, JOINTS.index(j)])) for x in FIELDS.values() for j in OTHER),
+                ]
+            )
+            + '\n'
+            for k in range(N)
+        )
+    )
     channel = joint_states(log)
     assert channel.names == OTHER and len(channel) == N
-    assert channel.stamp_ns[11] == start * 10 ** 9 + 1_100_000_000
+    assert channel.stamp_ns[11] == start * 10**9 + 1_100_000_000
     check_fields(channel)
 
 
@@ -197,18 +277,31 @@ def test_a_struct_of_matlab_and_dates_as_texts(tmp_path):
 def test_datasets_of_lerobot_are_lists_with_names_and_episodes(tmp_path, names):
     pa = pytest.importorskip('pyarrow')
     from pyarrow import parquet
+
     order = [JOINTS.index(j) for j in (OTHER if names else JOINTS)]
-    table = {f'observation.{word}': list(x[:, order].astype(np.float32))
-             for word, x in zip(('state', 'velocity', 'effort'), FIELDS.values())}
-    table |= {'action': list((Q + 1)[:, order]), 'episode_index': np.repeat([0, 1], [30, 20]),
-              'timestamp': np.r_[T[:30], T[:20]].astype(np.float32)}
+    table = {
+        f'observation.{word}': list(x[:, order].astype(np.float32))
+        for word, x in zip(('state', 'velocity', 'effort'), FIELDS.values())
+    }
+    table |= {
+        'action': list((Q + 1)[:, order]),
+        'episode_index': np.repeat([0, 1], [30, 20]),
+        'timestamp': np.r_[T[:30], T[:20]].astype(np.float32),
+    }
     file = tmp_path / 'data' / 'chunk-000' / 'file-000.parquet'
     for folder in (file.parent, tmp_path / 'meta'):
         folder.mkdir(parents=True)
     parquet.write_table(pa.table(table), file)
-    (tmp_path / 'meta' / 'info.json').write_text(json.dumps({'features': {
-        name: {'names': names} for name in ('observation.state', 'observation.effort',
-                                            'action')}}))
+    (tmp_path / 'meta' / 'info.json').write_text(
+        json.dumps(
+            {
+                'features': {
+                    name: {'names': names}
+                    for name in ('observation.state', 'observation.effort', 'action')
+                }
+            }
+        )
+    )
     for source in (file, tmp_path):
         channels = read_log(source, URDF).channels
         channel = channels['/joint_states']
@@ -216,30 +309,44 @@ def test_datasets_of_lerobot_are_lists_with_names_and_episodes(tmp_path, names):
         check_fields(channels['/joint_commands'], {'position': Q + 1})
         np.testing.assert_array_equal(channels['/joint_commands'].stamp_ns, channel.stamp_ns)
         steps = np.diff(channel.stamp_ns)
-        assert steps.min() > 0 and abs(steps[29] - 10 ** 9) < 10 and (steps > 10 ** 8).sum() == 1
+        assert steps.min() > 0 and abs(steps[29] - 10**9) < 10 and (steps > 10**8).sum() == 1
 
 
 def test_names_of_a_state_that_hold_several_quantities(tmp_path):
     pa = pytest.importorskip('pyarrow')
     from pyarrow import parquet
+
     names = [f'{joint}.{word}' for word in ('pos', 'vel', 'torque') for joint in OTHER]
     order = [JOINTS.index(j) for j in OTHER]
     (tmp_path / 'meta').mkdir()
-    (tmp_path / 'meta' / 'info.json').write_text(json.dumps(
-        {'features': {'observation.state': {'names': names}}}))
-    parquet.write_table(pa.table({'timestamp': T, 'observation.state': list(np.column_stack(
-        [x[:, order] for x in FIELDS.values()]))}), tmp_path / 'log.parquet')
+    (tmp_path / 'meta' / 'info.json').write_text(
+        json.dumps({'features': {'observation.state': {'names': names}}})
+    )
+    parquet.write_table(
+        pa.table(
+            {
+                'timestamp': T,
+                'observation.state': list(np.column_stack([x[:, order] for x in FIELDS.values()])),
+            }
+        ),
+        tmp_path / 'log.parquet',
+    )
     check_fields(joint_states(tmp_path / 'log.parquet'))
 
 
 def test_rows_of_other_topics_and_what_lacks_an_axis_are_left_out(tmp_path):
-    header = ['__time', '/imu/linear_acceleration/z', *(
-        f'/joint_states/{j}/{word}' for word in FIELDS for j in JOINTS),
-        *(f'/f/wrench/{kind}/{axis}' for kind in ('force', 'torque') for axis in 'xyz')]
+    header = [
+        '__time',
+        '/imu/linear_acceleration/z',
+        *(f'/joint_states/{j}/{word}' for word in FIELDS for j in JOINTS),
+        *(f'/f/wrench/{kind}/{axis}' for kind in ('force', 'torque') for axis in 'xyz'),
+    ]
     rows = []
     for k in range(N):
-        rows += [[T[k], '', *Q[k], *V[k], *TAU[k], *[''] * 6],
-                 [T[k] + 0.002, 9.81, *[''] * 9, *range(6)]]
+        rows += [
+            [T[k], '', *Q[k], *V[k], *TAU[k], *[''] * 6],
+            [T[k] + 0.002, 9.81, *[''] * 9, *range(6)],
+        ]
     recording = read_log(write_csv(tmp_path / 'log.csv', header, rows), URDF)
     assert set(recording.channels) == {'/joint_states', '/f'}
     check_fields(recording.channels['/joint_states'])
@@ -247,12 +354,16 @@ def test_rows_of_other_topics_and_what_lacks_an_axis_are_left_out(tmp_path):
     assert any('/imu' in said for said in recording.provenance['columns']['left out'])
 
 
-@pytest.mark.parametrize(('word', 'kind'), [
-    ('actual_current_', 'current'), ('tau_', ''), ('torque_ [A]', 'current')])
+@pytest.mark.parametrize(
+    ('word', 'kind'), [('actual_current_', 'current'), ('tau_', ''), ('torque_ [A]', 'current')]
+)
 def test_an_import_stores_the_kind_of_effort_that_it_recognised(tmp_path, word, kind):
     stem, _, unit = word.partition(' ')
-    log = write_csv(tmp_path / 'log.csv', ['t', *numbered('q'), *(
-        f'{stem}{k} {unit}'.strip() for k in range(3))], np.column_stack([T, Q, TAU]))
+    log = write_csv(
+        tmp_path / 'log.csv',
+        ['t', *numbered('q'), *(f'{stem}{k} {unit}'.strip() for k in range(3))],
+        np.column_stack([T, Q, TAU]),
+    )
     import_log(log, URDF, tmp_path / 'bag')
     assert read_bag(tmp_path / 'bag').effort_kind == kind
 
@@ -267,16 +378,22 @@ def test_a_path_is_read_by_its_name_and_may_be_cut(tmp_path, caplog):
     np.savez(log, t=T, q=Q, tau=TAU)
     recording = read_recording(f'{log}@0.05:0.1', URDF)
     assert len(recording.channels['/joint_states']) == 11 and recording.provenance['sha256']
-    assert f"order of the URDF, as the log names none: {', '.join(JOINTS)}" in caplog.text
+    assert f'order of the URDF, as the log names none: {", ".join(JOINTS)}' in caplog.text
     with pytest.raises(RecordingError, match='no description.*--urdf'):
         read_recording(log)
 
 
 def test_json_lines_and_messages_as_json(tmp_path):
-    for k, row in enumerate((
+    for k, row in enumerate(
+        (
             lambda i: {'timestamp': T[i], 'pos': [*Q[i]], 'vel': [*V[i]], 'torque': [*TAU[i]]},
-            lambda i: {'header': {'stamp': {'sec': 9, 'nanosec': round(T[i] * 1e9)}},
-                       'name': JOINTS, **{name: [*x[i]] for name, x in FIELDS.items()}})):
+            lambda i: {
+                'header': {'stamp': {'sec': 9, 'nanosec': round(T[i] * 1e9)}},
+                'name': JOINTS,
+                **{name: [*x[i]] for name, x in FIELDS.items()},
+            },
+        )
+    ):
         log = tmp_path / f'{k}.jsonl'
         log.write_text('\n'.join(json.dumps(row(i)) for i in range(N)))
         channel = joint_states(log)

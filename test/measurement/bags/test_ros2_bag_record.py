@@ -31,32 +31,59 @@ module sensor_msgs { module msg { struct JointState {
 
 def qos(version, latched=False):
     """Return the offered QoS profiles as that version of metadata.yaml holds them."""
-    words = {'history': 'keep_last', 'reliability': 'reliable', 'liveliness': 'automatic',
-             'durability': 'transient_local' if latched else 'volatile'}
+    words = {
+        'history': 'keep_last',
+        'reliability': 'reliable',
+        'liveliness': 'automatic',
+        'durability': 'transient_local' if latched else 'volatile',
+    }
     numbers = {'history': 1, 'reliability': 1, 'liveliness': 1, 'durability': 1 if latched else 2}
-    profile = {**(words if version >= 9 else numbers), 'depth': 1 if latched else 10,
-               'deadline': FOREVER, 'lifespan': FOREVER, 'liveliness_lease_duration': FOREVER,
-               'avoid_ros_namespace_conventions': False}
+    profile = {
+        **(words if version >= 9 else numbers),
+        'depth': 1 if latched else 10,
+        'deadline': FOREVER,
+        'lifespan': FOREVER,
+        'liveliness_lease_duration': FOREVER,
+        'avoid_ros_namespace_conventions': False,
+    }
     return [profile] if version >= 9 else yaml.safe_dump([profile])
 
 
 def metadata(version, storage, files, topics, mode=''):
     """Return the text of a metadata.yaml; topics : name -> (type, count)."""
-    info = {'version': version, 'storage_identifier': storage,
-            'duration': {'nanoseconds': 999}, 'starting_time': {'nanoseconds_since_epoch': START},
-            'message_count': sum(count for _, count in topics.values()),
-            'topics_with_message_count': [
-                {'topic_metadata': {'name': name, 'type': kind, 'serialization_format': 'cdr',
-                                    'offered_qos_profiles': qos(version, kind == STRING),
-                                    **({'type_description_hash': 'RIHS01_' + 64 * '0'}
-                                       if version >= 7 else {})},
-                 'message_count': count} for name, (kind, count) in topics.items()],
-            'compression_format': 'zstd' if mode else '', 'compression_mode': mode,
-            'relative_file_paths': files}
+    info = {
+        'version': version,
+        'storage_identifier': storage,
+        'duration': {'nanoseconds': 999},
+        'starting_time': {'nanoseconds_since_epoch': START},
+        'message_count': sum(count for _, count in topics.values()),
+        'topics_with_message_count': [
+            {
+                'topic_metadata': {
+                    'name': name,
+                    'type': kind,
+                    'serialization_format': 'cdr',
+                    'offered_qos_profiles': qos(version, kind == STRING),
+                    **({'type_description_hash': 'RIHS01_' + 64 * '0'} if version >= 7 else {}),
+                },
+                'message_count': count,
+            }
+            for name, (kind, count) in topics.items()
+        ],
+        'compression_format': 'zstd' if mode else '',
+        'compression_mode': mode,
+        'relative_file_paths': files,
+    }
     if version >= 5:
-        info['files'] = [{'path': file, 'starting_time': {'nanoseconds_since_epoch': START},
-                          'duration': {'nanoseconds': 999}, 'message_count': 1}
-                         for file in files]
+        info['files'] = [
+            {
+                'path': file,
+                'starting_time': {'nanoseconds_since_epoch': START},
+                'duration': {'nanoseconds': 999},
+                'message_count': 1,
+            }
+            for file in files
+        ]
     if version >= 8:
         info |= {'custom_data': None, 'ros_distro': {8: 'jazzy', 9: 'kilted'}[version]}
     return yaml.safe_dump({'rosbag2_bagfile_information': info})
@@ -69,9 +96,11 @@ def stream_of(channel):
     for i, (time, message) in enumerate(zip(channel.received_ns.tolist(), encode(channel))):
         out.append((channel.topic, JOINT_STATE, time, message))
         if i % 10 == 0:
-            out += [('/tf', 'tf2_msgs/msg/TFMessage', time, tree),
-                    ('/rosout', 'rcl_interfaces/msg/Log', time, b'\0\1\0\0not looked at'),
-                    ('/camera/image', 'sensor_msgs/msg/Image', time, bytes(5000))]
+            out += [
+                ('/tf', 'tf2_msgs/msg/TFMessage', time, tree),
+                ('/rosout', 'rcl_interfaces/msg/Log', time, b'\0\1\0\0not looked at'),
+                ('/camera/image', 'sensor_msgs/msg/Image', time, bytes(5000)),
+            ]
     return out
 
 
@@ -86,9 +115,15 @@ def write_mcap(path, stream, compression, encoding='ros2msg', pack=bytes):
                 text = IDL if encoding == 'ros2idl' else 'float64[] position'
                 schemas[kind] = writer.register_schema(kind, encoding, text.encode())
             if topic not in keys:
-                keys[topic] = writer.register_channel(topic, 'cdr', schemas[kind], {
-                    'offered_qos_profiles': yaml.safe_dump(qos(9, kind == STRING)),
-                    'topic_type_hash': 'RIHS01_' + 64 * '0'})
+                keys[topic] = writer.register_channel(
+                    topic,
+                    'cdr',
+                    schemas[kind],
+                    {
+                        'offered_qos_profiles': yaml.safe_dump(qos(9, kind == STRING)),
+                        'topic_type_hash': 'RIHS01_' + 64 * '0',
+                    },
+                )
             writer.add_message(keys[topic], time, pack(message), time, i)
         writer.add_metadata('rosbag2', {'serialized_metadata': 'version: 9'})
         writer.finish()
@@ -99,23 +134,30 @@ def write_sqlite3(path, stream, schema, pack=bytes):
     with sqlite3.connect(path) as database:
         hashes = ', type_description_hash TEXT NOT NULL' if schema >= 4 else ''
         database.execute('PRAGMA journal_mode = WAL')
-        database.execute('CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type '
-                         'TEXT NOT NULL, serialization_format TEXT NOT NULL, '
-                         f'offered_qos_profiles TEXT NOT NULL{hashes})')
-        database.execute('CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT '
-                         'NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL)')
+        database.execute(
+            'CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type '
+            'TEXT NOT NULL, serialization_format TEXT NOT NULL, '
+            f'offered_qos_profiles TEXT NOT NULL{hashes})'
+        )
+        database.execute(
+            'CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT '
+            'NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL)'
+        )
         database.execute('CREATE INDEX timestamp_idx ON messages (timestamp ASC)')
         if schema >= 3:
-            database.execute('CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, '
-                             'ros_distro TEXT NOT NULL)')
+            database.execute(
+                'CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL)'
+            )
         keys = {}
         for topic, kind, time, message in stream:
             if topic not in keys:
                 keys[topic] = len(keys) + 1
                 row = [keys[topic], topic, kind, 'cdr', qos(8)] + ['RIHS01_0'] * (schema >= 4)
                 database.execute(f'INSERT INTO topics VALUES({",".join("?" * len(row))})', row)
-            database.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES(?, ?, ?)',
-                             (keys[topic], time, pack(message)))
+            database.execute(
+                'INSERT INTO messages(topic_id, timestamp, data) VALUES(?, ?, ?)',
+                (keys[topic], time, pack(message)),
+            )
     database.close()
 
 
@@ -131,8 +173,10 @@ def check(path, channel):
 
 
 def counted(stream):
-    return {topic: (kind, sum(1 for other in stream if other[0] == topic))
-            for topic, kind, _, _ in stream}
+    return {
+        topic: (kind, sum(1 for other in stream if other[0] == topic))
+        for topic, kind, _, _ in stream
+    }
 
 
 @pytest.mark.parametrize('encoding', ['ros2msg', 'ros2idl', ''])
@@ -144,7 +188,8 @@ def test_mcap_bags_of_jazzy_and_kilted_are_read(tmp_path, version, compression, 
     write_mcap(tmp_path / 'bag_0.mcap', stream, compression, encoding)
     check(tmp_path / 'bag_0.mcap', channel)
     (tmp_path / 'metadata.yaml').write_text(
-        metadata(version, 'mcap', ['bag_0.mcap'], counted(stream)))
+        metadata(version, 'mcap', ['bag_0.mcap'], counted(stream))
+    )
     check(tmp_path, channel)
     with Reader(tmp_path) as reader:  # rosbags agrees that it is a bag
         assert reader.message_count == len(stream)
@@ -156,7 +201,8 @@ def test_sqlite3_bags_of_every_schema_are_read(tmp_path, version, schema):
     stream = stream_of(channel)
     write_sqlite3(tmp_path / 'bag_0.db3', stream, schema)
     (tmp_path / 'metadata.yaml').write_text(
-        metadata(version, 'sqlite3', ['bag_0.db3'], counted(stream)))
+        metadata(version, 'sqlite3', ['bag_0.db3'], counted(stream))
+    )
     check(tmp_path, channel)
 
 

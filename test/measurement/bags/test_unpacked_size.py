@@ -55,8 +55,12 @@ def write_hdf5(path, **arrays):
 def write_parquet(path, **arrays):
     pa = pytest.importorskip('pyarrow')
     from pyarrow import parquet
-    columns = {f'{name}{k}': x for name, own in arrays.items()
-               for k, x in enumerate(np.atleast_2d(np.transpose(own)))}
+
+    columns = {
+        f'{name}{k}': x
+        for name, own in arrays.items()
+        for k, x in enumerate(np.atleast_2d(np.transpose(own)))
+    }
     parquet.write_table(pa.table(columns), path, compression='zstd')
 
 
@@ -92,17 +96,25 @@ def test_a_struct_and_numbers_that_lie_there_as_bytes_are_refused(tmp_path):
 def test_a_text_that_the_dictionary_of_a_parquet_holds_once_is_refused(tmp_path):
     pa = pytest.importorskip('pyarrow')
     from pyarrow import parquet
-    parquet.write_table(pa.table({'t': range(9000), 'name': ['x' * 3000] * 9000}),
-                        tmp_path / 'a.parquet', compression='zstd')
+
+    parquet.write_table(
+        pa.table({'t': range(9000), 'name': ['x' * 3000] * 9000}),
+        tmp_path / 'a.parquet',
+        compression='zstd',
+    )
     assert_refused(tmp_path / 'a.parquet')
 
 
-@pytest.mark.parametrize(('name', 'lines'), [
-    ('a.jsonl', [*['{}'] * 30_000, json.dumps({'q': {f'x{k}': 0 for k in MANY[1:]}})]),
-    ('b.jsonl', [json.dumps({f'x{k}': 0 for k in MANY})]),
-    ('a.csv', [','.join(f'x{k}' for k in MANY[1:]), *['0'] * 30_000]),
-    ('b.csv', [','.join(f'x{k}' for k in MANY), *['0'] * 3]),
-    ('c.csv', ['t,q1,name', '0,0,' + 'x' * 9000, *['0,0,x'] * 9000])])
+@pytest.mark.parametrize(
+    ('name', 'lines'),
+    [
+        ('a.jsonl', [*['{}'] * 30_000, json.dumps({'q': {f'x{k}': 0 for k in MANY[1:]}})]),
+        ('b.jsonl', [json.dumps({f'x{k}': 0 for k in MANY})]),
+        ('a.csv', [','.join(f'x{k}' for k in MANY[1:]), *['0'] * 30_000]),
+        ('b.csv', [','.join(f'x{k}' for k in MANY), *['0'] * 3]),
+        ('c.csv', ['t,q1,name', '0,0,' + 'x' * 9000, *['0,0,x'] * 9000]),
+    ],
+)
 def test_texts_of_few_cells_that_make_large_tables_are_refused(tmp_path, name, lines):
     (tmp_path / name).write_text('\n'.join(lines))
     assert_refused(tmp_path / name)
@@ -128,11 +140,14 @@ def test_a_file_and_messages_that_unpack_to_more_are_refused(tmp_path):
     assert_refused(tmp_path / 'bag' / 'bag.mcap', read_bag)
 
 
-@pytest.mark.parametrize(('plain', 'said', 'times'), [
-    (PLAIN, PLAIN, 1), (PLAIN, 5000, 1), (9 * 6000, 9 * 6000, 99)], ids=[
-        'a chunk that says how large it is', 'one that does not', 'many that may, but not all'])
+@pytest.mark.parametrize(
+    ('plain', 'said', 'times'),
+    [(PLAIN, PLAIN, 1), (PLAIN, 5000, 1), (9 * 6000, 9 * 6000, 99)],
+    ids=['a chunk that says how large it is', 'one that does not', 'many that may, but not all'],
+)
 def test_chunks_that_unpack_to_more_take_no_memory(tmp_path, plain, said, times):
     from mcap.data_stream import RecordBuilder
+
     write_recording(tmp_path / 'bag', Recording({'/joint_states': joint_states(1200)}))
     file, record, packer = tmp_path / 'bag' / 'bag.mcap', RecordBuilder(), zstd.ZstdCompressor()
     with file.open('rb') as stream:
@@ -150,9 +165,17 @@ def test_chunks_that_unpack_to_more_take_no_memory(tmp_path, plain, said, times)
 
 def test_joints_that_are_others_in_every_message_are_refused(monkeypatch):
     """As many columns as rows; and as many names as nobody has, in all or in one message."""
+
     def read(count, each=1):
-        return decode(JOINT_STATE, [raw(joint_state([f'{k}-{j}' for j in range(each)], 1, '', [
-            k] * each)) for k in range(count)], '/joint_states', [START] * count)
+        return decode(
+            JOINT_STATE,
+            [
+                raw(joint_state([f'{k}-{j}' for j in range(each)], 1, '', [k] * each))
+                for k in range(count)
+            ],
+            '/joint_states',
+            [START] * count,
+        )
 
     with pytest.raises(RecordingError, match='topic /joint_states is no recording'):
         read(len(MANY))
@@ -166,18 +189,41 @@ def test_joints_that_are_others_in_every_message_are_refused(monkeypatch):
 ENDLESS = 'WITH RECURSIVE c(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM c) '
 
 
-@pytest.mark.parametrize(('script', 'words'), [
-    ('ALTER TABLE messages RENAME TO m; CREATE VIEW messages AS ' + ENDLESS + 'SELECT c.k AS id, '
-     'topic_id, timestamp, data FROM c, (SELECT * FROM m LIMIT 1)', 'no such table: messages'),
-    ('ALTER TABLE topics RENAME TO t; CREATE VIEW topics AS ' + ENDLESS + 'SELECT c.k AS id, '
-     "'x' || c.k AS name, type, serialization_format FROM c, t", 'no such table: topics'),
-    ('DROP TABLE messages; CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, '
-     f'timestamp INTEGER, data BLOB AS (zeroblob({PLAIN}))); '
-     'INSERT INTO messages(topic_id, timestamp) VALUES (1, 1)', 'messages, or one that is comp'),
-    ('DROP TABLE messages; CREATE VIRTUAL TABLE messages USING rtree(id, topic_id, timestamp, '
-     '+data)', 'no such table: messages'),
-    (ENDLESS.replace('FROM c)', 'FROM c LIMIT 101)') + 'INSERT INTO topics '
-     "SELECT k + 9, 't' || k, 'x', 'cdr', '', '' FROM c", '101 columns or more')])
+@pytest.mark.parametrize(
+    ('script', 'words'),
+    [
+        (
+            'ALTER TABLE messages RENAME TO m; CREATE VIEW messages AS '
+            + ENDLESS
+            + 'SELECT c.k AS id, '
+            'topic_id, timestamp, data FROM c, (SELECT * FROM m LIMIT 1)',
+            'no such table: messages',
+        ),
+        (
+            'ALTER TABLE topics RENAME TO t; CREATE VIEW topics AS '
+            + ENDLESS
+            + 'SELECT c.k AS id, '
+            "'x' || c.k AS name, type, serialization_format FROM c, t",
+            'no such table: topics',
+        ),
+        (
+            'DROP TABLE messages; CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, '
+            f'timestamp INTEGER, data BLOB AS (zeroblob({PLAIN}))); '
+            'INSERT INTO messages(topic_id, timestamp) VALUES (1, 1)',
+            'messages, or one that is comp',
+        ),
+        (
+            'DROP TABLE messages; CREATE VIRTUAL TABLE messages USING rtree(id, topic_id, timestamp, '
+            '+data)',
+            'no such table: messages',
+        ),
+        (
+            ENDLESS.replace('FROM c)', 'FROM c LIMIT 101)') + 'INSERT INTO topics '
+            "SELECT k + 9, 't' || k, 'x', 'cdr', '', '' FROM c",
+            '101 columns or more',
+        ),
+    ],
+)
 def test_tables_of_a_database_that_are_computed_or_too_long_are_refused(tmp_path, script, words):
     write_recording(tmp_path / 'bag', Recording({'/a': joint_states(10)}), 'sqlite3')
     file = tmp_path / 'bag' / 'bag.db3'

@@ -15,20 +15,24 @@ from ros_inertial_id.options import options_from
 
 def joint_states(topic, rate, effort=True, names=('a', 'b')):
     """Return ten seconds of joint states."""
-    stamps = 10 ** 18 + (np.arange(10 * rate) * 1e9 / rate).astype(np.int64)
+    stamps = 10**18 + (np.arange(10 * rate) * 1e9 / rate).astype(np.int64)
     fields = {'position': np.ones((len(stamps), len(names)))}
     if effort:
         fields['effort'] = np.ones((len(stamps), len(names)))
     return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
 
 
-@pytest.mark.parametrize('other, taken', [
-    # franka_ros2: a copy at 30 Hz, the broadcaster at 1 kHz
-    (('/joint_states', 30), ('/franka/joint_states', 1000)),
-    (('/commands', 1000, False), ('/measured/joint_states', 500)),
-    (('/copy/joint_states', 505), ('/joint_states', 500)),
-    (('/hand', 1000, True, ('a', 'finger')), ('/joint_states', 100))],
-    ids=['faster', 'with effort', 'shorter name', 'all joints'])
+@pytest.mark.parametrize(
+    'other, taken',
+    [
+        # franka_ros2: a copy at 30 Hz, the broadcaster at 1 kHz
+        (('/joint_states', 30), ('/franka/joint_states', 1000)),
+        (('/commands', 1000, False), ('/measured/joint_states', 500)),
+        (('/copy/joint_states', 505), ('/joint_states', 500)),
+        (('/hand', 1000, True, ('a', 'finger')), ('/joint_states', 100)),
+    ],
+    ids=['faster', 'with effort', 'shorter name', 'all joints'],
+)
 def test_the_topic_is_taken_that_says_most_of_the_joints(other, taken):
     channels = [joint_states(*words) for words in (other, taken)]
     recording = Recording({c.topic: c for c in channels})
@@ -40,9 +44,18 @@ def moving(topic, names, rate, start, phase):
     t = start + np.arange(10 * rate) / rate
     q = np.sin(2.0 * t[:, None] + phase + np.arange(len(names)))
     stamps = np.round(t * 1e9).astype(np.int64)
-    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), {
-        'position': q, 'velocity': 2.0 * np.cos(2.0 * t[:, None] + phase + np.arange(len(names))),
-        'effort': q + 1.0}, names)
+    return Channel(
+        topic,
+        JOINT_STATE,
+        stamps,
+        stamps.copy(),
+        {
+            'position': q,
+            'velocity': 2.0 * np.cos(2.0 * t[:, None] + phase + np.arange(len(names))),
+            'effort': q + 1.0,
+        },
+        names,
+    )
 
 
 LEFT, RIGHT = ('a', 'b'), ('c', 'd')
@@ -55,8 +68,18 @@ def test_joints_of_two_publishers_are_on_one_clock_each_from_their_own_messages(
     parts = [moving('/left', LEFT, 200, 0.0, 0.3), moving('/right', RIGHT, rate, 0.0007, 1.1)]
     if one_topic:
         both = joined([replace(part, topic='/joint_states') for part in reversed(parts)])
-        parts = [both.rows(np.argsort(both.stamp_ns + np.where(
-            np.isfinite(both.fields['position'][:, both.names.index('a')]), 1_200_000, 0)))]
+        parts = [
+            both.rows(
+                np.argsort(
+                    both.stamp_ns
+                    + np.where(
+                        np.isfinite(both.fields['position'][:, both.names.index('a')]),
+                        1_200_000,
+                        0,
+                    )
+                )
+            )
+        ]
     recording = Recording({c.topic: c for c in parts})
     found = observe_joints(recording, LEFT + RIGHT)
     assert found.summary.rate == pytest.approx(200.0)
@@ -68,8 +91,11 @@ def test_joints_of_two_publishers_are_on_one_clock_each_from_their_own_messages(
 
 
 def test_several_topics_that_are_named_are_read_as_one():
-    parts = [moving('/left', LEFT, 100, 0.0, 0.3), moving('/right', RIGHT, 100, 0.003, 1.1),
-             moving('/copy', LEFT + RIGHT, 200, 0.0, 0.0)]
+    parts = [
+        moving('/left', LEFT, 100, 0.0, 0.3),
+        moving('/right', RIGHT, 100, 0.003, 1.1),
+        moving('/copy', LEFT + RIGHT, 200, 0.0, 0.0),
+    ]
     recording = Recording({c.topic: c for c in parts})
     options = options_from(SignalOptions, {'joint_states_topic': ['/left', '/right']}, 'a test')
     one = find_channel(recording, LEFT + RIGHT, options.joint_states_topic, 'effort')
@@ -92,8 +118,9 @@ def test_joint_states_of_two_robots_are_asked_about_and_a_late_copy_is_none():
 def test_bare_copies_of_positions_are_left_out_however_many_they_are():
     """Another node repeats positions, without velocity and effort and a little later."""
     driver = moving('/joint_states', LEFT, 100, 0.0, 0.0)
-    bare = replace(moving('/joint_states', LEFT, 300, 0.002, 2.0), fields={
-        'position': np.zeros((3000, 2))})
+    bare = replace(
+        moving('/joint_states', LEFT, 300, 0.002, 2.0), fields={'position': np.zeros((3000, 2))}
+    )
     both = joined([driver, bare])
     both = both.rows(np.argsort(both.stamp_ns, kind='stable'))
     found = observe_joints(Recording({'/joint_states': both}), LEFT)

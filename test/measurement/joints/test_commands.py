@@ -23,8 +23,14 @@ V = np.column_stack([2.0 * np.cos(2.0 * T), -1.5 * np.sin(3.0 * T)])
 def channel(topic, t, kind=JOINT_STATE, names=('a', 'b'), **fields):
     """Return a Channel of joints a and b."""
     stamps = np.round(t * 1e9).astype(np.int64)
-    return Channel(topic, kind, stamps, stamps, {k: x.copy() for k, x in fields.items()},
-                   names if kind != ARRAY else ())
+    return Channel(
+        topic,
+        kind,
+        stamps,
+        stamps,
+        {k: x.copy() for k, x in fields.items()},
+        names if kind != ARRAY else (),
+    )
 
 
 def recording(*commands):
@@ -35,7 +41,7 @@ def recording(*commands):
 
 def torques(found):
     """Return times and torques as read, of all samples."""
-    state, = found.states()
+    (state,) = found.states()
     return state.t, state.tau_raw
 
 
@@ -55,8 +61,12 @@ def test_torques_are_those_of_the_law_at_its_delay(kind):
     t, delay = T[::5], 0.006
     command = Q[::5] + 0.1
     name = 'data' if kind == ARRAY else 'position'
-    found = observe_joints(recording(channel('/cmd', t, kind, **{name: command})), ('a', 'b'),
-                           OPTIONS, limit=np.zeros(2))
+    found = observe_joints(
+        recording(channel('/cmd', t, kind, **{name: command})),
+        ('a', 'b'),
+        OPTIONS,
+        limit=np.zeros(2),
+    )
     at, tau = torques(with_time_offset(found, -delay))
     inside = (at > 0.1) & (at < 7.9)
     fine = np.linspace(-1e-3, 1e-3, 200)  # means over a sample
@@ -71,8 +81,9 @@ def test_velocities_feedforward_and_the_limit_count():
     commands = channel('/cmd', T, position=Q, velocity=V)
     ahead = channel('/ahead', T, effort=np.broadcast_to(bias, Q.shape))
     options = replace(OPTIONS, effort_topic='/cmd /ahead')
-    seen = observe_joints(recording(commands, ahead), ('a', 'b'), options,
-                          limit=np.array([0.0, 1.5]))
+    seen = observe_joints(
+        recording(commands, ahead), ('a', 'b'), options, limit=np.array([0.0, 1.5])
+    )
     _, tau = torques(seen)
     # Commands that are followed leave the feedforward, which the second drive cannot make; they
     # are held for the two milliseconds between, and lag by one in the mean.
@@ -81,12 +92,18 @@ def test_velocities_feedforward_and_the_limit_count():
 
 
 def test_the_checks_see_the_same_torques():
-    robot = load_robot_model('<robot name="r"><link name="l0"/>' + ''.join(
-        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
-        f'ixz="0" iyz="0"/></inertial></link><joint name="{n}" type="continuous"><parent '
-        f'link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 1 0"/><limit effort="3" '
-        'velocity="9"/></joint>' for k, n in ((1, 'a'), (2, 'b'))) + '</robot>')
-    signals, = raw_signals(recording(channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS)
+    robot = load_robot_model(
+        '<robot name="r"><link name="l0"/>'
+        + ''.join(
+            f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+            f'ixz="0" iyz="0"/></inertial></link><joint name="{n}" type="continuous"><parent '
+            f'link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 1 0"/><limit effort="3" '
+            'velocity="9"/></joint>'
+            for k, n in ((1, 'a'), (2, 'b'))
+        )
+        + '</robot>'
+    )
+    (signals,) = raw_signals(recording(channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS)
     right = np.clip(np.array([2.0, 5.0]) - 1.5 * V, -3.0, 3.0)
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
 
@@ -95,14 +112,19 @@ def test_the_checks_see_the_same_torques():
 def test_commands_of_another_sign_or_order_are_refused(command, joints):
     """What they make of the stiffness looks like a spring, which explains all of it."""
     with pytest.raises(RecordingError, match=f'move as they are commanded; found {joints};'):
-        observe_joints(recording(channel('/cmd', T, position=command)), ('a', 'b'), OPTIONS,
-                       limit=np.zeros(2))
+        observe_joints(
+            recording(channel('/cmd', T, position=command)), ('a', 'b'), OPTIONS, limit=np.zeros(2)
+        )
 
 
 def test_commands_of_other_joints_are_refused_by_their_names():
     with pytest.raises(RecordingError, match='no positions of all joints.* a, b; found a, c'):
-        observe_joints(recording(channel('/cmd', T, names=('a', 'c'), position=Q)), ('a', 'b'),
-                       replace(OPTIONS, effort_topic='/cmd'), limit=np.zeros(2))
+        observe_joints(
+            recording(channel('/cmd', T, names=('a', 'c'), position=Q)),
+            ('a', 'b'),
+            replace(OPTIONS, effort_topic='/cmd'),
+            limit=np.zeros(2),
+        )
 
 
 def test_commands_are_no_measurements_unless_they_are_asked_for():
@@ -112,12 +134,16 @@ def test_commands_are_no_measurements_unless_they_are_asked_for():
         observe_joints(made, ('a', 'b'))
 
 
-@pytest.mark.parametrize('commands, options, error, words', [
-    ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
-    (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
-    (['/cmd'], {'effort_topic': '/ahead'}, RecordingError, '/ahead is not in the recording'),
-    (['/cmd'], {'stiffness': ()}, ConfigError, 'needs stiffness.*drive-gains'),
-    (['/cmd'], {'stiffness': (1.0, 2.0, 3.0)}, ConfigError, 'stiffness.*2 values.*3 values')])
+@pytest.mark.parametrize(
+    'commands, options, error, words',
+    [
+        ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
+        (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
+        (['/cmd'], {'effort_topic': '/ahead'}, RecordingError, '/ahead is not in the recording'),
+        (['/cmd'], {'stiffness': ()}, ConfigError, 'needs stiffness.*drive-gains'),
+        (['/cmd'], {'stiffness': (1.0, 2.0, 3.0)}, ConfigError, 'stiffness.*2 values.*3 values'),
+    ],
+)
 def test_what_is_missing_is_said(commands, options, error, words):
     made = recording(*(channel(topic, T, position=Q) for topic in commands))
     with pytest.raises(error, match=words):

@@ -18,9 +18,15 @@ TURNS = COUPLING @ np.diag(GEAR)
 ALONG = TURNS[2] / GEAR[2]  # speed of the third motor, on the side of its joint, per joint speed
 ZERO = np.array([0.0, -np.pi / 2, 0.3])
 VISCOUS, COULOMB, ROTOR = 0.9, 0.6, 0.04  # of the third motor, on the side of its joint
-OPTIONS = replace(options_class('serial_arm')(), cutoff=10.0, effort_kind='motor',
-                  position_kind='motor', gear_ratio=tuple(GEAR), coupling=tuple(COUPLING.ravel()),
-                  position_offset=tuple(ZERO))
+OPTIONS = replace(
+    options_class('serial_arm')(),
+    cutoff=10.0,
+    effort_kind='motor',
+    position_kind='motor',
+    gear_ratio=tuple(GEAR),
+    coupling=tuple(COUPLING.ravel()),
+    position_offset=tuple(ZERO),
+)
 
 
 @pytest.fixture(scope='module')

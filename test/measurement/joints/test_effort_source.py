@@ -13,11 +13,15 @@ T = np.arange(400) * 0.01
 SLOW_SINE = np.stack([np.sin(T), np.cos(2.0 * T)], axis=1)
 
 
-@pytest.mark.parametrize('options, torque', [
-    ({'effort_kind': 'link'}, [2.0, 3.0]),
-    ({'effort_kind': 'link_negated'}, [-2.0, -3.0]),
-    ({'effort_kind': 'motor', 'gear_ratio': (10.0, -5.0)}, [20.0, -15.0]),
-    ({'effort_kind': 'current', 'gear_ratio': (10.0, 5.0), 'drive_gain': (0.1,)}, [2.0, 1.5])])
+@pytest.mark.parametrize(
+    'options, torque',
+    [
+        ({'effort_kind': 'link'}, [2.0, 3.0]),
+        ({'effort_kind': 'link_negated'}, [-2.0, -3.0]),
+        ({'effort_kind': 'motor', 'gear_ratio': (10.0, -5.0)}, [20.0, -15.0]),
+        ({'effort_kind': 'current', 'gear_ratio': (10.0, 5.0), 'drive_gain': (0.1,)}, [2.0, 1.5]),
+    ],
+)
 def test_measured_efforts_become_torques_and_may_be_late(options, torque):
     source = EffortSource.of(SignalOptions(**options), 2, np.zeros(2))
     np.testing.assert_allclose(source.torque(np.array([[2.0, 3.0]])), [torque], rtol=1e-12)

@@ -21,7 +21,7 @@ def dahl(q, v, distance):
 
 
 def column(q, v, distance):
-    law, = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (distance,)})
+    (law,) = friction_parameters(1, 'j', ('presliding',), 10.0, {'presliding': (distance,)})
     return friction_column(law, q, v, np.zeros_like(q))
 
 
@@ -36,19 +36,25 @@ def test_history_of_a_trembling_joint_is_bounded_and_keeps_its_friction():
     for distance in (0.01, 0.1):
         z = column(history.q[:, 0], history.v[:, 0], distance)[-1]
         # It stays where the motion left it: what is kept of the noise is 0.2 mm of way.
-        assert z == pytest.approx(dahl(there[:, None], 0 * there[:, None], distance)[-1, 0],
-                                  abs=0.03)
+        assert z == pytest.approx(
+            dahl(there[:, None], 0 * there[:, None], distance)[-1, 0], abs=0.03
+        )
 
 
 @pytest.mark.parametrize('velocity', ['measured', 'differentiated'])
-def test_states_of_pieces_of_any_size_have_the_same_friction(arm3_recording, monkeypatch,
-                                                             velocity):
+def test_states_of_pieces_of_any_size_have_the_same_friction(
+    arm3_recording, monkeypatch, velocity
+):
     names = arm3_recording.channels['/joint_states'].names
     options = replace(SignalOptions(cutoff=20.0), velocity=velocity)
 
     def filtered(piece):
         monkeypatch.setattr(kinematic_state, 'PIECE', piece)
-        return np.concatenate([s.filtered(lambda q, v, a: [dahl(q, v, 0.3)])[0]
-                               for s in observe_joints(arm3_recording, names, options).states()])
+        return np.concatenate(
+            [
+                s.filtered(lambda q, v, a: [dahl(q, v, 0.3)])[0]
+                for s in observe_joints(arm3_recording, names, options).states()
+            ]
+        )
 
-    np.testing.assert_allclose(filtered(700), filtered(10 ** 6), atol=1e-6)
+    np.testing.assert_allclose(filtered(700), filtered(10**6), atol=1e-6)

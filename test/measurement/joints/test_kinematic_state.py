@@ -46,8 +46,10 @@ def test_the_same_joints_come_out_whatever_the_order_in_the_messages(arm3_record
     names = arm3_recording.channels['/joint_states'].names
     channel = arm3_recording.channels['/joint_states']
     order = [2, 0, 1]
-    extra = {k: np.column_stack([v[:, order], np.full(len(channel), 7.0)])
-             for k, v in channel.fields.items()}
+    extra = {
+        k: np.column_stack([v[:, order], np.full(len(channel), 7.0)])
+        for k, v in channel.fields.items()
+    }
     shuffled = replace(channel, fields=extra, names=tuple(names[k] for k in order) + ('finger',))
     other = whole(observe_joints(Recording({'/joint_states': shuffled}), names, SLOW))
     for name, values in whole(observe_joints(arm3_recording, names, SLOW)).items():
@@ -58,22 +60,24 @@ def test_the_same_joints_come_out_whatever_the_order_in_the_messages(arm3_record
 def test_pieces_of_any_size_give_the_same_states(arm3_recording, monkeypatch, velocity):
     names = arm3_recording.channels['/joint_states'].names
     options = replace(SLOW, velocity=velocity)
-    monkeypatch.setattr(kinematic_state, 'PIECE', 10 ** 6)
+    monkeypatch.setattr(kinematic_state, 'PIECE', 10**6)
     at_once = whole(observe_joints(arm3_recording, names, options))
     monkeypatch.setattr(kinematic_state, 'PIECE', 700)
     piecewise = whole(observe_joints(arm3_recording, names, options))
     for name, values in at_once.items():
         # Filtering by FFT rounds relative to the largest value in the piece.
-        np.testing.assert_allclose(piecewise[name], values, rtol=0,
-                                   atol=1e-9 * np.abs(values).max())
+        np.testing.assert_allclose(
+            piecewise[name], values, rtol=0, atol=1e-9 * np.abs(values).max()
+        )
 
 
 def test_a_column_is_filtered_as_the_torque_was(arm3_recording, arm3_motion, monkeypatch):
     names = arm3_motion[0]
     monkeypatch.setattr(kinematic_state, 'PIECE', 900)
     observation = observe_joints(arm3_recording, names, SLOW)
-    columns = np.concatenate([s.filtered(lambda q, v, a: [np.sign(v)])[0]
-                              for s in observation.states()])
+    columns = np.concatenate(
+        [s.filtered(lambda q, v, a: [np.sign(v)])[0] for s in observation.states()]
+    )
     expected = signals.smooth(np.sign(whole(observation)['v']), observation.kernel)
     inner = slice(200, -200)
     np.testing.assert_allclose(columns[inner], expected[inner], atol=1e-9)
@@ -92,7 +96,7 @@ def test_jitter_and_lost_samples_cost_little(arm3_motion):
     rng = np.random.default_rng(0)
     when = t + rng.uniform(-0.4, 0.4, len(t)) * (t[1] - t[0])
     at = [np.column_stack([np.interp(when, t, x) for x in y.T]) for y in (q, v, tau)]
-    kept = np.sort(rng.permutation(len(t))[:int(0.97 * len(t))])
+    kept = np.sort(rng.permutation(len(t))[: int(0.97 * len(t))])
     recording = mujoco_arm.recording(names, when[kept] + 1.0, *(x[kept] for x in at))
     observation = observe_joints(recording, names, SLOW)
     seen = whole(observation)
@@ -138,18 +142,29 @@ def test_velocities_are_not_needed(arm3_recording, arm3_motion):
 
 def test_efforts_may_come_on_another_topic(arm3_recording, arm3_motion):
     names, t, _, _, _, tau = arm3_motion
-    force = mujoco_arm.recording(names, t[::2], np.full((len(t[::2]), 3), np.nan),
-                                 np.full((len(t[::2]), 3), np.nan), tau[::2])
+    force = mujoco_arm.recording(
+        names,
+        t[::2],
+        np.full((len(t[::2]), 3), np.nan),
+        np.full((len(t[::2]), 3), np.nan),
+        tau[::2],
+    )
     motion = changed(arm3_recording, effort=None).channels['/joint_states']
-    both = Recording({'/joint_states': motion,
-                      '/torques': replace(force.channels['/joint_states'], topic='/torques')})
+    both = Recording(
+        {
+            '/joint_states': motion,
+            '/torques': replace(force.channels['/joint_states'], topic='/torques'),
+        }
+    )
     observation = observe_joints(both, names, replace(SLOW, effort_topic='/torques'))
     assert observation.summary.effort_topic == '/torques'
     seen = whole(observation)['tau_raw'][::2]
     assert len(seen) == pytest.approx(len(t[::2]), abs=2)
-    np.testing.assert_allclose(seen, tau[:2 * len(seen):2], atol=1e-9)
-    with pytest.raises(RecordingError, match='topic /efforts is not in the recording; there is: '
-                                             '/joint_states, /torques'):
+    np.testing.assert_allclose(seen, tau[: 2 * len(seen) : 2], atol=1e-9)
+    with pytest.raises(
+        RecordingError,
+        match='topic /efforts is not in the recording; there is: /joint_states, /torques',
+    ):
         observe_joints(both, names, replace(SLOW, effort_topic='/efforts'))
 
 
@@ -161,12 +176,19 @@ def power_at_motors(options, tau_motor, v):
     return tau_motor @ motor_speed
 
 
-@pytest.mark.parametrize('options', [
-    SignalOptions(effort_kind='motor'),
-    SignalOptions(effort_kind='motor', gear_ratio=(100.0, -80.0, 51.0)),
-    SignalOptions(effort_kind='motor', gear_ratio=(100.0, 80.0, 50.0),
-                  coupling=(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0)),
-    SignalOptions(effort_kind='motor', coupling=(1.0, 0.0, 0.0, 0.2, 1.0, 0.0, 0.0, 0.5, 1.0))])
+@pytest.mark.parametrize(
+    'options',
+    [
+        SignalOptions(effort_kind='motor'),
+        SignalOptions(effort_kind='motor', gear_ratio=(100.0, -80.0, 51.0)),
+        SignalOptions(
+            effort_kind='motor',
+            gear_ratio=(100.0, 80.0, 50.0),
+            coupling=(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 1.0),
+        ),
+        SignalOptions(effort_kind='motor', coupling=(1.0, 0.0, 0.0, 0.2, 1.0, 0.0, 0.0, 0.5, 1.0)),
+    ],
+)
 def test_effort_maps_keep_the_virtual_work(options):
     rng = np.random.default_rng(0)
     tau_motor, v = rng.normal(size=(2, 3))
@@ -192,23 +214,39 @@ def test_motions_of_coupled_motors_are_those_of_the_joints(arm3_motion):
     turns = np.diag([100.0, 120.0, 50.0])
     turns[2, 1] = 40.0  # the third motor sits behind the second joint
     zero = np.array([0.0, -np.pi / 2, 0.3])
-    recording = mujoco_arm.recording(names, t, (q - zero) @ turns.T, v @ turns.T,
-                                     tau @ np.linalg.inv(turns))
-    options = replace(SLOW, effort_kind='motor', position_kind='motor',
-                      gear_ratio=(100.0, 120.0, 50.0), position_offset=tuple(zero),
-                      coupling=tuple((turns / [100.0, 120.0, 50.0]).ravel()))
+    recording = mujoco_arm.recording(
+        names, t, (q - zero) @ turns.T, v @ turns.T, tau @ np.linalg.inv(turns)
+    )
+    options = replace(
+        SLOW,
+        effort_kind='motor',
+        position_kind='motor',
+        gear_ratio=(100.0, 120.0, 50.0),
+        position_offset=tuple(zero),
+        coupling=tuple((turns / [100.0, 120.0, 50.0]).ravel()),
+    )
     plain = whole(observe_joints(mujoco_arm.recording(names, t, q, v, tau), names, SLOW))
     found = whole(observe_joints(recording, names, options))
     for name in ('q', 'v', 'a', 'tau_raw'):
         np.testing.assert_allclose(found[name], plain[name], atol=1e-9)
 
 
-@pytest.mark.parametrize('options, words', [
-    ({'gear_ratio': (1.0, 2.0, 3.0)}, 'expected effort_kind: motor or current, or position_kind'),
-    ({'effort_kind': 'motor', 'gear_ratio': (1.0, 0.0, 3.0)}, 'a matrix that has an inverse'),
-    ({'effort_kind': 'motor', 'gear_ratio': (1.0, 2.0)}, 'gear_ratio; expected 3 values'),
-    ({'effort_kind': 'motor', 'coupling': (1.0, 2.0)}, 'coupling; expected 9 values, row by row'),
-    ({'effort_kind': 'current'}, 'effort_kind: current needs drive_gain; expected 3 values')])
+@pytest.mark.parametrize(
+    'options, words',
+    [
+        (
+            {'gear_ratio': (1.0, 2.0, 3.0)},
+            'expected effort_kind: motor or current, or position_kind',
+        ),
+        ({'effort_kind': 'motor', 'gear_ratio': (1.0, 0.0, 3.0)}, 'a matrix that has an inverse'),
+        ({'effort_kind': 'motor', 'gear_ratio': (1.0, 2.0)}, 'gear_ratio; expected 3 values'),
+        (
+            {'effort_kind': 'motor', 'coupling': (1.0, 2.0)},
+            'coupling; expected 9 values, row by row',
+        ),
+        ({'effort_kind': 'current'}, 'effort_kind: current needs drive_gain; expected 3 values'),
+    ],
+)
 def test_effort_options_that_do_not_fit_are_refused(options, words):
     with pytest.raises(ConfigError, match=words):
         EffortSource.of(SignalOptions(**options), 3)
@@ -246,7 +284,7 @@ def test_a_window_counts_no_sample_that_its_filter_guessed(arm3_recording, arm3_
     for name in ('v', 'a', 'tau'):
         size = np.abs(everything[name]).max()
         error = np.abs(seen[name] - everything[name][middle]).max()
-        ends = np.abs(guessed[name] - everything[name][5 * 250:20 * 250 + 1]).max()
+        ends = np.abs(guessed[name] - everything[name][5 * 250 : 20 * 250 + 1]).max()
         # Beyond the main lobe the kernel swings on with a few percent of its peak.
         assert error < 0.02 * size and ends > 3.0 * error
     # What was recorded as a whole counts as a whole, and where a window ends with it.
@@ -257,10 +295,12 @@ def test_a_window_counts_no_sample_that_its_filter_guessed(arm3_recording, arm3_
 
 def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm3_motion):
     names = arm3_motion[0]
-    slow, fast = (observe_joints(arm3_recording, names, SignalOptions(cutoff=c))
-                  for c in (4.0, 9.0))
-    by_position = observe_joints(arm3_recording, names,
-                                 SignalOptions(cutoff=9.0, velocity='differentiated'))
+    slow, fast = (
+        observe_joints(arm3_recording, names, SignalOptions(cutoff=c)) for c in (4.0, 9.0)
+    )
+    by_position = observe_joints(
+        arm3_recording, names, SignalOptions(cutoff=9.0, velocity='differentiated')
+    )
     first, second = at_one_cutoff([slow, by_position])
     assert first.summary.cutoff == second.summary.cutoff == 9.0
     assert first.summary.velocity == second.summary.velocity == 'differentiated'

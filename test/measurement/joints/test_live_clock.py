@@ -14,8 +14,11 @@ def motion(t):
     """Return q, v, a (N, 1) below 1 Hz."""
     w = np.array([1.7, 3.1, 5.3])
     phase = np.outer(t, w) + [0.0, 1.0, 2.0]
-    return (np.sin(phase).sum(1)[:, None], (w * np.cos(phase)).sum(1)[:, None],
-            (-w ** 2 * np.sin(phase)).sum(1)[:, None])
+    return (
+        np.sin(phase).sum(1)[:, None],
+        (w * np.cos(phase)).sum(1)[:, None],
+        (-(w**2) * np.sin(phase)).sum(1)[:, None],
+    )
 
 
 @pytest.mark.parametrize('batch', [1, 7, 300])
@@ -28,10 +31,10 @@ def test_batches_of_any_size_are_filtered_as_all_at_once(batch):
     clock, states, next_tick = LiveClock(0.0, PERIOD, kernels, kernel, False), [], 0
     next_tick = clock.past + clock.half
     for low in range(0, len(x), batch):
-        clock.move(x[low:low + batch])
+        clock.move(x[low : low + batch])
         last = clock.moved - 1 - clock.ahead - clock.half
         if last >= next_tick:
-            clock.load(tau[clock.loaded:last + clock.half + 1])
+            clock.load(tau[clock.loaded : last + clock.half + 1])
             states.append(clock.state(next_tick, last))
             next_tick = last + 1
     q, v, a = (np.concatenate([getattr(s, name) for s in states]) for name in 'qva')
@@ -40,8 +43,9 @@ def test_batches_of_any_size_are_filtered_as_all_at_once(batch):
     assert next_tick > 1000
     for found, whole in zip((q, v, a), expected):
         np.testing.assert_allclose(found, whole[rows], atol=1e-9 * np.abs(whole).max())
-    np.testing.assert_allclose(np.concatenate([s.tau for s in states]),
-                               signals.smooth(tau, kernel)[rows], atol=1e-9)
+    np.testing.assert_allclose(
+        np.concatenate([s.tau for s in states]), signals.smooth(tau, kernel)[rows], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize('measured', [True, False])
@@ -54,8 +58,11 @@ def test_a_causal_clock_needs_no_future(measured):
     first, last = clock.past, len(t) - 1
     clock.load(q[first:])
     state = clock.state(first, last)
-    for found, truth, share in ((state.q, q, 0.01), (state.v, v, 0.01),
-                                (state.a, a, 0.01 if measured else 0.05)):
+    for found, truth, share in (
+        (state.q, q, 0.01),
+        (state.v, v, 0.01),
+        (state.a, a, 0.01 if measured else 0.05),
+    ):
         # A cubic over 0.1 s of 0.84 Hz: (w T)^4 / 24 = 0.3 % of value, some times that of slope.
         assert np.abs(found - truth[first:]).max() < share * np.abs(truth).max()
 

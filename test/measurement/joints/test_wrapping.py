@@ -25,7 +25,7 @@ def _wrapped(q):
 
 def test_a_fast_motor_and_a_gap_are_no_wrap():
     t = np.arange(400) * 0.02
-    fast = np.column_stack([40.0 * t ** 2, np.zeros(400)])  # to twelve radians between messages
+    fast = np.column_stack([40.0 * t**2, np.zeros(400)])  # to twelve radians between messages
     channel = _channel(t, fast)
     assert Unwrapper(NAMES)(channel) is channel
     late = np.where(np.arange(400) < 200, t, t + 3.0)
@@ -44,8 +44,7 @@ def test_slow_streams_are_followed_also_where_messages_are_lost(rate, size):
     wrapped, unwrap = _wrapped(q), Unwrapper(NAMES)
     crossed = (np.abs(np.diff(wrapped, axis=0)) > np.pi).sum(0)
     assert crossed.sum() > 5
-    parts = [unwrap(_channel(t, wrapped).rows(slice(k, k + size)))
-             for k in range(0, len(t), size)]
+    parts = [unwrap(_channel(t, wrapped).rows(slice(k, k + size))) for k in range(0, len(t), size)]
     found = np.concatenate([part.fields['position'] for part in parts])
     np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-9)
     assert unwrap.counts == dict(zip(NAMES, crossed.tolist()))
@@ -83,8 +82,10 @@ def test_an_observation_says_which_joints_wrapped(arm3_recording, arm3_motion):
     names, t, q, *_ = arm3_motion
     channel = arm3_recording.channels['/joint_states']
     middle = np.median(q, axis=0)  # wraps in the middle of its motion
-    fields = {**channel.fields, 'position': (channel.fields['position'] - middle) % (2 * np.pi)
-              + middle}
+    fields = {
+        **channel.fields,
+        'position': (channel.fields['position'] - middle) % (2 * np.pi) + middle,
+    }
     wrapped = Recording({'/joint_states': replace(channel, fields=fields)})
     options = SignalOptions(cutoff=20.0)
     plain, found = (observe_joints(r, names, options) for r in (arm3_recording, wrapped))

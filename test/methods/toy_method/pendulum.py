@@ -76,8 +76,14 @@ class Swings:
     def summary(self):
         """Return what the spine asks for."""
         t = self.swing.t
-        return Summary(cutoff=100.0, velocity='measured', rate=float(1.0 / np.diff(t).mean()),
-                       gaps=0, duration=float(t[-1] - t[0]), samples=len(t))
+        return Summary(
+            cutoff=100.0,
+            velocity='measured',
+            rate=float(1.0 / np.diff(t).mean()),
+            gaps=0,
+            duration=float(t[-1] - t[0]),
+            samples=len(t),
+        )
 
     def samples(self, training=False):
         """Return how many samples there are."""
@@ -100,10 +106,12 @@ class Pendulum(Method[PendulumRobot, Swing, Swings, PendulumOptions]):
 
     def parameters(self, robot, options):
         """Return inertia about the joint, mass times distance, viscous friction."""
-        joint, = robot.joint_names
-        return (Parameter('I', 'kg m^2', 1.0, owner='bob'),
-                Parameter('mc', 'kg m', 1.0, owner='bob'),
-                Parameter('fv', 'N m s/rad', 1.0, owner=joint, law='viscous'))
+        (joint,) = robot.joint_names
+        return (
+            Parameter('I', 'kg m^2', 1.0, owner='bob'),
+            Parameter('mc', 'kg m', 1.0, owner='bob'),
+            Parameter('fv', 'N m s/rad', 1.0, owner=joint, law='viscous'),
+        )
 
     def observe(self, recording, robot, options):
         """Return the swings in the joint states."""
@@ -117,13 +125,15 @@ class Pendulum(Method[PendulumRobot, Swing, Swings, PendulumOptions]):
         """Yield one block of all samples."""
         g = np.linalg.norm(robot.gravity_base)
         W = np.stack([state.a, g * np.sin(state.q), state.v], axis=1)
-        yield RegressorBlock(state.t, 0, (RowGroup(
-            robot.joint_names[0], 'N m', np.arange(3), W, state.tau, state.tau),))
+        yield RegressorBlock(
+            state.t,
+            0,
+            (RowGroup(robot.joint_names[0], 'N m', np.arange(3), W, state.tau, state.tau),),
+        )
 
     def random_state(self, robot, samples, rng):
         """Return random samples."""
-        return Swing(np.arange(float(samples)), *rng.normal(size=(3, samples)),
-                     np.zeros(samples))
+        return Swing(np.arange(float(samples)), *rng.normal(size=(3, samples)), np.zeros(samples))
 
     def validity_range(self, state, robot):
         """Return what bounds the model."""

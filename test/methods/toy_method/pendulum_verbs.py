@@ -4,9 +4,16 @@ import math
 
 from ros_inertial_id.cli.arguments import argument, Verb
 
-VERBS = {'swing': Verb('pendulums', 'say how long a small swing takes', '1.0',
-                       'pendulum_verbs:swing', (argument('length', 'of the pendulum [m]',
-                                                         type=float),), prints_json=False)}
+VERBS = {
+    'swing': Verb(
+        'pendulums',
+        'say how long a small swing takes',
+        '1.0',
+        'pendulum_verbs:swing',
+        (argument('length', 'of the pendulum [m]', type=float),),
+        prints_json=False,
+    )
+}
 
 
 def swing(options):

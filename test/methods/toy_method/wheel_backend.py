@@ -8,8 +8,9 @@ METADATA = {
     'METADATA': 'Metadata-Version: 2.1\nName: toy-method\nVersion: 1.0\n',
     'WHEEL': 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
     'entry_points.txt': '[ros_inertial_id.methods]\npendulum = pendulum:Pendulum\n\n'
-                        '[ros_inertial_id.verbs]\npendulum = pendulum_verbs:VERBS\n',
-    'RECORD': ''}
+    '[ros_inertial_id.verbs]\npendulum = pendulum_verbs:VERBS\n',
+    'RECORD': '',
+}
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

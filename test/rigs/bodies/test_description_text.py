@@ -20,17 +20,23 @@ def test_inertials_go_into_every_description(name):
     links = {link: np.arange(10.0) + k for k, link in enumerate(data[section])}
     found = yaml.safe_load(with_inertials(text, links))
     assert {k: v.pop('inertial') for k, v in found[section].items()} == {
-        k: v.tolist() for k, v in links.items()}
+        k: v.tolist() for k, v in links.items()
+    }
     assert found == data
 
 
 def test_matrices_and_texts_replace_what_was_there():
     text = (URDF / 'two_link_platform.yaml').read_text()
-    new = {'stiffness': np.arange(36.0).reshape(6, 6), 'inertial': np.ones(10),
-           'covariance': ['1 2', '3 4']}
+    new = {
+        'stiffness': np.arange(36.0).reshape(6, 6),
+        'inertial': np.ones(10),
+        'covariance': ['1 2', '3 4'],
+    }
     found, data = yaml.safe_load(with_entries(text, ('platform',), new)), yaml.safe_load(text)
-    assert found == {**data, 'platform': {**data['platform'], **{
-        k: np.asarray(v).tolist() for k, v in new.items()}}}
+    assert found == {
+        **data,
+        'platform': {**data['platform'], **{k: np.asarray(v).tolist() for k, v in new.items()}},
+    }
 
 
 @pytest.mark.parametrize('text', ['a: [', 'platform: 3', '[1]'])

@@ -26,6 +26,7 @@ def folder(tmp_path_factory):
 def rig(folder):
     """Return (module of the true rig, rig.yaml), bags of its vibrations beside it."""
     import platform_truth as truth
+
     data = yaml.safe_load(truth.description(truth.TWO_LINKS, calibrated=False))
     markers = platform_rig(yaml.safe_dump(data), GRAVITY)
     for entry, topic in ((data['platform'], '/platform'), (data['links']['link1'], '/link1')):
@@ -48,14 +49,14 @@ def held(folder, rig):
     truth, file = rig
     known = yaml.safe_load(file.read_text())
     described = yaml.safe_load(truth.description(truth.TWO_LINKS))
-    known['platform'] |= {k: described['platform'][k] for k in ('stiffness', 'preload',
-                                                                'inertial')}
+    known['platform'] |= {
+        k: described['platform'][k] for k in ('stiffness', 'preload', 'inertial')
+    }
     (folder / 'known.yaml').write_text(yaml.safe_dump(known))
     sources = platform_rig(truth.description(truth.TWO_LINKS), GRAVITY).sources
     bags = [folder / f'held{k}' for k in range(3)]
     for k, (bag, posture) in enumerate(zip(bags, truth.POSTURES[1:])):
-        _write(bag, truth.record(truth.TWO_LINKS, posture, 6.0, 950 + k),
-               (sources[0], sources[2]))
+        _write(bag, truth.record(truth.TWO_LINKS, posture, 6.0, 950 + k), (sources[0], sources[2]))
     return truth, folder / 'known.yaml', bags
 
 
@@ -66,9 +67,13 @@ def _write(path, recording, sources):
         series = read_pose(recording, source, recording.origin_ns())
         stamps = recording.origin_ns() + np.round(series.t * 1e9).astype(np.int64)
         channels[topic] = Channel(
-            topic, 'geometry_msgs/msg/PoseStamped', stamps, stamps,
+            topic,
+            'geometry_msgs/msg/PoseStamped',
+            stamps,
+            stamps,
             {'position': series.values[:, :3], 'orientation_xyzw': series.values[:, 3:]},
-            frame_id='world')
+            frame_id='world',
+        )
     write_recording(path, Recording(channels))
 
 
@@ -79,19 +84,33 @@ def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
         weight = truth.Link('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
         loads += ['--loaded', folder / f'load{k}', ' '.join(map(str, truth.ten(weight)))]
     out = folder / 'calibrated.yaml'
-    status, printed, _ = run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',
-                             *loads, '--out', out)
+    status, printed, _ = run(
+        capsys, 'calibrate', file, '--json', '--empty', folder / 'empty', *loads, '--out', out
+    )
     told = json.loads(printed)
     assert status == 0 and told['description'] == str(out)
     np.testing.assert_allclose(np.diag(told['stiffness']), np.diag(truth.STIFFNESS), rtol=0.01)
-    status, printed, _ = run(capsys, 'identify', folder / 'loose0', folder / 'loose1', '--json',
-                             '--method', 'suspended_platform', '--urdf', out, '--out',
-                             folder / 'result', '--urdf-out', folder / 'identified.yaml')
+    status, printed, _ = run(
+        capsys,
+        'identify',
+        folder / 'loose0',
+        folder / 'loose1',
+        '--json',
+        '--method',
+        'suspended_platform',
+        '--urdf',
+        out,
+        '--out',
+        folder / 'result',
+        '--urdf-out',
+        folder / 'identified.yaml',
+    )
     assert status == 0
     links = yaml.safe_load((folder / 'identified.yaml').read_text())['links']
     for link in truth.TWO_LINKS[1:]:
-        np.testing.assert_allclose(links[link.name]['inertial'][1:4], truth.ten(link)[1:4],
-                                   atol=0.05)
+        np.testing.assert_allclose(
+            links[link.name]['inertial'][1:4], truth.ten(link)[1:4], atol=0.05
+        )
 
 
 def test_calibration_refuses_what_cannot_give_sizes(capsys, folder, rig):

@@ -17,22 +17,28 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
 def loops_of(sample):
-    return pinocchio_loops.Loops(sample.urdf, sample.closures, sample.independent, sample.start,
-                                 sample.springs)
+    return pinocchio_loops.Loops(
+        sample.urdf, sample.closures, sample.independent, sample.start, sample.springs
+    )
 
 
 def options_of(sample, **changes):
     springs = tuple(f'joint {name} {rest}' for name, (_, rest) in sample.springs.items())
-    return options_class('closed_loop')(closures=sample.closures, start=sample.start,
-                                        independent=sample.independent, springs=springs,
-                                        **changes)
+    return options_class('closed_loop')(
+        closures=sample.closures,
+        start=sample.start,
+        independent=sample.independent,
+        springs=springs,
+        **changes,
+    )
 
 
 @pytest.mark.parametrize('name, expected', [('palletiser', 21), ('delta', 34), ('stewart', 82)])
 def test_structural_rank_is_that_of_an_independent_regressor(name, expected):
     sample = SAMPLES[name]
-    rank, gap = loops_of(sample).rank(sample.size, massless=sample.massless,
-                                      count=10 * len(loops_of(sample).names))
+    rank, gap = loops_of(sample).rank(
+        sample.size, massless=sample.massless, count=10 * len(loops_of(sample).names)
+    )
     assert rank == expected and gap > 1e6
     mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
     bodies = [p for p in closed_loop.parameters(mechanism, None) if not p.law]
@@ -47,8 +53,7 @@ def test_structural_rank_of_random_mechanisms(seed):
     mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
     bodies = [p for p in closed_loop.parameters(mechanism, None) if not p.law]
     base = structural_base(closed_loop, [mechanism], bodies)
-    start = tuple(f'{n} {x!r}' for n, x in zip(mechanism.joint_names,
-                                               map(float, mechanism.start)))
+    start = tuple(f'{n} {x!r}' for n, x in zip(mechanism.joint_names, map(float, mechanism.start)))
     loops = pinocchio_loops.Loops(sample.urdf, sample.closures, mechanism.coordinates, start)
     rank, gap = loops.rank(np.full(len(mechanism), 0.15), count=10 * len(loops.names))
     assert len(base) == rank and min(gap, base.gap) > 1e4
@@ -61,10 +66,12 @@ def test_recovers_base_parameters_within_their_errors(name, seconds):
     t, *path = pinocchio_loops.motion(sample.centre, sample.size, seconds, 125.0, 1)
     loops.approach(path[0][0])
     _, tau = loops.move(*path)
-    recording = pinocchio_loops.recording(loops, sample.urdf, t, path[0], tau,
-                                          (2e-5, 0.01 * tau.std()), 0)
-    model = identify([recording], options_of(sample, estimator='weighted'),
-                     method='closed_loop').model
+    recording = pinocchio_loops.recording(
+        loops, sample.urdf, t, path[0], tau, (2e-5, 0.01 * tau.std()), 0
+    )
+    model = identify(
+        [recording], options_of(sample, estimator='weighted'), method='closed_loop'
+    ).model
     assert model.statistics['rank'] == model.statistics['rank_in_data']
     stiffness = [k for k, _ in sample.springs.values()]
     z = []
@@ -87,11 +94,19 @@ def test_limits_of_virtual_slides_and_the_size_of_the_machine_do_not_matter():
 def test_links_without_inertia_are_named_only_where_one_is_needed():
     sample = SAMPLES['stewart']
     mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
-    virtual = {'virtual_x', 'virtual_y', 'virtual_z', 'virtual_yaw', 'virtual_pitch',
-               *(f'cross{k}' for k in range(6))}
+    virtual = {
+        'virtual_x',
+        'virtual_y',
+        'virtual_z',
+        'virtual_yaw',
+        'virtual_pitch',
+        *(f'cross{k}' for k in range(6)),
+    }
     assert set(closed_loop.virtual_links(mechanism)) == virtual
-    nothing = ('<inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" '
-               'izz="0"/></inertial>')
+    nothing = (
+        '<inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" '
+        'izz="0"/></inertial>'
+    )
     exported = sample.urdf.replace('<link name="cross3">', f'<link name="cross3">{nothing}')
     weightless = closed_loop.build(exported, options_of(sample), GRAVITY)
     assert set(closed_loop.virtual_links(weightless)) == virtual

@@ -50,8 +50,10 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
     tau = oracle.torque(z, rate, second)
     filter_ = butter(4, cutoff, fs=1000.0, output='sos')
     edge, scatter = int(1000.0 / cutoff), []
-    one_more = [{**oracle.TABLE_1, name: oracle.TABLE_1[name] + 1.0}
-                for name in ('I1', 'x1', 'y1', 'I2', 'x2', 'y2')]
+    one_more = [
+        {**oracle.TABLE_1, name: oracle.TABLE_1[name] + 1.0}
+        for name in ('I1', 'x1', 'y1', 'I2', 'x2', 'y2')
+    ]
     W = np.stack([oracle.torque(z, rate, second, p) - tau for p in one_more], 1)[edge:-edge]
     for _ in range(200):
         x = sosfiltfilt(filter_, 1e-3 * rng.standard_normal(t.size))
@@ -59,12 +61,15 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
         error = oracle.torque(z + x, rate + v, second + np.gradient(v, 1e-3)) - tau
         scatter.append(np.linalg.lstsq(W, error[edge:-edge], rcond=None)[0])
     noise = rng.standard_normal((2, t.size))
-    model = slider_crank([oracle.encoder_recording(
-        t, z + 1e-3 * noise[0], tau + 1e-4 * noise[1], URDF)], cutoff=cutoff)
+    model = slider_crank(
+        [oracle.encoder_recording(t, z + 1e-3 * noise[0], tau + 1e-4 * noise[1], URDF)],
+        cutoff=cutoff,
+    )
     stated = values(model, 'standard_error')
     # The size of the noise is estimated, and what it does is drawn: each to a tenth.
-    np.testing.assert_allclose([stated[n] for n in oracle.FOUR],
-                               np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.3)
+    np.testing.assert_allclose(
+        [stated[n] for n in oracle.FOUR], np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.3
+    )
 
 
 def test_cutoff_is_chosen_before_the_torque_error_grows():
@@ -81,9 +86,16 @@ def test_slow_samples_bias_nothing():
     """At 60 Hz the wider cutoff nears Nyquist, where the kernel bent: I1 was nine errors off."""
     t, rng = np.arange(0.0, 5.0, 1.0 / 60.0), np.random.default_rng(1)
     z, rate, second = oracle.lively(t)
-    model = slider_crank([oracle.encoder_recording(
-        t, z + 3e-4 * rng.standard_normal(t.size),
-        oracle.torque(z, rate, second) + 1e-2 * rng.standard_normal(t.size), URDF)])
+    model = slider_crank(
+        [
+            oracle.encoder_recording(
+                t,
+                z + 3e-4 * rng.standard_normal(t.size),
+                oracle.torque(z, rate, second) + 1e-2 * rng.standard_normal(t.size),
+                URDF,
+            )
+        ]
+    )
     found, error = values(model), values(model, 'standard_error')
     assert all(abs(found[n] - oracle.BASE[n]) < 3.5 * error[n] for n in oracle.FOUR)
     assert model.preprocessing[0]['cutoff'] <= 15.0
@@ -94,11 +106,15 @@ def test_recovers_slider_friction_and_spring():
 
     def extra(z, rate):
         slide = oracle.slider_rate(z, 1.0)
-        x = oracle.L1 * np.cos(z) + np.sqrt(oracle.L2 ** 2 - (oracle.L1 * np.sin(z)) ** 2)
+        x = oracle.L1 * np.cos(z) + np.sqrt(oracle.L2**2 - (oracle.L1 * np.sin(z)) ** 2)
         return slide * (force * np.sign(slide * rate) + stiffness * (x - rest))
 
-    model = slider_crank([recording(duration=8.0, seed=2, extra=extra)], cutoff=15.0,
-                         friction=('slider coulomb',), springs=('joint slider 0.28',))
+    model = slider_crank(
+        [recording(duration=8.0, seed=2, extra=extra)],
+        cutoff=15.0,
+        friction=('slider coulomb',),
+        springs=('joint slider 0.28',),
+    )
     found = values(model)
     assert found['fc3'] == pytest.approx(force, rel=0.03)
     spring = [v for n, v in found.items() if n.startswith('k')]
@@ -117,8 +133,10 @@ def test_known_parameters_and_symmetry_move_to_the_other_side():
 
 def test_a_known_base_parameter_leaves_the_others_what_they_are_and_surer():
     r = recording(seed=3)
-    free, model = (slider_crank([r], cutoff=10.0, known=known) for known in (
-        (), (f"mcxR2 {oracle.BASE['mcxR2']}",)))
+    free, model = (
+        slider_crank([r], cutoff=10.0, known=known)
+        for known in ((), (f'mcxR2 {oracle.BASE["mcxR2"]}',))
+    )
     assert set(values(free)) - set(values(model)) == {'mcxR2'}
     sure, before = (values(m, 'standard_error') for m in (model, free))
     assert sure['IzzR2'] < 0.8 * before['IzzR2']
@@ -131,9 +149,16 @@ def test_a_known_base_parameter_leaves_the_others_what_they_are_and_surer():
     assert rms[0] == pytest.approx(rms[1], rel=0.01)
 
 
-@pytest.mark.parametrize('line, words', [
-    ('mcxR3 0.1', 'mcxR3'), ('mcx9 0.1', 'mcx9'), ('mcx2 + m3', 'SUM = VALUE'),
-    ('mcx2 0.25 m3 = 0.09', 'SUM = VALUE'), ('m3 = heavy', 'SUM = VALUE')])
+@pytest.mark.parametrize(
+    'line, words',
+    [
+        ('mcxR3 0.1', 'mcxR3'),
+        ('mcx9 0.1', 'mcx9'),
+        ('mcx2 + m3', 'SUM = VALUE'),
+        ('mcx2 0.25 m3 = 0.09', 'SUM = VALUE'),
+        ('m3 = heavy', 'SUM = VALUE'),
+    ],
+)
 def test_what_cannot_be_known_is_refused(line, words):
     with pytest.raises(ConfigError, match=words):
         slider_crank([recording()], known=(line,))
@@ -149,11 +174,15 @@ def test_noise_of_the_speed_takes_nothing_of_the_size_of_a_step():
     t, w = np.arange(0.0, 6.0, 1e-3), 4.0 * np.pi
     z = np.pi / 2 + 0.5 * np.sin(w * t) + 0.3 * np.sin(1.7 * w * t)
     rate = w * (0.5 * np.cos(w * t) + 0.51 * np.cos(1.7 * w * t))
-    second = -w ** 2 * (0.5 * np.sin(w * t) + 0.867 * np.sin(1.7 * w * t))
+    second = -(w**2) * (0.5 * np.sin(w * t) + 0.867 * np.sin(1.7 * w * t))
     tau = oracle.torque(z, rate, second) + 0.05 * np.sign(rate)
     noise = 1e-3 * np.random.default_rng(0).standard_normal(len(t))
-    model = slider_crank([oracle.encoder_recording(t, z + noise, tau, URDF)], cutoff=60.0,
-                         friction=('crank coulomb',), coulomb_width=0.0)
+    model = slider_crank(
+        [oracle.encoder_recording(t, z + noise, tau, URDF)],
+        cutoff=60.0,
+        friction=('crank coulomb',),
+        coulomb_width=0.0,
+    )
     assert values(model)['fc1'] == pytest.approx(0.05, rel=0.01)
 
 
@@ -165,11 +194,17 @@ def test_force_on_the_slider_serves_as_well_as_torque_on_the_crank():
     force = oracle.torque(z, rate, second) / oracle.slider_rate(z, 1.0)
     r = oracle.encoder_recording(t, z, force, URDF)
     channel = r.channels['/joint_states']
-    both = replace(channel, names=('crank', 'slider'), fields={
-        'position': np.column_stack([z, np.full_like(z, np.nan)]),
-        'effort': np.column_stack([np.full_like(z, np.nan), force])})
-    model = slider_crank([replace(r, channels={'/joint_states': both})], cutoff=40.0,
-                         actuated=('slider',))
+    both = replace(
+        channel,
+        names=('crank', 'slider'),
+        fields={
+            'position': np.column_stack([z, np.full_like(z, np.nan)]),
+            'effort': np.column_stack([np.full_like(z, np.nan), force]),
+        },
+    )
+    model = slider_crank(
+        [replace(r, channels={'/joint_states': both})], cutoff=40.0, actuated=('slider',)
+    )
     assert model.statistics['training']['raw']['relative_percent'] < 0.5
     assert values(model)['mcxR1'] == pytest.approx(oracle.BASE['mcxR1'], rel=0.02)
 
@@ -191,8 +226,10 @@ def test_choice_of_dependent_parameters_leaves_torques_unchanged(choice):
 
 
 def test_dependent_parameters_are_of_the_users_choice_and_base_parameters_stay():
-    models = {choice: slider_crank([recording(seed=0)], cutoff=10.0, dependent=choice)
-              for choice in CHOICES}
+    models = {
+        choice: slider_crank([recording(seed=0)], cutoff=10.0, dependent=choice)
+        for choice in CHOICES
+    }
     for model in models.values():
         assert model.base == models['nominal'].base
         assert model.statistics['rank_by_energy'] == model.statistics['rank_of_bodies'] == 6
@@ -234,8 +271,12 @@ def held_out_error(found, edge=0.3):
 def test_recovers_parallelogram_arm():
     urdf = mujoco_mechanism.description('parallelogram_arm')
     options = options_class('closed_loop')(
-        closures=('point forearm_pin rod_end',), independent=('column', 'shoulder', 'lever'),
-        start=('shoulder 1.5', 'elbow -1.5', 'rod 1.5'), estimator='weighted', cutoff=25.0)
+        closures=('point forearm_pin rod_end',),
+        independent=('column', 'shoulder', 'lever'),
+        start=('shoulder 1.5', 'elbow -1.5', 'rod 1.5'),
+        estimator='weighted',
+        cutoff=25.0,
+    )
     mechanism = closed_loop.build(urdf, options, (0.0, 0.0, -9.81))
     start = dict(zip(mechanism.joint_names, map(float, mechanism.start)))
 
@@ -243,14 +284,25 @@ def test_recovers_parallelogram_arm():
         rates = np.random.default_rng(seed).uniform(2.0, 9.0, (3, 3))
 
         def path(joint, row, size):
-            return lambda t: start[joint] + size * sum(
-                (1 - np.cos(x * t)) * s for x, s in zip(row, (0.5, -0.4, 0.2)))
+            return lambda t: (
+                start[joint]
+                + size * sum((1 - np.cos(x * t)) * s for x, s in zip(row, (0.5, -0.4, 0.2)))
+            )
 
-        reference = {joint: path(joint, row, size) for joint, row, size in zip(
-            ('column', 'shoulder', 'lever'), rates, (0.8, 0.3, 0.4))}
+        reference = {
+            joint: path(joint, row, size)
+            for joint, row, size in zip(('column', 'shoulder', 'lever'), rates, (0.8, 0.3, 0.4))
+        }
         return mujoco_mechanism.encoder_recording(
-            urdf, options.closures, start, reference, (8000.0, 250.0), 3.5,
-            (1e-5, torque_noise), seed).window(0.5)
+            urdf,
+            options.closures,
+            start,
+            reference,
+            (8000.0, 250.0),
+            3.5,
+            (1e-5, torque_noise),
+            seed,
+        ).window(0.5)
 
     found = identify([run(0, 0.5)], options, method='closed_loop', validate=[run(1, 0.0)])
     assert_is_nominal(found.model, 3.0)
@@ -264,14 +316,18 @@ def test_friction_of_all_joints_is_that_of_each():
         return {p.name for p in closed_loop.parameters(robot, options) if p.law}
 
     each = [f'{joint} viscous coulomb' for joint in ('crank', 'rod', 'slider')]
-    assert names('all viscous coulomb') == names(*each) == {
-        f'{s}{k}' for s in ('fv', 'fc') for k in (1, 2, 3)}
+    assert (
+        names('all viscous coulomb')
+        == names(*each)
+        == {f'{s}{k}' for s in ('fv', 'fc') for k in (1, 2, 3)}
+    )
     with pytest.raises(ConfigError, match='viscous of crank twice'):
         names('all viscous', 'crank viscous')
 
 
 def test_noise_is_no_excitation():
     """A crank at constant speed: its own inertia is in no torque, the rod's and slider's are."""
+
     def steady(t):
         return 9.0 * t, np.full_like(t, 9.0), np.zeros_like(t)
 
@@ -288,10 +344,14 @@ def test_noise_is_no_excitation():
 
 def test_a_recording_that_begins_with_a_jerk_is_trimmed_as_far_as_the_filter_guesses():
     """No noise: 0.4 % was left where one period of the cutoff was trimmed, 0.04 % with two."""
+
     def jerky(t):
         w = 4.0 * np.pi
-        return (6 * t + 0.8 * np.cos(w * t), 6 - 0.8 * w * np.sin(w * t),
-                -0.8 * w ** 2 * np.cos(w * t))
+        return (
+            6 * t + 0.8 * np.cos(w * t),
+            6 - 0.8 * w * np.sin(w * t),
+            -0.8 * w**2 * np.cos(w * t),
+        )
 
     model = slider_crank([recording(jerky)], cutoff=25.0)
     assert model.statistics['training']['raw']['relative_percent'] < 0.1

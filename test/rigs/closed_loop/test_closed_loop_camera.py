@@ -23,8 +23,15 @@ URDF = mujoco_mechanism.description('slider_crank')
 CRANK, SLIDER, TAG = '/markers/crank_pin', '/markers/slider_pin', '/markers/rod_tag'
 MARKERS = (f'{CRANK} rod_link', f'{SLIDER} slider_link', f'{TAG} rod_tag pose')
 OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary',
-    markers=MARKERS, marker_noise=1e-4, tag_noise=2e-3, torques=('crank /crank/torque z',))
+    closures=oracle.CLOSURES,
+    independent=('crank',),
+    start=oracle.START,
+    estimator='ordinary',
+    markers=MARKERS,
+    marker_noise=1e-4,
+    tag_noise=2e-3,
+    torques=('crank /crank/torque z',),
+)
 CAMERA = (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)  # 1.5 m away, turned to no axis
 FIND = replace(OPTIONS, find_camera=True)
 
@@ -46,7 +53,8 @@ def seen_from(recording, camera):
         fields['position'] = turn.apply(fields['position'] - place)
         if 'orientation_xyzw' in fields:
             fields['orientation_xyzw'] = (
-                turn * Rotation.from_quat(fields['orientation_xyzw'])).as_quat()
+                turn * Rotation.from_quat(fields['orientation_xyzw'])
+            ).as_quat()
         recording = changed(recording, topic, **fields)
     return recording
 
@@ -94,8 +102,9 @@ def test_pose_from_anywhere_serves_as_well_as_the_known_one(rig_recording, from_
     # Same noise, same motion: what the pose adds is a fraction of a standard error.
     apart = (four(model, 'value') - four(known, 'value')) / four(known, 'standard_error')
     assert (np.abs(apart) < 0.1).all()
-    np.testing.assert_allclose(four(model, 'standard_error'), four(known, 'standard_error'),
-                               rtol=0.02)
+    np.testing.assert_allclose(
+        four(model, 'standard_error'), four(known, 'standard_error'), rtol=0.02
+    )
 
 
 def test_pose_found_is_what_predictions_use(short):
@@ -107,8 +116,9 @@ def test_pose_found_is_what_predictions_use(short):
 
 def test_a_pose_that_is_roughly_known_is_refined(short, mechanism):
     _, notes = reconstruct(short, mechanism, replace(FIND, camera=tuple(np.array(CAMERA) + 0.05)))
-    assert (np.abs(pose_error(notes['camera'])) < 4.0 * np.array(
-        notes['camera_standard_error'])).all()
+    assert (
+        np.abs(pose_error(notes['camera'])) < 4.0 * np.array(notes['camera_standard_error'])
+    ).all()
 
 
 def test_a_pose_that_is_wrongly_known_is_said(short, mechanism):
@@ -121,8 +131,7 @@ def test_markers_in_one_plane_fit_a_mirrored_camera_too(short, mechanism):
     flat = replace(FIND, markers=MARKERS[:2])
     with pytest.raises(RecordingError, match='two places of the camera.*tag'):
         reconstruct(short, mechanism, flat)
-    _, notes = reconstruct(short, mechanism, replace(
-        flat, camera=tuple(np.array(CAMERA) + 0.02)))
+    _, notes = reconstruct(short, mechanism, replace(flat, camera=tuple(np.array(CAMERA) + 0.02)))
     error = pose_error(notes['camera'])
     assert (np.abs(error) < 4.0 * np.array(notes['camera_standard_error'])).all()
 
@@ -145,15 +154,17 @@ def test_a_marker_that_contradicts_the_others_throughout_is_no_outlier(short, me
     """As a second camera's by 0.8 mm: followed halfway, it made inertias 11 % wrong."""
     aside = np.array(short.channels[SLIDER].fields['position']) + [0.0, 8e-4, 0.0]
     with pytest.raises(RecordingError, match='do not fit one another.*one camera'):
-        reconstruct(changed(short, SLIDER, position=aside), mechanism,
-                    replace(OPTIONS, camera=CAMERA))
+        reconstruct(
+            changed(short, SLIDER, position=aside), mechanism, replace(OPTIONS, camera=CAMERA)
+        )
 
 
 def test_topics_with_stamps_of_their_own_are_interpolated():
     """The crank between two frames of the others, the tag in every eighth frame of its own."""
-    parts = [seen.recording(seed, {topic: seen.always}, begin=begin / seen.RATE)
-             for seed, topic, begin in ((2, seen.SLIDER, 0.0), (3, seen.CRANK, 0.3),
-                                        (4, seen.TAG, 0.7))]
+    parts = [
+        seen.recording(seed, {topic: seen.always}, begin=begin / seen.RATE)
+        for seed, topic, begin in ((2, seen.SLIDER, 0.0), (3, seen.CRANK, 0.3), (4, seen.TAG, 0.7))
+    ]
     made = replace(parts[0], channels={k: c for r in parts for k, c in r.channels.items()})
     made = changed(made, seen.TAG, slice(0, None, 8))
     options = replace(seen.OPTIONS, markers=seen.LINES)
@@ -169,5 +180,6 @@ def test_topics_with_stamps_of_their_own_are_interpolated():
 def test_a_topic_stamped_late_contradicts_the_others(short, mechanism):
     """Its clock is trusted: 20 ms at half a metre per second are 10 mm."""
     with pytest.raises(RecordingError, match='do not fit one another|does not sit where'):
-        reconstruct(changed(short, SLIDER, late=20.3e-3), mechanism,
-                    replace(OPTIONS, camera=CAMERA))
+        reconstruct(
+            changed(short, SLIDER, late=20.3e-3), mechanism, replace(OPTIONS, camera=CAMERA)
+        )

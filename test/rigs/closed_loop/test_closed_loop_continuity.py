@@ -4,8 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from seen_slider_crank import (always, CRANK, DURATION, four_of_five, LINES, OPTIONS, RATE,
-                               recording, SLIDER, TAG, truth, URDF)
+from seen_slider_crank import (
+    always,
+    CRANK,
+    DURATION,
+    four_of_five,
+    LINES,
+    OPTIONS,
+    RATE,
+    recording,
+    SLIDER,
+    TAG,
+    truth,
+    URDF,
+)
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import RecordingError
@@ -28,14 +40,17 @@ def errors(made, options):
 
 def standard_errors(model):
     found = {entry['name']: entry for entry in model.base}
-    return (np.array([found[n]['value'] - oracle.BASE[n] for n in oracle.FOUR]),
-            np.array([found[n]['standard_error'] for n in oracle.FOUR]))
+    return (
+        np.array([found[n]['value'] - oracle.BASE[n] for n in oracle.FOUR]),
+        np.array([found[n]['standard_error'] for n in oracle.FOUR]),
+    )
 
 
 def test_occlusion_costs_what_it_hides_and_no_more():
     """With the slider alone a frame fits two crank angles: neighbours say which."""
-    whole = identify([recording(0, {CRANK: always, SLIDER: always})], OPTIONS,
-                     method='closed_loop').model
+    whole = identify(
+        [recording(0, {CRANK: always, SLIDER: always})], OPTIONS, method='closed_loop'
+    ).model
     made = recording(0, {CRANK: four_of_five, SLIDER: four_of_five})
     error, notes = errors(made, OPTIONS)
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
@@ -49,8 +64,10 @@ def test_occlusion_costs_what_it_hides_and_no_more():
 def test_error_of_the_torques_clock_is_in_the_stated_errors():
     """Gravity of the rod's mcy2 and a torque that is late look alike: the error grows with it."""
     made = recording(0, {CRANK: always, SLIDER: always})
-    found, known = (identify([made], replace(OPTIONS, largest_clock_offset=limit),
-                             method='closed_loop').model for limit in (0.05, 0.0))
+    found, known = (
+        identify([made], replace(OPTIONS, largest_clock_offset=limit), method='closed_loop').model
+        for limit in (0.05, 0.0)
+    )
     note = found.preprocessing[0]
     assert abs(note['torque_clock_offset']) < 3.5 * note['torque_clock_offset_error'] < 5e-4
     one, other = ({e['name']: e['standard_error'] for e in m.base} for m in (found, known))
@@ -60,7 +77,7 @@ def test_error_of_the_torques_clock_is_in_the_stated_errors():
 def test_error_of_a_clock_is_not_shrunk_by_parameters_that_follow_the_residual():
     """White noise of size one, columns that act for a short while each: 1 / |slope| is exact."""
     rng, t = np.random.default_rng(0), np.linspace(0.0, 1.0, 400)
-    Q, _ = np.linalg.qr(np.exp(-((t[:, None] - np.linspace(0.0, 1.0, 12)) / 0.06) ** 2))
+    Q, _ = np.linalg.qr(np.exp(-(((t[:, None] - np.linspace(0.0, 1.0, 12)) / 0.06) ** 2)))
     slope = np.sin(40.0 * t) * np.cos(7.0 * t)
     slope -= Q @ (Q.T @ slope)
     noise = rng.standard_normal((200, 400))
@@ -89,16 +106,22 @@ def test_markers_are_named_that_leave_the_assembly_open_or_end_too_early():
     with pytest.raises(RecordingError, match='which assembly is seen: /slider_pin;.*another link'):
         identify([recording(0, {SLIDER: always})], alone, method='closed_loop')
     whole = recording(0, dict.fromkeys((CRANK, SLIDER), always))
-    short = replace(whole, channels={name: channel.rows(slice(0, len(channel) // 12))
-                                     for name, channel in whole.channels.items()})
+    short = replace(
+        whole,
+        channels={
+            name: channel.rows(slice(0, len(channel) // 12))
+            for name, channel in whole.channels.items()
+        },
+    )
     with pytest.raises(RecordingError, match='the motion by /crank_pin, /slider_pin is too short'):
         identify([short], OPTIONS, method='closed_loop')
 
 
 def test_exchanges_and_outliers_leave_no_trace():
     """A tenth of the frames exchanged, of the readings astray, a fifth unseen, camera unknown."""
-    made = recording(2, dict.fromkeys((CRANK, SLIDER, TAG), four_of_five), 0.1,
-                     (0.8, -1.2, 0.5, 2.2, -0.4, 1.9))
+    made = recording(
+        2, dict.fromkeys((CRANK, SLIDER, TAG), four_of_five), 0.1, (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)
+    )
     error, notes = errors(made, replace(OPTIONS, markers=LINES, find_camera=True))
     # A pose of the camera from 1440 frames turns the crank by a hundredth of a degree.
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']

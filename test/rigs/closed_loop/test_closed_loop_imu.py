@@ -24,8 +24,9 @@ def readings(mechanism, link, q, v, a):
     """Return angular velocity and specific force (6,) of a link by pinocchio."""
     model = mechanism.robot.pin_model
     data = model.createData()
-    qs = np.concatenate([[np.cos(x), np.sin(x)] if model.joints[j + 1].nq == 2 else [x]
-                         for j, x in enumerate(q)])
+    qs = np.concatenate(
+        [[np.cos(x), np.sin(x)] if model.joints[j + 1].nq == 2 else [x] for j, x in enumerate(q)]
+    )
     pin.forwardKinematics(model, data, qs, v, a)
     pin.updateFramePlacements(model, data)
     frame = model.getFrameId(link)
@@ -40,7 +41,7 @@ def test_imu_measures_what_pinocchio_says(name):
     state = closed_loop.random_state(mechanism, 20, np.random.default_rng(0))
     index = list(mechanism.independent)
     motion = np.hstack([x[:, index] for x in (state.q, state.v, state.a)])
-    (_, frame), = imu_links(mechanism, [f'/imu {link}'])
+    ((_, frame),) = imu_links(mechanism, [f'/imu {link}'])
     found = imu_readings(mechanism, [frame], state.q, motion + 0.1, np.full(motion.shape, -0.1))
     expected = [readings(mechanism, link, *x) for x in zip(state.q, state.v, state.a)]
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-8)
@@ -48,8 +49,9 @@ def test_imu_measures_what_pinocchio_says(name):
 
 def test_offset_and_biases_of_an_imu_are_found_against_slow_markers():
     """Markers at 60 Hz, the IMU at 100 Hz, 2 ms late, its biases of 0.01 on every axis."""
-    made = clocks.recording(3, 6.0, clocks.Clock(60.0), clocks.Clock(100.0, 2e-3),
-                            clocks.Clock(100.0))
+    made = clocks.recording(
+        3, 6.0, clocks.Clock(60.0), clocks.Clock(100.0, 2e-3), clocks.Clock(100.0)
+    )
     options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
     robot = closed_loop.build(seen.URDF, options, (0, 0, -9.81))
     note = reconstruct(made, robot, options)[1]['imus'][clocks.IMU]
@@ -60,14 +62,17 @@ def test_offset_and_biases_of_an_imu_are_found_against_slow_markers():
 
 def test_imu_that_sits_beside_its_description_is_found_there():
     """5 mm and 3 degrees: taken as described it biases inertias by many standard errors."""
-    urdf = seen.URDF.replace('<origin xyz="0.18 0 0.01" rpy="0 0 0"/>',
-                             '<origin xyz="0.184 -0.003 0.01" rpy="0.03 0.02 0.0436"/>')
+    urdf = seen.URDF.replace(
+        '<origin xyz="0.18 0 0.01" rpy="0 0 0"/>',
+        '<origin xyz="0.184 -0.003 0.01" rpy="0.03 0.02 0.0436"/>',
+    )
     made = clocks.recording(4, 6.0, clocks.Clock(60.0), clocks.Clock(200.0), clocks.Clock(1000.0))
     options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
     model = identify([made], options, method='closed_loop', urdf=urdf).model
     note = model.preprocessing[0]['imus'][clocks.IMU]
-    np.testing.assert_allclose(note['turned_degrees'], np.degrees([-0.03, -0.02, -0.0436]),
-                               atol=0.1)
+    np.testing.assert_allclose(
+        note['turned_degrees'], np.degrees([-0.03, -0.02, -0.0436]), atol=0.1
+    )
     # Across the plane no motion shows it; along the turned axes -4.0 and +3.2 mm.
     np.testing.assert_allclose(note['shifted'][:2], [-0.00387, 0.00317], atol=3e-4)
     found = {e['name']: e for e in model.base}

@@ -18,11 +18,21 @@ from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 closed_loop = METHODS['closed_loop']
 
 URDF = mujoco_mechanism.description('slider_crank')
-MARKERS = ('/markers/crank_pin rod_link', '/markers/slider_pin slider_link',
-           '/markers/rod_tag rod_tag pose')
+MARKERS = (
+    '/markers/crank_pin rod_link',
+    '/markers/slider_pin slider_link',
+    '/markers/rod_tag rod_tag pose',
+)
 OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary',
-    markers=MARKERS, marker_noise=1e-4, tag_noise=2e-3, torques=('crank /crank/torque z',))
+    closures=oracle.CLOSURES,
+    independent=('crank',),
+    start=oracle.START,
+    estimator='ordinary',
+    markers=MARKERS,
+    marker_noise=1e-4,
+    tag_noise=2e-3,
+    torques=('crank /crank/torque z',),
+)
 WITH_IMU = replace(OPTIONS, imus=('/rod/imu rod_imu',))
 
 
@@ -51,9 +61,14 @@ def changed(recording, topic, **fields):
     """Return the Recording with other fields of one channel."""
     channel = recording.channels[topic]
     stamps = fields.pop('stamp_ns', channel.stamp_ns).copy()
-    channel = Channel(topic, channel.type, stamps, stamps.copy(),
-                      {k: np.array(v) for k, v in {**channel.fields, **fields}.items()},
-                      channel.names)
+    channel = Channel(
+        topic,
+        channel.type,
+        stamps,
+        stamps.copy(),
+        {k: np.array(v) for k, v in {**channel.fields, **fields}.items()},
+        channel.names,
+    )
     return replace(recording, channels={**recording.channels, topic: channel})
 
 
@@ -93,22 +108,31 @@ def test_imu_lowers_the_standard_errors(rig_recording, seen_model):
 def test_crank_angle_and_its_deviation_are_those_of_the_encoder(rig_recording, mechanism):
     seen, notes = reconstruct(rig_recording, mechanism, OPTIONS)
     channel, encoder = seen.channels[MOTION], rig_recording.channels['/joint_states']
-    angle = np.interp((channel.stamp_ns - 5_000_000) * 1e-9, encoder.stamp_ns * 1e-9,
-                      encoder.fields['position'][:, 0])
+    angle = np.interp(
+        (channel.stamp_ns - 5_000_000) * 1e-9,
+        encoder.stamp_ns * 1e-9,
+        encoder.fields['position'][:, 0],
+    )
     error = channel.fields['position'][:, 0] - angle
     assert abs(error.mean()) < 2e-4  # 1e-3 rad of noise each, 4000 samples
-    assert error.std() == pytest.approx(np.hypot(
-        notes['marker_deviation']['crank'], 1e-3 * np.sqrt(2 / 3)), rel=0.15)
+    assert error.std() == pytest.approx(
+        np.hypot(notes['marker_deviation']['crank'], 1e-3 * np.sqrt(2 / 3)), rel=0.15
+    )
 
 
 def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, mechanism):
-    crank, slider = (np.array(short_recording.channels[t].fields['position'])
-                     for t in ('/markers/crank_pin', '/markers/slider_pin'))
+    crank, slider = (
+        np.array(short_recording.channels[t].fields['position'])
+        for t in ('/markers/crank_pin', '/markers/slider_pin')
+    )
     crank[200:230], slider[200:230] = slider[200:230].copy(), crank[200:230].copy()
     crank[400:420] = np.nan
     crank[600] += 0.05
-    broken = changed(changed(short_recording, '/markers/crank_pin', position=crank),
-                     '/markers/slider_pin', position=slider)
+    broken = changed(
+        changed(short_recording, '/markers/crank_pin', position=crank),
+        '/markers/slider_pin',
+        position=slider,
+    )
     good, _ = reconstruct(short_recording, mechanism, OPTIONS)
     seen, notes = reconstruct(broken, mechanism, OPTIONS)
     assert notes['marker_outliers']['/markers/crank_pin'] == 31
@@ -141,8 +165,7 @@ def test_assembly_on_the_other_branch_is_said(short_recording):
 def test_imu_mounted_the_wrong_way_round_is_said(short_recording):
     imu = short_recording.channels['/rod/imu']
     turn = np.diag([-1.0, -1.0, 1.0])  # half a turn about the axis of rotation
-    wrong = changed(short_recording, '/rod/imu',
-                    **{k: v @ turn for k, v in imu.fields.items()})
+    wrong = changed(short_recording, '/rod/imu', **{k: v @ turn for k, v in imu.fields.items()})
     with pytest.raises(RecordingError, match='180 degrees off'):
         identify([wrong], WITH_IMU, method='closed_loop')
 
@@ -150,8 +173,11 @@ def test_imu_mounted_the_wrong_way_round_is_said(short_recording):
 def test_reversed_torque_sensor_is_said(short_recording):
     torque = short_recording.channels['/crank/torque'].fields['torque']
     with pytest.raises(RecordingError, match='wrong sign'):
-        identify([changed(short_recording, '/crank/torque', torque=-torque)], OPTIONS,
-                 method='closed_loop')
+        identify(
+            [changed(short_recording, '/crank/torque', torque=-torque)],
+            OPTIONS,
+            method='closed_loop',
+        )
 
 
 def test_clocks_too_far_apart_are_said(short_recording):
@@ -161,12 +187,20 @@ def test_clocks_too_far_apart_are_said(short_recording):
         identify([late], OPTIONS, method='closed_loop')
 
 
-@pytest.mark.parametrize('changes', [
-    {'markers': ('/markers/nothing rod_link',)}, {'markers': ('/markers/crank_pin nowhere',)},
-    {'markers': ('/markers/crank_pin',)}, {'camera': (0.0, 1.0)},
-    {'imus': ('/rod/imu',)}, {'torques': ('wheel /crank/torque z',)},
-    {'torques': ('crank /crank/torque w',)}, {'torques': ('rod /crank/torque z',)},
-    {'markers': (), 'imus': ('/rod/imu rod_imu',)}])
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'markers': ('/markers/nothing rod_link',)},
+        {'markers': ('/markers/crank_pin nowhere',)},
+        {'markers': ('/markers/crank_pin',)},
+        {'camera': (0.0, 1.0)},
+        {'imus': ('/rod/imu',)},
+        {'torques': ('wheel /crank/torque z',)},
+        {'torques': ('crank /crank/torque w',)},
+        {'torques': ('rod /crank/torque z',)},
+        {'markers': (), 'imus': ('/rod/imu rod_imu',)},
+    ],
+)
 def test_wrong_set_up_is_refused(short_recording, mechanism, changes):
     with pytest.raises((ConfigError, RecordingError, Exception)) as caught:
         reconstruct(short_recording, mechanism, replace(OPTIONS, **changes))

@@ -17,23 +17,38 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 
 SPEEDS = np.array([[1.0, 1.0], [2.0, -1.5]])  # of the motors (rows) by the joints
-LINK = ('<link name="{}"><inertial><mass value="{}"/><origin xyz="{} 0 0"/><inertia ixx="0.02" '
-        'iyy="{}" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>')
-JOINT = ('<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/><origin '
-         'xyz="{} 0 0"/><axis xyz="0 1 0"/><limit effort="50" velocity="10"/></joint>')
-URDF = ('<robot name="differential"><link name="base"/>'
-        + LINK.format('upper', 3.0, 0.2, 0.04) + LINK.format('lower', 2.0, 0.15, 0.03)
-        + LINK.format('left_rotor', 0.5, 0.0, 0.02) + LINK.format('right_rotor', 0.5, 0.0, 0.03)
-        + JOINT.format('shoulder', 'base', 'upper', 0.0)
-        + JOINT.format('elbow', 'upper', 'lower', 0.4)
-        + JOINT.format('left', 'base', 'left_rotor', 0.0)
-        + JOINT.format('right', 'base', 'right_rotor', 0.0) + '</robot>')
+LINK = (
+    '<link name="{}"><inertial><mass value="{}"/><origin xyz="{} 0 0"/><inertia ixx="0.02" '
+    'iyy="{}" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+JOINT = (
+    '<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/><origin '
+    'xyz="{} 0 0"/><axis xyz="0 1 0"/><limit effort="50" velocity="10"/></joint>'
+)
+URDF = (
+    '<robot name="differential"><link name="base"/>'
+    + LINK.format('upper', 3.0, 0.2, 0.04)
+    + LINK.format('lower', 2.0, 0.15, 0.03)
+    + LINK.format('left_rotor', 0.5, 0.0, 0.02)
+    + LINK.format('right_rotor', 0.5, 0.0, 0.03)
+    + JOINT.format('shoulder', 'base', 'upper', 0.0)
+    + JOINT.format('elbow', 'upper', 'lower', 0.4)
+    + JOINT.format('left', 'base', 'left_rotor', 0.0)
+    + JOINT.format('right', 'base', 'right_rotor', 0.0)
+    + '</robot>'
+)
 CLOSURES = ('coupling left shoulder 1 elbow 1', 'coupling right shoulder 2 elbow -1.5')
 VISCOUS, COULOMB = np.array([0.4, 0.7]), np.array([1.2, 0.8])  # of the motors
 ROTORS = np.array([0.02, 0.03])  # [kg m^2]
 NAMES = 'shoulder', 'elbow'
-TRUE = {'mcx1': 7.2e-3, 'Izz1': 3.84e-4, 'm2': 0.22, 'mcx2': 0.0275, 'Izz2': 0.22 * 0.0625 / 3,
-        'm3': 0.25}  # of the slider-crank
+TRUE = {
+    'mcx1': 7.2e-3,
+    'Izz1': 3.84e-4,
+    'm2': 0.22,
+    'mcx2': 0.0275,
+    'Izz2': 0.22 * 0.0625 / 3,
+    'm3': 0.25,
+}  # of the slider-crank
 
 
 def recording(turns=0.0, seed=1):
@@ -45,7 +60,7 @@ def recording(turns=0.0, seed=1):
     angle = t[:, None, None] * w + phase
     q = (sizes * np.sin(angle)).sum(-1) + np.outer(t, [turns, 0.0])
     v = (sizes * w * np.cos(angle)).sum(-1) + [turns, 0.0]
-    a = -(sizes * w ** 2 * np.sin(angle)).sum(-1)
+    a = -(sizes * w**2 * np.sin(angle)).sum(-1)
     model = pin.buildModelFromXML(URDF)
     data = model.createData()
     order = [model.joints[model.getJointId(n)] for n in (*NAMES, 'left', 'right')]
@@ -53,23 +68,37 @@ def recording(turns=0.0, seed=1):
     for k, (x, y, z) in enumerate(zip(*(np.hstack([s, s @ SPEEDS.T]) for s in (q, v, a)))):
         at, rate, second = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
         for joint, angle, speed, change in zip(order, x, y, z):
-            at[joint.idx_q:joint.idx_q + 2] = np.cos(angle), np.sin(angle)
+            at[joint.idx_q : joint.idx_q + 2] = np.cos(angle), np.sin(angle)
             rate[joint.idx_v], second[joint.idx_v] = speed, change
         tau = pin.rnea(model, data, at, rate, second)
         torque[k] = [tau[joint.idx_v] for joint in order]
     speed = v @ SPEEDS.T
-    motors = (torque[:, :2] @ np.linalg.inv(SPEEDS) + torque[:, 2:] + VISCOUS * speed
-              + COULOMB * np.sign(speed) + 0.02 * rng.standard_normal((len(t), 2)))
+    motors = (
+        torque[:, :2] @ np.linalg.inv(SPEEDS)
+        + torque[:, 2:]
+        + VISCOUS * speed
+        + COULOMB * np.sign(speed)
+        + 0.02 * rng.standard_normal((len(t), 2))
+    )
     stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), {
-        'position': np.hstack([q, q @ SPEEDS.T]) + 1e-5 * rng.standard_normal((len(t), 4)),
-        'effort': np.hstack([np.full_like(q, np.nan), motors])}, (*NAMES, 'left', 'right'))
+    channel = Channel(
+        '/joint_states',
+        'sensor_msgs/msg/JointState',
+        stamps,
+        stamps.copy(),
+        {
+            'position': np.hstack([q, q @ SPEEDS.T]) + 1e-5 * rng.standard_normal((len(t), 4)),
+            'effort': np.hstack([np.full_like(q, np.nan), motors]),
+        },
+        (*NAMES, 'left', 'right'),
+    )
     return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'pinocchio'})
 
 
 def options(**changes):
-    return options_class('closed_loop')(**{
-        'closures': CLOSURES, 'independent': NAMES, 'actuated': ('left', 'right'), **changes})
+    return options_class('closed_loop')(
+        **{'closures': CLOSURES, 'independent': NAMES, 'actuated': ('left', 'right'), **changes}
+    )
 
 
 def without_rotors(urdf):
@@ -95,12 +124,25 @@ def test_a_motor_that_only_its_coupling_describes_has_friction_and_rotor(encoder
     made = recording()
     made = replace(made, robot_description=without_rotors(made.robot_description))
     model = identify([made], own, method='closed_loop').model
-    truth = {'mcx1': 0.6, 'mcx2': 0.3, 'Iyy1': 0.04 + 3.0 * 0.2 ** 2, 'm2': 2.0, 'mcz1': 0.0,
-             'Iyy2': 0.03 + 2.0 * 0.15 ** 2, 'mcz2': 0.0}
+    truth = {
+        'mcx1': 0.6,
+        'mcx2': 0.3,
+        'Iyy1': 0.04 + 3.0 * 0.2**2,
+        'm2': 2.0,
+        'mcz1': 0.0,
+        'Iyy2': 0.03 + 2.0 * 0.15**2,
+        'mcz2': 0.0,
+    }
     for k, values in enumerate(zip(VISCOUS, COULOMB, ROTORS), 3):  # behind the joints of the tree
         truth.update(zip((f'fv{k}', f'fc{k}', f'Ia{k}'), values))
-    z = np.array([(e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-                  / e['standard_error'] for e in model.base if e['determined']])
+    z = np.array(
+        [
+            (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
+            / e['standard_error']
+            for e in model.base
+            if e['determined']
+        ]
+    )
     # Eleven correlated errors of one seed; ten seeds: see doc/describing_mechanisms.md.
     assert len(z) == model.statistics['rank'] == 11 and np.abs(z).max() < 3.5
 
@@ -108,8 +150,9 @@ def test_a_motor_that_only_its_coupling_describes_has_friction_and_rotor(encoder
 def test_a_misspelled_joint_of_a_coupling_is_no_motor():
     exist = 'left, right, shoulder, elbow'
     with pytest.raises(RobotModelError, match=f"joint 'lift'; there is: {exist}"):
-        METHODS['closed_loop'].build(URDF, options(
-            closures=(*CLOSURES, 'coupling lift shoulder 1')), np.zeros(3))
+        METHODS['closed_loop'].build(
+            URDF, options(closures=(*CLOSURES, 'coupling lift shoulder 1')), np.zeros(3)
+        )
 
 
 def test_range_of_a_crank_that_turns_is_within_a_turn_unless_a_coupling_counts_it():
@@ -134,34 +177,50 @@ def test_a_motor_of_any_ratio_is_followed_however_far_it_turns(independent, rati
     """A screw at the slide, one of 1 mm lead among them, or a gear at the crank; by the oracle."""
     t = np.arange(0.0, 4.0, 5e-3)
     at_slide, w = independent in ('slider', 'screw'), 2.0 * np.pi * np.array([0.4, 1.3])
-    z, rate, second = ((1.5 + np.sin(np.outer(t, w)) @ [0.6, 0.2], np.cos(np.outer(t, w)) @ (
-        [0.6, 0.2] * w), -np.sin(np.outer(t, w)) @ ([0.6, 0.2] * w ** 2))
-        if at_slide else crank.lively(t))  # the one stays between dead centres, the other turns
+    z, rate, second = (
+        (
+            1.5 + np.sin(np.outer(t, w)) @ [0.6, 0.2],
+            np.cos(np.outer(t, w)) @ ([0.6, 0.2] * w),
+            -np.sin(np.outer(t, w)) @ ([0.6, 0.2] * w**2),
+        )
+        if at_slide
+        else crank.lively(t)
+    )  # the one stays between dead centres, the other turns
 
     def place(z):
         """Return what the motor is coupled to."""
-        return 0.08 * np.cos(z) + np.sqrt(0.25 ** 2 - (0.08 * np.sin(z)) ** 2) if at_slide else z
+        return 0.08 * np.cos(z) + np.sqrt(0.25**2 - (0.08 * np.sin(z)) ** 2) if at_slide else z
 
     name, joint = ('screw', 'slider') if at_slide else ('motor', 'crank')
     before, by_hand, after = (place(z + k * 1e-5) for k in (-1, 0, 1))
     slope, bend = (after - before) / 2e-5, (after - 2 * by_hand + before) / 1e-10
     gear = ratio if independent == name else 1.0
-    motion = [gear * x[:, None] for x in (by_hand, slope * rate,
-                                          slope * second + bend * rate ** 2)]
+    motion = [gear * x[:, None] for x in (by_hand, slope * rate, slope * second + bend * rate**2)]
     urdf = mujoco_mechanism.description('slider_crank')
-    start = (f'crank {z[0]:.3f}', f'rod {-z[0] - np.arcsin(0.32 * np.sin(z[0])):.3f}',
-             f'slider {0.08 * np.cos(z[0]) + 0.25 * np.sqrt(1 - (0.32 * np.sin(z[0])) ** 2):.3f}')
+    start = (
+        f'crank {z[0]:.3f}',
+        f'rod {-z[0] - np.arcsin(0.32 * np.sin(z[0])):.3f}',
+        f'slider {0.08 * np.cos(z[0]) + 0.25 * np.sqrt(1 - (0.32 * np.sin(z[0])) ** 2):.3f}',
+    )
     closed_loop = METHODS['closed_loop']
     own = options_class('closed_loop')(
-        closures=(*crank.CLOSURES, f'coupling {name} {joint} {ratio}'), start=start,
-        independent=(independent,), actuated=(name,))
+        closures=(*crank.CLOSURES, f'coupling {name} {joint} {ratio}'),
+        start=start,
+        independent=(independent,),
+        actuated=(name,),
+    )
     robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
     state = closed_loop.state_of(robot, *motion, t)
-    np.testing.assert_allclose(state.q[:, robot.joint_names.index(name)], ratio * by_hand,
-                               atol=1e-6 * ratio)
+    np.testing.assert_allclose(
+        state.q[:, robot.joint_names.index(name)], ratio * by_hand, atol=1e-6 * ratio
+    )
     columns = closed_loop.parameters(robot, own)
-    force = np.concatenate([b.groups[0].W @ [TRUE.get(p.name, 0.0) for p in columns]
-                            for b in closed_loop.regress(state, robot, columns)])
+    force = np.concatenate(
+        [
+            b.groups[0].W @ [TRUE.get(p.name, 0.0) for p in columns]
+            for b in closed_loop.regress(state, robot, columns)
+        ]
+    )
     true = crank.torque(z, rate, second) / slope / gear
     np.testing.assert_allclose(force, true, atol=2e-4 * np.abs(true).max())
     # What decides of parameters has to see it move, whatever its coordinate is.
@@ -172,8 +231,12 @@ def test_a_motor_of_any_ratio_is_followed_however_far_it_turns(independent, rati
 def test_a_sum_that_only_another_mounting_shows_is_told_from_one_of_its_name():
     """A rotor on a level slide is as a mass without weight: mcxR1 holds it, as nothing tells."""
     own = options_class('closed_loop')(
-        closures=(*crank.CLOSURES, 'coupling screw slider 100'), independent=('crank',),
-        start=crank.START, actuated=('screw',), friction=('screw armature',))
+        closures=(*crank.CLOSURES, 'coupling screw slider 100'),
+        independent=('crank',),
+        start=crank.START,
+        actuated=('screw',),
+        friction=('screw armature',),
+    )
     closed_loop, urdf = METHODS['closed_loop'], mujoco_mechanism.description('slider_crank')
     robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
     base = structural_base(closed_loop, [robot], closed_loop.parameters(robot, own))

@@ -13,8 +13,9 @@ SAMPLE = mechanisms.palletiser()
 
 @pytest.fixture(scope='module')
 def moved():
-    loops = pinocchio_loops.Loops(SAMPLE.urdf, SAMPLE.closures, SAMPLE.independent, SAMPLE.start,
-                                  SAMPLE.springs)
+    loops = pinocchio_loops.Loops(
+        SAMPLE.urdf, SAMPLE.closures, SAMPLE.independent, SAMPLE.start, SAMPLE.springs
+    )
     t, z, rate, second = pinocchio_loops.motion(SAMPLE.centre, SAMPLE.size, 8.0, 100.0, 1)
     loops.approach(z[0])
     return loops, t, z, rate, loops.move(z, rate, second)[1]
@@ -23,11 +24,22 @@ def moved():
 def named(moved, change=None, springs=SAMPLE.springs):
     """Return what is doubted where torques (N, 3) are changed by change(torques, rates)."""
     loops, t, z, rate, tau = moved
-    made = pinocchio_loops.recording(loops, SAMPLE.urdf, t, z, change(tau.copy(), rate)
-                                     if change else tau, (2e-5, 0.01 * tau.std()), 0)
+    made = pinocchio_loops.recording(
+        loops,
+        SAMPLE.urdf,
+        t,
+        z,
+        change(tau.copy(), rate) if change else tau,
+        (2e-5, 0.01 * tau.std()),
+        0,
+    )
     options = closed_loop.Options(
-        closures=SAMPLE.closures, independent=SAMPLE.independent, start=SAMPLE.start, cutoff=8.0,
-        springs=tuple(f'joint {joint} {springs[joint][1]}' for joint in springs))
+        closures=SAMPLE.closures,
+        independent=SAMPLE.independent,
+        start=SAMPLE.start,
+        cutoff=8.0,
+        springs=tuple(f'joint {joint} {springs[joint][1]}' for joint in springs),
+    )
     robot = closed_loop.build(SAMPLE.urdf, options, (0.0, 0.0, -9.81))
     return closed_loop.observe(made, robot, options).summary.details['doubts']
 

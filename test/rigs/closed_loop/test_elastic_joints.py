@@ -20,8 +20,12 @@ def options(lines=LINES):
 def test_stiffness_damping_rotors_and_friction_are_found_within_their_errors():
     model = identify([elastic_arm.recording(2, 10.0)], options(), method='closed_loop').model
     truth = elastic_arm.truth()
-    z = {e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-         / e['standard_error'] for e in model.base if e['determined']}
+    z = {
+        e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
+        / e['standard_error']
+        for e in model.base
+        if e['determined']
+    }
     # Six of the links, three of each motor, two of each spring, correlated, of one seed.
     assert len(z) == model.statistics['rank'] == 16
     assert np.abs(list(z.values())).max() < 3.5
@@ -31,8 +35,9 @@ def test_stiffness_damping_rotors_and_friction_are_found_within_their_errors():
         assert found[name]['standard_error'] < sure * truth[name]
 
 
-@pytest.mark.parametrize('lines', [('upper',), ('upper lower',), ('wrist motor',),
-                                   ('upper motor', 'lower motor')])
+@pytest.mark.parametrize(
+    'lines', [('upper',), ('upper lower',), ('wrist motor',), ('upper motor', 'lower motor')]
+)
 def test_lines_that_mean_nothing_are_refused(lines):
     with pytest.raises(ConfigError, match='elastic_joints.*"JOINT MOTOR"'):
         METHODS['closed_loop'].build(elastic_arm.urdf(), options(lines), np.zeros(3))

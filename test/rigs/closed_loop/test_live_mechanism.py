@@ -19,9 +19,14 @@ rigid_body = METHODS['rigid_body']
 
 ROOT = Path(__file__).resolve().parents[3]
 GRAVITY = np.array([0.0, 0.0, -9.81])
-BEGIN = 10 ** 18  # [ns] no message is stamped zero
-CRANK = {'closures': ('point slider_pin rod_end',), 'independent': ('crank',),
-         'start': ('crank 0.5', 'slider 0.3'), 'velocity': 'differentiated', 'cutoff': 20.0}
+BEGIN = 10**18  # [ns] no message is stamped zero
+CRANK = {
+    'closures': ('point slider_pin rod_end',),
+    'independent': ('crank',),
+    'start': ('crank 0.5', 'slider 0.3'),
+    'velocity': 'differentiated',
+    'cutoff': 20.0,
+}
 
 
 def slider_crank(seed=0):
@@ -30,8 +35,12 @@ def slider_crank(seed=0):
 
 
 def later(channel, topic):
-    return replace(channel, topic=topic, stamp_ns=channel.stamp_ns + BEGIN,
-                   received_ns=channel.received_ns + BEGIN)
+    return replace(
+        channel,
+        topic=topic,
+        stamp_ns=channel.stamp_ns + BEGIN,
+        received_ns=channel.received_ns + BEGIN,
+    )
 
 
 def followed(rig, live, method, robot, columns, steps, change=None):
@@ -57,8 +66,9 @@ def followed(rig, live, method, robot, columns, steps, change=None):
         for block in method.regress(state, robot, columns):
             rows = np.stack([g.W @ values[g.columns] for g in block.groups], 1)
             residual = np.stack([g.y for g in block.groups], 1) - rows
-            at = [np.stack([np.interp(stamps, block.t, x) for x in y.T], 1)
-                  for y in (rows, residual)]
+            at = [
+                np.stack([np.interp(stamps, block.t, x) for x in y.T], 1) for y in (rows, residual)
+            ]
             out.append((stamps + (live.origin_ns - BEGIN) * 1e-9, *at))
     return (*(np.concatenate(x) for x in zip(*out)), said)
 
@@ -71,8 +81,9 @@ def true_rows(said, topic, t):
     return np.stack([np.interp(t, stamps, x) for x in values.T], 1)
 
 
-@pytest.mark.parametrize('sensors', [{}, {'torques': ('crank /crank/torque z',)}],
-                         ids=('efforts', 'torque topic'))
+@pytest.mark.parametrize(
+    'sensors', [{}, {'torques': ('crank /crank/torque z',)}], ids=('efforts', 'torque topic')
+)
 def test_crank_torque_is_predicted_from_the_encoder_and(sensors):
     rig, urdf = slider_crank()
     _, options = load_options('', 'closed_loop', {**CRANK, **sensors})
@@ -83,12 +94,13 @@ def test_crank_torque_is_predicted_from_the_encoder_and(sensors):
     true = true_rows(said, TRUE_TORQUE, t)
     assert np.linalg.norm(predicted - true) < 0.05 * np.linalg.norm(true)
     # The residual is the sensor's noise, 0.01 N m, and what the filter leaves of the motion's.
-    assert np.sqrt(np.mean(left ** 2)) < 0.015
+    assert np.sqrt(np.mean(left**2)) < 0.015
     assert (np.diff(t) > 0).all() and len(t) > 0.9 * 1.8 * 800 and live.gaps == 0
 
 
 def test_torque_stamped_late_is_read_late():
     """By 12 ms, as the identification found: without it the crank's acceleration is another's."""
+
     def late(channel, topic):
         return replace(channel, stamp_ns=channel.stamp_ns + 12_000_000)
 
@@ -99,9 +111,10 @@ def test_torque_stamped_late_is_read_late():
         robot = closed_loop.build(urdf, options, GRAVITY)
         live = closed_loop.source(robot, options, 0.1, Summary.of(found))
         columns = closed_loop.parameters(robot, options)
-        _, _, left, _ = followed(rig, live, closed_loop, robot, columns, 100, {
-            '/crank/torque': late})
-        residuals.append(np.sqrt(np.mean(left ** 2)))
+        _, _, left, _ = followed(
+            rig, live, closed_loop, robot, columns, 100, {'/crank/torque': late}
+        )
+        residuals.append(np.sqrt(np.mean(left**2)))
     assert residuals[1] < 0.015 < 0.5 * residuals[0]
 
 
@@ -116,8 +129,11 @@ def test_markers_are_not_followed_live():
 def test_wrench_of_a_payload_is_predicted():
     urdf = (ROOT / 'urdf' / 'franka.urdf').read_text()
     rig = WristRig(urdf)
-    _, options = load_options('', 'rigid_body', {
-        'wrench_frame': WristRig.link, 'cutoff': 15.0, 'velocity': 'differentiated'})
+    _, options = load_options(
+        '',
+        'rigid_body',
+        {'wrench_frame': WristRig.link, 'cutoff': 15.0, 'velocity': 'differentiated'},
+    )
     robot = rigid_body.build(urdf, options, GRAVITY)
     found = {'wrench_topics': ['/wrench'], 'wrench_of': 'on_body', 'topic': '/joint_states'}
     live = rigid_body.source(robot, options, 0.1, Summary.of(found))
@@ -135,5 +151,13 @@ def test_samples_without_stamps_are_refused():
     live = closed_loop.source(closed_loop.build(urdf, options, GRAVITY), options, 0.1, Summary())
     stamps = np.zeros(3, np.int64)
     with pytest.raises(RecordingError, match='carry no stamps'):
-        live.add(Channel('joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
-                         {'position': np.ones((3, 1))}, ('crank',)))
+        live.add(
+            Channel(
+                'joint_states',
+                'sensor_msgs/msg/JointState',
+                stamps,
+                stamps.copy(),
+                {'position': np.ones((3, 1))},
+                ('crank',),
+            )
+        )

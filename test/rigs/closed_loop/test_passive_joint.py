@@ -15,8 +15,10 @@ def test_rows_without_torque_weigh_what_their_noise_is():
         model = identify([recording(3)], options, method='closed_loop').model
         found = {entry['name']: entry for entry in model.base}
         stated[estimator] = np.array([found[name]['standard_error'] for name in TRUE])
-        z = [(found[name]['value'] - true) / found[name]['standard_error']
-             for name, true in TRUE.items()]
+        z = [
+            (found[name]['value'] - true) / found[name]['standard_error']
+            for name, true in TRUE.items()
+        ]
         # One seed of which most errors are one direction; ten seeds: rms 0.81 and 0.83.  Weighted
         # by what is left of zero torques without the motion's noise these were 18.
         assert np.abs(z).max() < 4.0

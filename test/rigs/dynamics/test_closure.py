@@ -43,7 +43,7 @@ def test_slider_follows_the_crank_as_geometry_says():
     mechanism = machine('slider_crank')
     z = np.linspace(0.5, 40.0, 3000)
     q, _ = Continuation(mechanism).follow(z[:, None])
-    expected = oracle.L1 * np.cos(z) + np.sqrt(oracle.L2 ** 2 - (oracle.L1 * np.sin(z)) ** 2)
+    expected = oracle.L1 * np.cos(z) + np.sqrt(oracle.L2**2 - (oracle.L1 * np.sin(z)) ** 2)
     np.testing.assert_allclose(q[:, 2], expected, atol=1e-14)
 
 
@@ -52,8 +52,11 @@ def test_velocities_and_accelerations_agree_with_differences(mechanism):
     h, k = 1e-4, np.arange(len(mechanism))
     t = np.arange(400)[:, None] * h
     w = 3.0 + k
-    z, rate, second = (z0 + 0.3 * np.sin(w * t), 0.3 * w * np.cos(w * t),
-                       -0.3 * w ** 2 * np.sin(w * t))
+    z, rate, second = (
+        z0 + 0.3 * np.sin(w * t),
+        0.3 * w * np.cos(w * t),
+        -0.3 * w**2 * np.sin(w * t),
+    )
     q, R = Continuation(mechanism).follow(z)
     v, a = mechanism.motion(q, R, rate, second)
     # Central differences err by h^2 / 6 times a third derivative of about 1e3 /s^3.
@@ -79,8 +82,9 @@ def test_motion_agrees_with_constraint_dynamics_of_pinocchio(mechanism):
     joints = [f.body + 1 for f in (closure.first, closure.second)]
     places = [pin.SE3(f.rotation, f.position) for f in (closure.first, closure.second)]
     kind = pin.ContactType.CONTACT_6D if closure.kind == 'weld' else pin.ContactType.CONTACT_3D
-    contact = pin.RigidConstraintModel(kind, model, joints[0], places[0], joints[1], places[1],
-                                       pin.ReferenceFrame.LOCAL)
+    contact = pin.RigidConstraintModel(
+        kind, model, joints[0], places[0], joints[1], places[1], pin.ReferenceFrame.LOCAL
+    )
     data = model.createData()
     contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     contacts.append(contact)
@@ -93,8 +97,9 @@ def test_motion_agrees_with_constraint_dynamics_of_pinocchio(mechanism):
     for k in range(len(state.t)):
         torque = np.zeros(model.nv)
         torque[list(mechanism.independent)] = rows[:, :, k] @ pi
-        a = pin.constraintDynamics(model, data, mechanism.pin_q(state.q[k]), state.v[k], torque,
-                                   contacts, datas, settings)
+        a = pin.constraintDynamics(
+            model, data, mechanism.pin_q(state.q[k]), state.v[k], torque, contacts, datas, settings
+        )
         np.testing.assert_allclose(a, state.a[k], atol=1e-11 * np.abs(state.a).max())
 
 
@@ -124,7 +129,8 @@ def test_slider_crank_has_six_base_parameters_of_eight_that_matter():
 def test_opposite_sides_of_a_parallelogram_stay_parallel():
     points = machine('parallelogram_arm')
     z = points.start[list(points.independent)] + 0.5 * np.sin(
-        np.arange(50)[:, None] * 0.1 + np.arange(3))
+        np.arange(50)[:, None] * 0.1 + np.arange(3)
+    )
     q, _ = Continuation(points).follow(z)
     column = {name: q[:, k] for k, name in enumerate(points.joint_names)}
     elbow = column['elbow'] - (column['lever'] - column['shoulder'])
@@ -143,8 +149,11 @@ def test_weld_and_axis_close_like_a_point_in_a_plane():
 
 
 def test_independent_coordinates_are_chosen_where_none_are_given():
-    mechanism = mechanism_from_options(text('slider_crank'), MechanismOptions(
-        closures=oracle.CLOSURES, start=oracle.START), GRAVITY)
+    mechanism = mechanism_from_options(
+        text('slider_crank'),
+        MechanismOptions(closures=oracle.CLOSURES, start=oracle.START),
+        GRAVITY,
+    )
     assert len(mechanism) == 1 and mechanism.coordinates[0] in mechanism.joint_names
 
 
@@ -160,7 +169,7 @@ def test_dead_centre_is_said_with_its_time():
 def test_start_at_a_dead_centre_names_the_joints_and_a_start_that_is_none():
     with pytest.raises(RobotModelError, match='at a dead centre: crank, rod may go') as told:
         machine('slider_crank', independent=('slider',), start=('slider 0.33',))
-    (start,) = re.findall(r"start: (\[.*?\])", str(told.value))
+    (start,) = re.findall(r'start: (\[.*?\])', str(told.value))
     moved = machine('slider_crank', independent=('slider',), start=tuple(ast.literal_eval(start)))
     assert abs(moved.start[0]) > 0.05
 
@@ -173,14 +182,22 @@ def scissor(stages):
         places = ((0.0 if not k else -2 * half, 0, 0), (0.0 if not k else 2 * half, 0, 0))
         for side, carrier, place in zip('ab', below, places):
             centre = (half if side == 'a' else -half, 0.01, 0.0)
-            parts += [mechanisms.joint(f'{side}{k}', 'continuous', carrier, f'{side}{k}_link',
-                                       place, body=mechanisms.inertial(1.0, centre, (.4, .1, .1))),
-                      mechanisms.point(f'{side}{k}_mid', f'{side}{k}_link',
-                                       (centre[0], 0.0, 0.0))]
+            parts += [
+                mechanisms.joint(
+                    f'{side}{k}',
+                    'continuous',
+                    carrier,
+                    f'{side}{k}_link',
+                    place,
+                    body=mechanisms.inertial(1.0, centre, (0.4, 0.1, 0.1)),
+                ),
+                mechanisms.point(f'{side}{k}_mid', f'{side}{k}_link', (centre[0], 0.0, 0.0)),
+            ]
         below = (f'b{k}_link', f'a{k}_link')
         closures.append(f'point a{k}_mid b{k}_mid')
-    foot = mechanisms.joint('foot', 'prismatic', 'base', 'foot_link', (2 * half, 0, 0),
-                            axis=(1, 0, 0))
+    foot = mechanisms.joint(
+        'foot', 'prismatic', 'base', 'foot_link', (2 * half, 0, 0), axis=(1, 0, 0)
+    )
     return mechanisms.robot('scissor', foot, *parts), tuple(closures)
 
 
@@ -210,18 +227,29 @@ def test_several_assemblies_are_shown_as_lines_that_each_give_theirs():
     with pytest.raises(ConfigError, match='in several ways') as told:
         mechanism_from_options(urdf, options, GRAVITY)
     starts = [ast.literal_eval(x) for x in re.findall(r'start: (\[.*?\])', str(told.value))]
-    one, other = (mechanism_from_options(urdf, replace(options, start=tuple(start)), GRAVITY)
-                  for start in starts)
+    one, other = (
+        mechanism_from_options(urdf, replace(options, start=tuple(start)), GRAVITY)
+        for start in starts
+    )
     assert one.start[0] == pytest.approx(other.start[0], abs=1e-3)  # of the same crank angle
-    bend = [np.sin(m.start[m.joint_names.index('coupler')] + m.start[0]
-                   - m.start[m.joint_names.index('rocker')]) for m in (one, other)]
+    bend = [
+        np.sin(
+            m.start[m.joint_names.index('coupler')]
+            + m.start[0]
+            - m.start[m.joint_names.index('rocker')]
+        )
+        for m in (one, other)
+    ]
     assert bend[0] * bend[1] < 0.0  # the knee is on either side
 
 
 def test_a_drawing_that_is_assembled_needs_no_start():
     sample = mechanisms.palletiser()
-    drawn = mechanism_from_options(sample.urdf, MechanismOptions(
-        closures=sample.closures, independent=sample.independent), GRAVITY)
+    drawn = mechanism_from_options(
+        sample.urdf,
+        MechanismOptions(closures=sample.closures, independent=sample.independent),
+        GRAVITY,
+    )
     np.testing.assert_allclose(drawn.start, 0.0, atol=1e-9)
 
 
@@ -229,13 +257,20 @@ def test_a_drawing_that_is_assembled_needs_no_start():
 def test_winches_that_couplings_determine_need_no_start_and_pull_at_nothing(independent):
     """A gantry on two ropes: the motors turn by 63 rad per metre."""
     body = mechanisms.inertial(1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
-    urdf = mechanisms.robot('gantry', mechanisms.joint('x', 'prismatic', 'base', 'beam',
-                                                       axis=(1, 0, 0), body=body),
-                            mechanisms.joint('y', 'prismatic', 'beam', 'car', axis=(0, 1, 0),
-                                             body=body))
-    mechanism = mechanism_from_options(urdf, MechanismOptions(
-        closures=('coupling left x 63 y 63', 'coupling right x 63 y -63 2.0'),
-        independent=independent, start=('x 0.2', 'y 0.1')), GRAVITY)
+    urdf = mechanisms.robot(
+        'gantry',
+        mechanisms.joint('x', 'prismatic', 'base', 'beam', axis=(1, 0, 0), body=body),
+        mechanisms.joint('y', 'prismatic', 'beam', 'car', axis=(0, 1, 0), body=body),
+    )
+    mechanism = mechanism_from_options(
+        urdf,
+        MechanismOptions(
+            closures=('coupling left x 63 y 63', 'coupling right x 63 y -63 2.0'),
+            independent=independent,
+            start=('x 0.2', 'y 0.1'),
+        ),
+        GRAVITY,
+    )
     np.testing.assert_allclose(mechanism.start, [0.2, 0.1, 18.9, 8.3], atol=1e-9)
 
 
@@ -256,20 +291,23 @@ def test_jump_to_another_branch_is_said_with_its_time():
         guard(right, q, R, dexterity, np.arange(10) * 0.1)
 
 
-@pytest.mark.parametrize('changes', [
-    {'closures': ('point slider_pin nowhere',)},
-    {'closures': ('glue slider_pin rod_end',)},
-    {'closures': ('coupling crank rod two',)},
-    {'closures': ('point rod_end rod_tag',)},
-    {'independent': ('crank', 'rod')},
-    {'independent': ('wheel',)},
-    {'start': ('crank',)},
-    {'actuated': ('wheel',)},
-    {'known': ('m9 1.0',)},
-    {'friction': ('slider glue',)},
-    {'springs': ('joint wheel',)},
-    {'springs': ('slider',)},
-])
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'closures': ('point slider_pin nowhere',)},
+        {'closures': ('glue slider_pin rod_end',)},
+        {'closures': ('coupling crank rod two',)},
+        {'closures': ('point rod_end rod_tag',)},
+        {'independent': ('crank', 'rod')},
+        {'independent': ('wheel',)},
+        {'start': ('crank',)},
+        {'actuated': ('wheel',)},
+        {'known': ('m9 1.0',)},
+        {'friction': ('slider glue',)},
+        {'springs': ('joint wheel',)},
+        {'springs': ('slider',)},
+    ],
+)
 def test_wrong_description_is_refused_with_a_reason(changes):
     with pytest.raises((ConfigError, RobotModelError)) as caught:
         machine('slider_crank', **changes)
@@ -285,7 +323,7 @@ def test_halves_far_from_one_another_are_welded_and_not_turned_by_half(start):
     data = model.createData()
     q = np.empty(model.nq)
     for x, joint in zip(mechanism.start, model.joints[1:]):
-        q[joint.idx_q:joint.idx_q + joint.nq] = [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
+        q[joint.idx_q : joint.idx_q + joint.nq] = [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
     pin.framesForwardKinematics(model, data, q)
     places = [data.oMf[model.getFrameId(name)] for name in ('rocker_half', 'other_half')]
     np.testing.assert_allclose(places[0].homogeneous, places[1].homogeneous, atol=1e-8)
@@ -299,41 +337,67 @@ def test_what_moves_by_itself_is_named():
     with pytest.raises(ConfigError, match='there still move: ') as caught:
         machine('welded_four_bar', closures=('point rocker_half other_half',))
     assert {'pin', 'rocker', 'coupler'} <= set(
-        str(caught.value).split('still move: ')[1].split(': add')[0].split(', '))
+        str(caught.value).split('still move: ')[1].split(': add')[0].split(', ')
+    )
 
 
 def test_loop_in_a_urdf_is_told_with_both_parents_and_the_line_that_closes_it():
     """What is told is done, word by word: the mechanism is then assembled."""
+
     def body(name):
-        return (f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" '
-                'izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+        return (
+            f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" '
+            'izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
 
     def pin(name, parent, child, x, kind='continuous'):
-        return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child '
-                f'link="{child}"/><origin xyz="{x} 0 0"/><axis xyz="0 0 1"/></joint>')
+        return (
+            f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child '
+            f'link="{child}"/><origin xyz="{x} 0 0"/><axis xyz="0 0 1"/></joint>'
+        )
 
-    tree = ('<robot name="r"><link name="base"/>' + body('crank') + body('coupler')
-            + body('rocker') + '<link name="tip"/>' + pin('j1', 'base', 'crank', 0)
-            + pin('j2', 'crank', 'coupler', 0.1) + pin('tip', 'coupler', 'tip', 0.4, 'fixed')
-            + pin('j3', 'base', 'rocker', 0.3))
+    tree = (
+        '<robot name="r"><link name="base"/>'
+        + body('crank')
+        + body('coupler')
+        + body('rocker')
+        + '<link name="tip"/>'
+        + pin('j1', 'base', 'crank', 0)
+        + pin('j2', 'crank', 'coupler', 0.1)
+        + pin('tip', 'coupler', 'tip', 0.4, 'fixed')
+        + pin('j3', 'base', 'rocker', 0.3)
+    )
     with pytest.raises(RobotModelError) as told:
-        closed_loop.build(tree + pin('j4', 'rocker', 'tip', 0.3) + '</robot>',
-                          options_class('closed_loop')(), GRAVITY)
+        closed_loop.build(
+            tree + pin('j4', 'rocker', 'tip', 0.3) + '</robot>',
+            options_class('closed_loop')(),
+            GRAVITY,
+        )
     words = str(told.value)
     assert "'tip' is carried by 'coupler' and by 'rocker'" in words
     (closure,) = re.findall(r"closures: \['(.*?)'\]", words)
     opened = tree + pin('j4', 'rocker', 'j4_end', 0.3, 'fixed') + '<link name="j4_end"/></robot>'
-    mechanism = closed_loop.build(opened, options_class('closed_loop')(
-        closures=(closure,), independent=('j1',), start=('j1 1.0', 'j3 1.5')), GRAVITY)
+    mechanism = closed_loop.build(
+        opened,
+        options_class('closed_loop')(
+            closures=(closure,), independent=('j1',), start=('j1 1.0', 'j3 1.5')
+        ),
+        GRAVITY,
+    )
     # Four bars of 0.1, 0.4, 0.3 and 0.3 m: the pin is 0.4 m from the crank's.
     (q,) = random_walk(mechanism, 1, np.random.default_rng(0))
-    crank, rocker = (size * np.exp(1j * q[mechanism.joint_names.index(name)])
-                     for size, name in ((0.1, 'j1'), (0.3, 'j3')))
+    crank, rocker = (
+        size * np.exp(1j * q[mechanism.joint_names.index(name)])
+        for size, name in ((0.1, 'j1'), (0.3, 'j3'))
+    )
     assert abs(0.3 + rocker - crank) == pytest.approx(0.4, abs=1e-6)
 
 
 def test_mechanism_that_cannot_be_assembled_says_what_is_left():
     urdf = text('slider_crank').replace('xyz="0.25 0 0"', 'xyz="0.25 0 0.02"')
     with pytest.raises(RobotModelError, match='cannot be assembled'):
-        mechanism_from_options(urdf, MechanismOptions(
-            closures=oracle.CLOSURES, independent=('crank',), start=oracle.START), GRAVITY)
+        mechanism_from_options(
+            urdf,
+            MechanismOptions(closures=oracle.CLOSURES, independent=('crank',), start=oracle.START),
+            GRAVITY,
+        )

@@ -21,11 +21,12 @@ def test_passing_a_dead_centre_unseen_is_said_however_coarse_the_samples(step):
 
     No sample lies on the dead centre itself, at crank angle zero.
     """
-    mechanism = machine('slider_crank', independent=('slider',),
-                        start=('crank 0.9', 'rod -1.15', 'slider 0.29'))
+    mechanism = machine(
+        'slider_crank', independent=('slider',), start=('crank 0.9', 'rod -1.15', 'slider 0.29')
+    )
     for phase in (0.15, 0.35, 0.5, 0.65, 0.85):
         crank = step * (np.arange(max(2, int(0.9 / step)), -3, -1) + phase)
-        x = oracle.L1 * np.cos(crank) + np.sqrt(oracle.L2 ** 2 - (oracle.L1 * np.sin(crank)) ** 2)
+        x = oracle.L1 * np.cos(crank) + np.sqrt(oracle.L2**2 - (oracle.L1 * np.sin(crank)) ** 2)
         with pytest.raises(RobotModelError, match='dead centre|another branch') as caught:
             Continuation(mechanism).follow(x[:, None], -crank)  # the time is minus the crank angle
         stated = float(re.search(r'(?:at|between) (-?[0-9.]+)', str(caught.value)).group(1))
@@ -34,11 +35,12 @@ def test_passing_a_dead_centre_unseen_is_said_however_coarse_the_samples(step):
 
 
 def test_turning_back_before_the_dead_centre_is_followed():
-    mechanism = machine('slider_crank', independent=('slider',),
-                        start=('crank 0.9', 'rod -1.15', 'slider 0.29'))
+    mechanism = machine(
+        'slider_crank', independent=('slider',), start=('crank 0.9', 'rod -1.15', 'slider 0.29')
+    )
     for step in (0.01, 0.1, 0.5):
         crank = 0.9 - 0.6 * np.sin(step * np.arange(int(20 / step)))
-        x = oracle.L1 * np.cos(crank) + np.sqrt(oracle.L2 ** 2 - (oracle.L1 * np.sin(crank)) ** 2)
+        x = oracle.L1 * np.cos(crank) + np.sqrt(oracle.L2**2 - (oracle.L1 * np.sin(crank)) ** 2)
         q, _ = Continuation(mechanism).follow(x[:, None])
         np.testing.assert_allclose(q[:, 0], crank, atol=1e-9)
 
@@ -51,8 +53,8 @@ def four_bar(crank, coupler, rocker, side):
         tip = crank * np.stack([np.cos(z), np.sin(z)])
         across = np.array([[0.3], [0.0]]) - tip
         far = np.hypot(*across)
-        along = (far ** 2 + coupler ** 2 - rocker ** 2) / (2.0 * far)
-        height = side * np.sqrt(coupler ** 2 - along ** 2)
+        along = (far**2 + coupler**2 - rocker**2) / (2.0 * far)
+        height = side * np.sqrt(coupler**2 - along**2)
         end = tip + (along * across + height * np.stack([-across[1], across[0]])) / far
         return np.arctan2(end[1], end[0] - 0.3), np.arctan2(*(end - tip)[::-1]) - z
 
@@ -61,8 +63,10 @@ def four_bar(crank, coupler, rocker, side):
         urdf = urdf.replace(f'xyz="{was} 0 0"', f'xyz="{is_!r} 0 0"')
     angles = [float(x[0]) for x in rocker_angle(np.array([1.0]))]
     options = closed_loop.Options(
-        closures=('point rocker_pin coupler_end',), independent=('crank',),
-        start=('crank 1.0', f'rocker {angles[0]}', f'coupler {angles[1]}'))
+        closures=('point rocker_pin coupler_end',),
+        independent=('crank',),
+        start=('crank 1.0', f'rocker {angles[0]}', f'coupler {angles[1]}'),
+    )
     return closed_loop.build(urdf, options, GRAVITY), rocker_angle
 
 

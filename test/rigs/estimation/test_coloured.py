@@ -5,8 +5,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.residuals import Residuals
-from ros_inertial_id.rigs.estimation.instrumental import (score_covariance,
-                                                          tapered_autocovariances)
+from ros_inertial_id.rigs.estimation.instrumental import score_covariance, tapered_autocovariances
 
 RATE, SAMPLES = 100.0, 1000
 
@@ -21,12 +20,13 @@ def _noise(rng):
     """Return white noise differentiated twice behind a low-pass of 8 Hz."""
     white = rng.standard_normal(SAMPLES + 200)
     smooth = sosfiltfilt(butter(2, 8.0, fs=RATE, output='sos'), white)
-    return np.diff(smooth, 2)[99:99 + SAMPLES] * RATE ** 2
+    return np.diff(smooth, 2)[99 : 99 + SAMPLES] * RATE**2
 
 
 def _block(W, y):
-    return RegressorBlock(np.arange(SAMPLES) / RATE, 0,
-                          (RowGroup('x', 'N', np.arange(2), W, y, y),))
+    return RegressorBlock(
+        np.arange(SAMPLES) / RATE, 0, (RowGroup('x', 'N', np.arange(2), W, y, y),)
+    )
 
 
 def test_stated_errors_are_those_of_many_repetitions():
@@ -38,12 +38,17 @@ def test_stated_errors_are_those_of_many_repetitions():
         estimate = inverse @ W.T @ block.groups[0].y
         residuals = Residuals()
         residuals.add(block, {'x': W @ estimate})
-        scores = score_covariance([(block, block)], tapered_autocovariances(residuals),
-                                  {'x': 1.0}, place)
+        scores = score_covariance(
+            [(block, block)], tapered_autocovariances(residuals), {'x': 1.0}, place
+        )
         found.append(estimate)
         stated.append(np.diag(inverse @ scores @ inverse))
-        plain.append(np.diag(inverse) * residuals.filtered.residual['x'] / SAMPLES
-                     * residuals.correlation()['x'])
+        plain.append(
+            np.diag(inverse)
+            * residuals.filtered.residual['x']
+            / SAMPLES
+            * residuals.correlation()['x']
+        )
     actual, stated, plain = np.std(found, 0), *(np.sqrt(np.mean(x, 0)) for x in (stated, plain))
     # 200 runs know a deviation to 5 %; the window smears the spectrum, so it errs upwards.
     assert np.all(stated > 0.85 * actual)

@@ -19,19 +19,26 @@ def arm():
     true, (t, q, v, a) = mujoco_arm.true_urdf(urdf, 7), mujoco_arm.motion(2, 20, 50, seed=3)
     tau = mujoco_arm.torque(true, q, v, a)
     problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=()), t, q, v, a, tau)
-    return (problem, lambda parameters: mujoco_arm.rows(urdf, parameters, t, q, v, a, tau),
-            problem.base.reduce(load_robot_model(true).inertias.ravel()))
+    return (
+        problem,
+        lambda parameters: mujoco_arm.rows(urdf, parameters, t, q, v, a, tau),
+        problem.base.reduce(load_robot_model(true).inertias.ravel()),
+    )
 
 
 def test_exact_data_give_exact_parameters(arm):
     problem, read, truth = arm
-    found = instrumental(problem, read, lambda parameters: (
-        (block, block) for block in read(parameters)))
+    found = instrumental(
+        problem, read, lambda parameters: ((block, block) for block in read(parameters))
+    )
     np.testing.assert_allclose(found.params, truth, atol=1e-7)
 
 
 def test_instruments_of_other_samples_are_refused(arm):
     problem, read, _ = arm
     with pytest.raises(EstimationError, match='other samples'):
-        instrumental(problem, read, lambda parameters: (
-            (block, block.rows(slice(1, None))) for block in read(parameters)))
+        instrumental(
+            problem,
+            read,
+            lambda parameters: ((block, block.rows(slice(1, None))) for block in read(parameters)),
+        )

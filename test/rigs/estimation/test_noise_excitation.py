@@ -41,8 +41,9 @@ class _Noisy(NoisyMotion):
 
 
 def _block(W, y):
-    return RegressorBlock(np.arange(COUNT, dtype=float), 0, (
-        RowGroup('joint', 'N m', np.arange(3), W, y, y),))
+    return RegressorBlock(
+        np.arange(COUNT, dtype=float), 0, (RowGroup('joint', 'N m', np.arange(3), W, y, y),)
+    )
 
 
 def _estimates(rows, estimator):
@@ -53,8 +54,11 @@ def _estimates(rows, estimator):
     factors.accumulate(_block(W, y), np.arange(3))
     problem = Problem(factors, base, {'joint': 1.0})
     data = SimpleNamespace(
-        robots=(None,), observations=(None,), options=SimpleNamespace(estimator=estimator),
-        method=_Noisy(_block(W, y), _block(again, y)))
+        robots=(None,),
+        observations=(None,),
+        options=SimpleNamespace(estimator=estimator),
+        method=_Noisy(_block(W, y), _block(again, y)),
+    )
     plain = ESTIMATORS['weighted' if estimator == 'instrumental' else estimator](problem)
     return plain, without_noise(data, problem, plain)
 

@@ -7,11 +7,19 @@ from scipy.spatial.transform import Rotation
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.rigs.measurement.body_state import (choose_pose_cutoff, continuous,
-                                                         state_of_imu, state_of_pose)
+from ros_inertial_id.rigs.measurement.body_state import (
+    choose_pose_cutoff,
+    continuous,
+    state_of_imu,
+    state_of_pose,
+)
 from ros_inertial_id.rigs.measurement.marker_cluster import register_cluster
-from ros_inertial_id.rigs.measurement.sources import (BodySource, common_clock, gaps_between,
-                                                      read_pose)
+from ros_inertial_id.rigs.measurement.sources import (
+    BodySource,
+    common_clock,
+    gaps_between,
+    read_pose,
+)
 
 PERIOD = 1.0 / 200.0
 T = np.arange(0.0, 6.0, PERIOD)
@@ -28,10 +36,13 @@ def _tumbling():
     R = Rotation.from_euler('ZYX', np.column_stack([a, b, c]))
     sb, cb, sc, cc = np.sin(b), np.cos(b), np.sin(c), np.cos(c)
     omega = np.column_stack([dc - da * sb, da * cb * sc + db * cc, da * cb * cc - db * sc])
-    alpha = np.column_stack([
-        ddc - dda * sb - da * db * cb,
-        dda * cb * sc - da * db * sb * sc + da * dc * cb * cc + ddb * cc - db * dc * sc,
-        dda * cb * cc - da * db * sb * cc - da * dc * cb * sc - ddb * sc - db * dc * cc])
+    alpha = np.column_stack(
+        [
+            ddc - dda * sb - da * db * cb,
+            dda * cb * sc - da * db * sb * sc + da * dc * cb * cc + ddb * cc - db * dc * sc,
+            dda * cb * cc - da * db * sb * cc - da * dc * cb * sc - ddb * sc - db * dc * cc,
+        ]
+    )
     return R, omega, alpha
 
 
@@ -59,11 +70,15 @@ def test_constant_rotation_passes_a_low_filter_unchanged():
     """Three turns a second, filtered at 2 Hz: on the group there is nothing to smooth."""
     t = np.arange(0.0, 8.0, PERIOD)
     R = Rotation.from_rotvec(np.outer(3 * 2 * np.pi * t, [0.0, 0.6, 0.8]))
-    state = state_of_pose(np.zeros((len(t), 3)), R.as_quat(),
-                          signals.zero_phase_kernel(PERIOD, 2.0), PERIOD, GRAVITY)
-    np.testing.assert_allclose(state.omega[600:-600],
-                               np.tile([0, 0.6 * 6 * np.pi, 0.8 * 6 * np.pi], (400, 1)), rtol=1e-6,
-                               atol=1e-6)
+    state = state_of_pose(
+        np.zeros((len(t), 3)), R.as_quat(), signals.zero_phase_kernel(PERIOD, 2.0), PERIOD, GRAVITY
+    )
+    np.testing.assert_allclose(
+        state.omega[600:-600],
+        np.tile([0, 0.6 * 6 * np.pi, 0.8 * 6 * np.pi], (400, 1)),
+        rtol=1e-6,
+        atol=1e-6,
+    )
 
 
 def test_imu_beside_the_frame_gives_the_frames_motion():
@@ -71,8 +86,9 @@ def test_imu_beside_the_frame_gives_the_frames_motion():
     arm, turn = np.array([0.1, -0.2, 0.05]), Rotation.from_euler('xyz', [0.3, -0.5, 1.0])
     at_frame = R.inv().apply(-GRAVITY)
     there = at_frame + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
-    state = state_of_imu(turn.inv().apply(omega), turn.inv().apply(there), KERNEL, PERIOD, arm,
-                         turn.as_matrix())
+    state = state_of_imu(
+        turn.inv().apply(omega), turn.inv().apply(there), KERNEL, PERIOD, arm, turn.as_matrix()
+    )
     np.testing.assert_allclose(state.acc[INSIDE], at_frame[INSIDE], atol=5e-4)
     np.testing.assert_allclose(state.alpha[INSIDE], alpha[INSIDE], atol=1e-3)
 
@@ -140,22 +156,29 @@ def test_markers_exchanged_for_a_while_are_left_out():
 def test_cutoff_lies_between_motion_and_noise():
     rng = np.random.default_rng(4)
     motion = 0.01 * np.sin(2 * np.pi * 1.3 * T) + 0.002 * np.sin(2 * np.pi * 4.0 * T)
-    cutoff, _ = choose_pose_cutoff([(motion + 1e-4 * rng.standard_normal(len(T)))[:, None]],
-                                   PERIOD)
+    cutoff, _ = choose_pose_cutoff(
+        [(motion + 1e-4 * rng.standard_normal(len(T)))[:, None]], PERIOD
+    )
     assert 4.0 < cutoff < 10.0
 
 
 def test_cluster_that_is_lost_cuts_the_clock():
     _, _, x = _markers(np.random.default_rng(5))
     x[500:700] = np.nan
-    stamp = np.round(T * 1e9).astype(np.int64) + 10 ** 18
-    channel = Channel('/markers', 'visualization_msgs/msg/MarkerArray', stamp, stamp.copy(),
-                      {'position': x}, names=LABELS)
+    stamp = np.round(T * 1e9).astype(np.int64) + 10**18
+    channel = Channel(
+        '/markers',
+        'visualization_msgs/msg/MarkerArray',
+        stamp,
+        stamp.copy(),
+        {'position': x},
+        names=LABELS,
+    )
     source = BodySource('body', 'markers', 'markers', layout=dict(zip(LABELS, LAYOUT)))
     recording = Recording({'/markers': channel})
     series = read_pose(recording, source, recording.origin_ns())
     clock = common_clock([series], recording.origin_ns())
-    (start, end), = gaps_between(clock)
+    ((start, end),) = gaps_between(clock)
     assert start == pytest.approx(499 * PERIOD, abs=1e-3)
     assert end == pytest.approx(700 * PERIOD, abs=1e-3)
     assert series.note['markers_missing']['a']['longest'] == pytest.approx(1.0, abs=0.01)

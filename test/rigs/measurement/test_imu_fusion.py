@@ -17,8 +17,12 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 PLACE = np.array([0.2, -0.1, 0.05])
 TURN = Rotation.from_euler('xyz', [10.0, -20.0, 90.0], degrees=True)
 DELAY, GYRO_BIAS, FORCE_BIAS = 0.012, np.array([0.02, -0.01, 0.005]), np.array([0.1, 0.0, -0.08])
-LAYOUT = {f'm{k}': np.array(p) for k, p in enumerate(
-    [[0.3, 0, 0], [0, 0.3, 0], [-0.3, 0, 0.05], [0, -0.3, 0], [0.05, 0, 0.3]])}
+LAYOUT = {
+    f'm{k}': np.array(p)
+    for k, p in enumerate(
+        [[0.3, 0, 0], [0, 0.3, 0], [-0.3, 0, 0.05], [0, -0.3, 0], [0.05, 0, 0.3]]
+    )
+}
 H = 1e-4  # [s] of the differences that make the truth: errors of 1e-7 at these frequencies
 
 
@@ -27,12 +31,15 @@ def _pose(t, tumbling=1.0):
     phase = np.array([0.0, 1.0, 2.0])
     p = 0.03 * np.sin(2 * np.pi * np.array([1.1, 1.7, 2.3]) * t[:, None] + phase)
     wobble = 0.1 * np.sin(2 * np.pi * np.array([1.9, 1.3, 0.9]) * t[:, None] + phase)
-    return p, (Rotation.from_rotvec(tumbling * np.outer(t, [0.4, 0.7, -0.3]))
-               * Rotation.from_rotvec(wobble))
+    return p, (
+        Rotation.from_rotvec(tumbling * np.outer(t, [0.4, 0.7, -0.3]))
+        * Rotation.from_rotvec(wobble)
+    )
 
 
 def _motion(t):
     """Return rotation, angular velocity, its rate, acceleration; body axes, differences."""
+
     def rate(t):
         before, after = _pose(t - H)[1], _pose(t + H)[1]
         return (before.inv() * after).as_rotvec() / (2 * H)
@@ -55,12 +62,25 @@ def _recording(seed=0, noise=(3e-4, 2e-3, 0.02), place=PLACE, turn=TURN, until=1
     gyro, force = turn.inv().apply(omega) + GYRO_BIAS, turn.inv().apply(force) + FORCE_BIAS
     channels = {}
     for topic, kind, stamps, fields, names in (
-            ('/markers', 'visualization_msgs/msg/MarkerArray', t,
-             {'position': seen + noise[0] * rng.standard_normal(seen.shape)}, tuple(LAYOUT)),
-            ('/imu', 'sensor_msgs/msg/Imu', at + DELAY,
-             {'angular_velocity': gyro + noise[1] * rng.standard_normal(gyro.shape),
-              'linear_acceleration': force + noise[2] * rng.standard_normal(gyro.shape)}, ())):
-        stamp = np.round(stamps * 1e9).astype(np.int64) + 10 ** 18
+        (
+            '/markers',
+            'visualization_msgs/msg/MarkerArray',
+            t,
+            {'position': seen + noise[0] * rng.standard_normal(seen.shape)},
+            tuple(LAYOUT),
+        ),
+        (
+            '/imu',
+            'sensor_msgs/msg/Imu',
+            at + DELAY,
+            {
+                'angular_velocity': gyro + noise[1] * rng.standard_normal(gyro.shape),
+                'linear_acceleration': force + noise[2] * rng.standard_normal(gyro.shape),
+            },
+            (),
+        ),
+    ):
+        stamp = np.round(stamps * 1e9).astype(np.int64) + 10**18
         channels[topic] = Channel(topic, kind, stamp, stamp.copy(), fields, names)
     return Recording(channels, '')
 
@@ -84,8 +104,12 @@ def _errors(t, state):
     """Return rms errors of omega, alpha and acc away from the ends."""
     inner = slice(120, -120)
     _, omega, alpha, acc = _motion(t)
-    return np.array([np.sqrt(((a - b)[inner] ** 2).mean()) for a, b in (
-        (state.omega, omega), (state.alpha, alpha), (state.acc, acc))])
+    return np.array(
+        [
+            np.sqrt(((a - b)[inner] ** 2).mean())
+            for a, b in ((state.omega, omega), (state.alpha, alpha), (state.acc, acc))
+        ]
+    )
 
 
 def test_fused_accelerations_of_a_tumbling_body_beat_those_of_the_markers_alone():
@@ -96,8 +120,9 @@ def test_fused_accelerations_of_a_tumbling_body_beat_those_of_the_markers_alone(
 
 
 def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
-    described = _source(PLACE + [0.004, -0.003, 0.005],
-                        Rotation.from_rotvec([0.01, -0.02, 0.015]) * TURN)
+    described = _source(
+        PLACE + [0.004, -0.003, 0.005], Rotation.from_rotvec([0.01, -0.02, 0.015]) * TURN
+    )
     t, state, _, note = _fuse(_recording(), described)
     assert note['clock_offset'] == pytest.approx(DELAY, abs=2e-4)
     np.testing.assert_allclose(note['turned_degrees'], np.degrees([-0.01, 0.02, -0.015]), atol=0.1)
@@ -108,13 +133,19 @@ def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
     assert (_errors(t, state) < 1.3 * exact).all()
 
 
-@pytest.mark.parametrize('kind, axes', [('angular_velocity', slice(0, 3)),
-                                        ('linear_acceleration', slice(3, 6))])
+@pytest.mark.parametrize(
+    'kind, axes', [('angular_velocity', slice(0, 3)), ('linear_acceleration', slice(3, 6))]
+)
 def test_scale_that_is_two_percent_too_large_is_found(kind, axes):
     recording = _recording()
     imu = recording.channels['/imu']
-    scaled = replace(recording, channels={**recording.channels, '/imu': replace(
-        imu, fields={**imu.fields, kind: 1.02 * imu.fields[kind]})})
+    scaled = replace(
+        recording,
+        channels={
+            **recording.channels,
+            '/imu': replace(imu, fields={**imu.fields, kind: 1.02 * imu.fields[kind]}),
+        },
+    )
     t, state, _, note = _fuse(scaled, _source())
     expected = np.zeros(6)
     expected[axes] = 0.02
@@ -140,8 +171,10 @@ def test_imu_that_falls_silent_is_said_and_the_markers_carry_on():
     assert (_errors(t, state) < _errors(t, alone)).all()
 
 
-@pytest.mark.parametrize('wrong', [Rotation.from_euler('x', 180, degrees=True),
-                                   Rotation.from_euler('y', 30, degrees=True)])
+@pytest.mark.parametrize(
+    'wrong',
+    [Rotation.from_euler('x', 180, degrees=True), Rotation.from_euler('y', 30, degrees=True)],
+)
 def test_imu_that_is_mounted_another_way_is_refused_with_the_right_one(wrong):
     with pytest.raises(RecordingError, match='mounted another way') as caught:
         _fuse(_recording(), _source(turn=TURN * wrong))

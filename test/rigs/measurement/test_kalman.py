@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from ros_inertial_id.rigs.measurement.kalman import (at_ticks, at_times, Readings, smoothed,
-                                                     steady_jerk)
+from ros_inertial_id.rigs.measurement.kalman import (
+    at_ticks,
+    at_times,
+    Readings,
+    smoothed,
+    steady_jerk,
+)
 
 
 def problem(count=40, seed=0):
@@ -14,8 +19,14 @@ def problem(count=40, seed=0):
     residual, variance = rng.normal(size=(count, 3)), rng.uniform(0.5, 2.0, (count, 3))
     residual[5:9, 1] = np.nan
     residual[20] = np.nan
-    return F, Q, Readings(rng.normal(size=(count, 3, 6)), rng.normal(size=(count, 3, 2)),
-                          residual, variance), np.diag(np.full(6, 0.49))
+    return (
+        F,
+        Q,
+        Readings(
+            rng.normal(size=(count, 3, 6)), rng.normal(size=(count, 3, 2)), residual, variance
+        ),
+        np.diag(np.full(6, 0.49)),
+    )
 
 
 def test_smoother_solves_the_least_squares_problem_of_all_samples_and_constants():
@@ -29,7 +40,7 @@ def test_smoother_solves_the_least_squares_problem_of_all_samples_and_constants(
     def add(blocks, constants, value):
         row = np.zeros((len(value), count * size + 2))
         for k, block in blocks:
-            row[:, k * size:(k + 1) * size] = block
+            row[:, k * size : (k + 1) * size] = block
         row[:, -2:] = constants
         rows.append(row)
         right.append(value)
@@ -66,7 +77,7 @@ def test_likelihood_is_that_of_the_joint_normal_distribution_of_all_readings():
     rows = [(k, i) for k in range(count) for i in range(3) if np.isfinite(readings.residual[k, i])]
     H = np.zeros((len(rows), count * size))
     for place, (k, i) in enumerate(rows):
-        H[place, k * size:(k + 1) * size] = readings.H[k, i]
+        H[place, k * size : (k + 1) * size] = readings.H[k, i]
     seen = tuple(np.array(rows).T)
     S = H @ covariance.transpose(0, 2, 1, 3).reshape(count * size, -1) @ H.T
     S += np.diag(readings.variance[seen]) + readings.C[seen] @ readings.C[seen].T
@@ -79,7 +90,7 @@ def test_likelihood_is_that_of_the_joint_normal_distribution_of_all_readings():
 def test_a_jerk_that_is_steady_over_a_step_moves_as_its_polynomial():
     F, Q = steady_jerk(0.3, np.array([7.0]))
     np.testing.assert_allclose(F @ [1.0, 2.0, 3.0], [1 + 0.6 + 1.5 * 0.09, 2.9, 3.0], rtol=1e-12)
-    jerk = np.array([0.3 ** 3 / 6, 0.3 ** 2 / 2, 0.3])  # of one from rest
+    jerk = np.array([0.3**3 / 6, 0.3**2 / 2, 0.3])  # of one from rest
     np.testing.assert_allclose(Q, 7.0 / 0.3 * np.outer(jerk, jerk), rtol=1e-12)
 
 

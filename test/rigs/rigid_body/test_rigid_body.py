@@ -33,15 +33,20 @@ URDF = (pathlib.Path(__file__).parents[3] / 'urdf' / 'franka.urdf').read_text()
 BODY = np.array([4.0, 0.2, -0.12, 0.4, 0.37, 0.0, 0.30, 0.0, 0.0, 0.20])
 FIVE = (0.3, 0.6, 0.9, 1.2, 1.5)  # the paper's instants
 ALL = tuple(np.arange(1, 101) * 0.02)  # all steps of its simulation
-TRUE = np.concatenate([[m] * 3 + [a, b, b]
-                       for m, a, b in zip(chain.MASS, chain.J11, chain.J22)])
+TRUE = np.concatenate([[m] * 3 + [a, b, b] for m, a, b in zip(chain.MASS, chain.J11, chain.J22)])
 
 
 def _cylinders():
     bodies = {f'b{i}': {'pose': f'/b{i}'} for i in range(1, 7)}
-    wrenches = {f'/ft{i + 1}': {'acts_on': f'b{i + 1}', 'from': f'b{i}' if i else '',
-                                'axes': 'world', 'point': [float(-chain.LENGTH[i] / 2), 0, 0]}
-                for i in range(6)}
+    wrenches = {
+        f'/ft{i + 1}': {
+            'acts_on': f'b{i + 1}',
+            'from': f'b{i}' if i else '',
+            'axes': 'world',
+            'point': [float(-chain.LENGTH[i] / 2), 0, 0],
+        }
+        for i in range(6)
+    }
     options = replace(OPTIONS, unknowns='principal', sensor_bias=False, mass=1000.0, size=1.0)
     text = yaml.safe_dump({'bodies': bodies, 'wrenches': wrenches}, sort_keys=False)
     rig = rigid_body.build(text, options, np.array([0.0, 0.0, -chain.GRAVITY]))
@@ -71,11 +76,15 @@ def _estimate(rig, columns, state):
     return ESTIMATORS['ordinary'](Problem(factors(state), base, {}))
 
 
-@pytest.mark.parametrize('times, digits, absolute, relative', [
-    (FIVE, None, 1e-9, 1e-9),
-    (ALL, 7, 0.01, 2e-4),  # the bar; the paper prints .0264 and 3.1e-4
-    # Five instants leave five times the rounding: torques of 7000 N m with seven digits.
-    (FIVE, 7, 0.01, 6e-4)])
+@pytest.mark.parametrize(
+    'times, digits, absolute, relative',
+    [
+        (FIVE, None, 1e-9, 1e-9),
+        (ALL, 7, 0.01, 2e-4),  # the bar; the paper prints .0264 and 3.1e-4
+        # Five instants leave five times the rounding: torques of 7000 N m with seven digits.
+        (FIVE, 7, 0.01, 6e-4),
+    ],
+)
 def test_reaches_the_figures_of_quaternion_6dof(times, digits, absolute, relative):
     rig, columns = _cylinders()
     estimate = _estimate(rig, columns, _state(times, digits))
@@ -99,19 +108,37 @@ def _written(path, rate=50.0, axes='world'):
         put(f'f{k}', ('wrench/force', load[:, :3]), ('wrench/torque', load[:, 3:]))
         put(f'v{k}', ('twist/linear', p * 0.0), ('twist/angular', turn.apply(omega)))
         put(f'a{k}', ('accel/linear', acc), ('accel/angular', turn.apply(alpha)))
-    np.savetxt(path, np.transpose(list(table.values())), '%.6e', ',', header=','.join(table),
-               comments='')
-    return yaml.safe_dump({
-        'bodies': {f'b{k}': {'pose': f'/b{k}', 'twist': f'/v{k}', 'accel': f'/a{k}', 'axes': axes}
-                   for k in range(1, 7)},
-        'wrenches': {f'/f{k}': {'acts_on': f'b{k}', 'from': f'b{k - 1}' if k > 1 else '',
-                                'axes': 'world',
-                                'point': [float(-chain.LENGTH[k - 1] / 2), 0.0, 0.0]}
-                     for k in range(1, 7)}}, sort_keys=False)
+    np.savetxt(
+        path, np.transpose(list(table.values())), '%.6e', ',', header=','.join(table), comments=''
+    )
+    return yaml.safe_dump(
+        {
+            'bodies': {
+                f'b{k}': {'pose': f'/b{k}', 'twist': f'/v{k}', 'accel': f'/a{k}', 'axes': axes}
+                for k in range(1, 7)
+            },
+            'wrenches': {
+                f'/f{k}': {
+                    'acts_on': f'b{k}',
+                    'from': f'b{k - 1}' if k > 1 else '',
+                    'axes': 'world',
+                    'point': [float(-chain.LENGTH[k - 1] / 2), 0.0, 0.0],
+                }
+                for k in range(1, 7)
+            },
+        },
+        sort_keys=False,
+    )
 
 
-PRINCIPAL = replace(OPTIONS, unknowns='principal', sensor_bias=False, mass=1e4, size=1.0,
-                    gravity_magnitude=chain.GRAVITY)
+PRINCIPAL = replace(
+    OPTIONS,
+    unknowns='principal',
+    sensor_bias=False,
+    mass=1e4,
+    size=1.0,
+    gravity_magnitude=chain.GRAVITY,
+)
 
 
 def test_recorded_accelerations_reach_the_papers_figures_with_its_hundred_samples(tmp_path):
@@ -120,8 +147,10 @@ def test_recorded_accelerations_reach_the_papers_figures_with_its_hundred_sample
     assert recording.types()['/a1'] == 'geometry_msgs/msg/AccelStamped'
     model = identify([recording], PRINCIPAL, method='rigid_body').model
     assert [e['name'] for e in model.base if not e['determined']] == ['mx1', 'my1', 'Iyy1', 'Izz1']
-    value, error = (np.array([e[key] if e['determined'] else np.nan for e in model.base])
-                    for key in ('value', 'standard_error'))
+    value, error = (
+        np.array([e[key] if e['determined'] else np.nan for e in model.base])
+        for key in ('value', 'standard_error')
+    )
     assert np.nanmax(abs(value - TRUE)) < 0.01 and np.nanmax(abs(value / TRUE - 1)) < 2e-4
     # Rounding is the only noise, and of smooth signals no white one.
     assert np.sqrt(np.nanmean(((value - TRUE) / error) ** 2)) < 2.0
@@ -165,8 +194,7 @@ def test_recovers_payload_and_bias_behind_a_wrist_sensor(swing):
 def test_payload_with_an_imu_needs_no_joint_states(swing):
     channels = {t: c for t, c in swing.channels.items() if t != '/joint_states'}
     alone = replace(swing, channels=channels, robot_description='')
-    text = ('bodies: {payload: {imu: /payload/imu}}\n'
-            'wrenches: {/wrench: {acts_on: payload}}\n')
+    text = 'bodies: {payload: {imu: /payload/imu}}\nwrenches: {/wrench: {acts_on: payload}}\n'
     _check_payload(identify([alone], OPTIONS, method='rigid_body', urdf=text).model)
 
 
@@ -186,11 +214,12 @@ def test_held_payload_is_refused(swing):
     rng = np.random.default_rng(1)
     still = {}
     for topic, channel in swing.channels.items():
-        held = {k: v[:1] * (k != 'angular_velocity') + 0.05 * rng.standard_normal(v.shape)
-                for k, v in channel.fields.items()}
+        held = {
+            k: v[:1] * (k != 'angular_velocity') + 0.05 * rng.standard_normal(v.shape)
+            for k, v in channel.fields.items()
+        }
         still[topic] = replace(channel, fields=held)
-    text = ('bodies: {payload: {imu: /payload/imu}}\n'
-            'wrenches: {/wrench: {acts_on: payload}}\n')
+    text = 'bodies: {payload: {imu: /payload/imu}}\nwrenches: {/wrench: {acts_on: payload}}\n'
     options = replace(OPTIONS, cutoff=5.0)
     with pytest.raises(InertialIdError, match='excites nothing'):
         identify([Recording(still)], options, method='rigid_body', urdf=text)
@@ -221,7 +250,7 @@ def test_chain_of_bodies_needs_no_sensor_between_them():
     point = a.position + np.einsum('nij,j->ni', a.rotation(), [0.02, -0.05, 0.1])
     axes = a.rotation() @ Rotation.from_euler('xyz', [0.3, -0.2, 1.0]).as_matrix()
     base = _wrench_of_bodies(bodies, pi, point)
-    base = np.concatenate([np.einsum('nji,nj->ni', axes, base[:, k:k + 3]) for k in (0, 3)], 1)
+    base = np.concatenate([np.einsum('nji,nj->ni', axes, base[:, k : k + 3]) for k in (0, 3)], 1)
     ankle = _wrench_of_bodies(bodies[2:], pi[2:], c.position)
     bias = rng.standard_normal(12)
     measured = np.concatenate([base, ankle], axis=1) + bias
@@ -240,14 +269,23 @@ def test_chain_of_bodies_needs_no_sensor_between_them():
 
 def _about_z(t):
     """Return attitudes that turn about z alone, at times t (N,)."""
-    return Rotation.from_euler('z', (0.6 * np.sin(np.pi * t) + 0.4 * np.sin(1.8 * np.pi * t))[
-        :, None])
+    return Rotation.from_euler(
+        'z', (0.6 * np.sin(np.pi * t) + 0.4 * np.sin(1.8 * np.pi * t))[:, None]
+    )
 
 
 def _about_all(t):
-    return Rotation.from_euler('xyz', np.stack([
-        0.9 * np.sin(1.9 * t) + 0.3 * np.sin(5 * t), 0.8 * np.sin(2.5 * t + 1.0)
-        + 0.3 * np.cos(4.4 * t), 1.2 * np.sin(1.6 * t)], axis=1))
+    return Rotation.from_euler(
+        'xyz',
+        np.stack(
+            [
+                0.9 * np.sin(1.9 * t) + 0.3 * np.sin(5 * t),
+                0.8 * np.sin(2.5 * t + 1.0) + 0.3 * np.cos(4.4 * t),
+                1.2 * np.sin(1.6 * t),
+            ],
+            axis=1,
+        ),
+    )
 
 
 def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
@@ -256,6 +294,7 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
 
     rates : noise of recorded angular velocity, linear and angular acceleration, none by default
     """
+
     def rate(t):
         return (attitude(t - 1e-5).inv() * attitude(t + 1e-5)).as_rotvec() / 2e-5
 
@@ -263,28 +302,38 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
     w = 2 * np.pi * np.array([0.4, 0.7, 1.1])
     p = np.array([0.1, 0.08, 0.06]) * np.sin(t[:, None] * w)
     R, omega, alpha = attitude(t), rate(t), (rate(t + 1e-3) - rate(t - 1e-3)) / 2e-3
-    acc = R.inv().apply(-w ** 2 * p + [0.0, 0.0, 9.81])
+    acc = R.inv().apply(-(w**2) * p + [0.0, 0.0, 9.81])
     c, inertia = pi[1:4] / pi[0], np.diag(pi[[4, 6, 9]])
     force = pi[0] * (acc + np.cross(alpha, c) + np.cross(omega, np.cross(omega, c)))
     torque = np.cross(pi[1:4], acc) + alpha @ inertia + np.cross(omega, omega @ inertia)
     force, torque = sensor.inv().apply(force), sensor.inv().apply(torque)
     quaternion = (R * Rotation.from_rotvec(2e-3 * rng.standard_normal((len(t), 3)))).as_quat()
     stamps, noise = np.round(t * 1e9).astype(np.int64), rng.standard_normal((6, len(t), 3))
-    made = [('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0],
-                                   'orientation_xyzw': quaternion}),
-            ('/w', 'WrenchStamped', {'force': force + 0.2 * noise[1],
-                                     'torque': torque + 0.01 * noise[2]})]
+    made = [
+        ('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0], 'orientation_xyzw': quaternion}),
+        (
+            '/w',
+            'WrenchStamped',
+            {'force': force + 0.2 * noise[1], 'torque': torque + 0.01 * noise[2]},
+        ),
+    ]
     if rates:
         acc = acc - R.inv().apply([0.0, 0.0, 9.81])
         omega, acc, alpha = (x + sd * n for x, sd, n in zip((omega, acc, alpha), rates, noise[3:]))
-        made += [('/v', 'TwistStamped', {'angular_velocity': omega}),
-                 ('/a', 'AccelStamped', {'linear_acceleration': acc,
-                                         'angular_acceleration': alpha})]
+        made += [
+            ('/v', 'TwistStamped', {'angular_velocity': omega}),
+            ('/a', 'AccelStamped', {'linear_acceleration': acc, 'angular_acceleration': alpha}),
+        ]
     more = ', twist: /v, accel: /a' * bool(rates)
-    return Recording({topic: Channel(topic, f'geometry_msgs/msg/{kind}', stamps, stamps.copy(),
-                                     fields, ()) for topic, kind, fields in made},
-                     f'bodies: {{b: {{pose: /p{more}}}}}\nwrenches: {{/w: {{acts_on: b}}}}',
-                     'upright', {'path': 'by hand'})
+    return Recording(
+        {
+            topic: Channel(topic, f'geometry_msgs/msg/{kind}', stamps, stamps.copy(), fields, ())
+            for topic, kind, fields in made
+        },
+        f'bodies: {{b: {{pose: /p{more}}}}}\nwrenches: {{/w: {{acts_on: b}}}}',
+        'upright',
+        {'path': 'by hand'},
+    )
 
 
 @pytest.fixture(scope='module')
@@ -334,9 +383,13 @@ def test_a_force_along_other_axes_than_described_is_refused(axes, along):
         rigid_body.observe(made, robot, OPTIONS)
 
 
-@pytest.mark.parametrize('what, words', [
-    ('zeroed anew', r'the zero of /w changes at (4\.9|5\.0)'),
-    ('compensated', 'has no weight in it')])
+@pytest.mark.parametrize(
+    'what, words',
+    [
+        ('zeroed anew', r'the zero of /w changes at (4\.9|5\.0)'),
+        ('compensated', 'has no weight in it'),
+    ],
+)
 def test_a_force_that_is_zeroed_or_without_weight_is_refused(made, what, words):
     wrench = made.channels['/w']
     t, force = 1e-9 * (wrench.stamp_ns - wrench.stamp_ns[0]), wrench.fields['force'].copy()
@@ -344,8 +397,13 @@ def test_a_force_that_is_zeroed_or_without_weight_is_refused(made, what, words):
         force -= _about_all(t).inv().apply(BODY[0] * np.array([0.0, 0.0, 9.81]))
     else:
         force[t >= 5.0] -= [3.0, -2.0, 5.0]
-    changed = replace(made, channels={**made.channels, '/w': replace(
-        wrench, fields={**wrench.fields, 'force': force})})
+    changed = replace(
+        made,
+        channels={
+            **made.channels,
+            '/w': replace(wrench, fields={**wrench.fields, 'force': force}),
+        },
+    )
     robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
     with pytest.raises(RecordingError, match=words):
         rigid_body.observe(changed, robot, OPTIONS)
@@ -354,8 +412,10 @@ def test_a_force_that_is_zeroed_or_without_weight_is_refused(made, what, words):
 
 def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named(made):
     wrench = made.channels['/w']
-    late = replace(made, channels={**made.channels, '/w': replace(
-        wrench, stamp_ns=wrench.stamp_ns + 5_000_000)})
+    late = replace(
+        made,
+        channels={**made.channels, '/w': replace(wrench, stamp_ns=wrench.stamp_ns + 5_000_000)},
+    )
 
     def doubts(recording, gravity=(0.0, 0.0, -9.81)):
         robot = rigid_body.build(recording.robot_description, OPTIONS, np.array(gravity))
@@ -371,29 +431,37 @@ def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named(made):
 
 
 def test_a_wrench_in_counts_is_named_by_the_mass_that_it_makes(made):
-    counts = replace(made.channels['/w'], fields={
-        kind: 1000.0 * values for kind, values in made.channels['/w'].fields.items()})
+    counts = replace(
+        made.channels['/w'],
+        fields={kind: 1000.0 * values for kind, values in made.channels['/w'].fields.items()},
+    )
     made = replace(made, channels={**made.channels, '/w': counts})
     robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
-    said, = rigid_body.observe(made, robot, OPTIONS).summary.details['doubts']
+    (said,) = rigid_body.observe(made, robot, OPTIONS).summary.details['doubts']
     assert 3900.0 < said['evidence'] < 4000.0 and 'more than the 10 kg of mass:' in said['says']
 
 
-@pytest.mark.parametrize('text, words', [
-    ('bodies: {a: {pose: /a, accel: /b}}\nwrenches: {/w: {acts_on: a}}', 'twist: and accel:'),
-    ('bodies: {a: {pose: /a, imu: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source of motion'),
-    ('bodies: {a: {pose: /a}}\nwrenches: {/w: {acts_on: c}}', "'c'"),
-    ('bodies: {a: {pose: /a, markers: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
-    ('bodies: {a: {pose: /a}, b: {pose: /b}}\nwrenches: {/w: {acts_on: a}}', 'no wrench'),
-    ('body: {}', "unknown key"),
-    ('[1, 2]', 'neither a URDF')])
+@pytest.mark.parametrize(
+    'text, words',
+    [
+        ('bodies: {a: {pose: /a, accel: /b}}\nwrenches: {/w: {acts_on: a}}', 'twist: and accel:'),
+        ('bodies: {a: {pose: /a, imu: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source of motion'),
+        ('bodies: {a: {pose: /a}}\nwrenches: {/w: {acts_on: c}}', "'c'"),
+        ('bodies: {a: {pose: /a, markers: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
+        ('bodies: {a: {pose: /a}, b: {pose: /b}}\nwrenches: {/w: {acts_on: a}}', 'no wrench'),
+        ('body: {}', 'unknown key'),
+        ('[1, 2]', 'neither a URDF'),
+    ],
+)
 def test_bad_descriptions_are_refused_with_reason(text, words):
     with pytest.raises(InertialIdError, match=words):
         rigid_body.build(text, OPTIONS, np.array([0.0, 0.0, -9.81]))
 
 
 def test_principal_inertias_need_a_sensor_between_bodies():
-    text = ('bodies: {a: {pose: /a}, b: {pose: /b, parent: a, joint: spherical}}\n'
-            'wrenches: {/w: {acts_on: a}}')
+    text = (
+        'bodies: {a: {pose: /a}, b: {pose: /b, parent: a, joint: spherical}}\n'
+        'wrenches: {/w: {acts_on: a}}'
+    )
     with pytest.raises(ConfigError, match='principal'):
         rigid_body.build(text, replace(OPTIONS, unknowns='principal'), np.array([0, 0, -9.81]))

@@ -26,8 +26,9 @@ SECONDS = 10.0  # of the recordings that calibrate
 @pytest.fixture(scope='module')
 def recordings():
     held = [rig.record(rig.TWO_LINKS, p, 10.0, 200 + k) for k, p in enumerate(rig.POSTURES)]
-    loose = [rig.record(rig.TWO_LINKS, p, 10.0, 300 + k, held=False)
-             for k, p in enumerate(rig.LOOSE)]
+    loose = [
+        rig.record(rig.TWO_LINKS, p, 10.0, 300 + k, held=False) for k, p in enumerate(rig.LOOSE)
+    ]
     return held, loose
 
 
@@ -50,8 +51,10 @@ def _paper_errors(model, links):
         xx, xy, yy, xz, yz, zz = true[4:]
         largest = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[-1]
         first = max(abs(value[f'mc{a}{k}'] - t) for a, t in zip('xyz', true[1:4]))
-        second = max(abs(value[f'I{a}{k}'] - t)
-                     for a, t in zip(('xx', 'xy', 'yy', 'xz', 'yz', 'zz'), true[4:]))
+        second = max(
+            abs(value[f'I{a}{k}'] - t)
+            for a, t in zip(('xx', 'xy', 'yy', 'xz', 'yz', 'zz'), true[4:])
+        )
         out.append((first / link.mass, second / largest))
     return out
 
@@ -68,15 +71,16 @@ def test_stiffness_is_calibrated_within_half_a_percent(calibration):
 
 def test_whole_procedure_from_markers_meets_the_papers_errors(calibration, recordings):
     held, loose = recordings
-    model = identify(held + loose, OPTIONS, method='suspended_platform',
-                     urdf=calibration.text).model
+    model = identify(
+        held + loose, OPTIONS, method='suspended_platform', urdf=calibration.text
+    ).model
     (first0, second0), (first1, second1) = _paper_errors(model, rig.TWO_LINKS)
     assert first0 < 0.0009 and second0 < 0.0037  # Table 5 of the paper
     assert first1 < 0.0017 and second1 < 0.0155
     z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
     assert len(z) == 18
     # Those of the calibration are in the stated errors; see the next test.
-    assert np.sqrt((z ** 2).mean()) < 1.3 and abs(z).max() < 3.0
+    assert np.sqrt((z**2).mean()) < 1.3 and abs(z).max() < 3.0
     assert [s['held'] for s in model.preprocessing] == [[['link1']]] * 4 + [[[]]] * 2
 
 
@@ -87,16 +91,25 @@ def test_errors_of_the_calibration_are_passed_on(calibration, recordings):
     covariance = np.array([[lower[max(i, j)][min(i, j)] for j in range(43)] for i in range(43)])
     # An error that is as likely as not, all in one direction: the covariance is its square.
     v = np.random.default_rng(3).multivariate_normal(np.zeros(43), covariance)
-    rows = [' '.join(f'{x:.17g}' for x in row[:k + 1]) for k, row in enumerate(np.outer(v, v))]
-    known, moved, told = (identify(recordings, OPTIONS, method='suspended_platform',
-                                   urdf=yaml.safe_dump({**text, 'platform': platform})).model
-                          for platform in (text['platform'], _moved(text['platform'], v),
-                                           {**text['platform'], 'covariance': rows}))
+    rows = [' '.join(f'{x:.17g}' for x in row[: k + 1]) for k, row in enumerate(np.outer(v, v))]
+    known, moved, told = (
+        identify(
+            recordings,
+            OPTIONS,
+            method='suspended_platform',
+            urdf=yaml.safe_dump({**text, 'platform': platform}),
+        ).model
+        for platform in (
+            text['platform'],
+            _moved(text['platform'], v),
+            {**text['platform'], 'covariance': rows},
+        )
+    )
     change = np.array([b['value'] - a['value'] for a, b in zip(known.base, moved.base)])
     np.testing.assert_array_equal(told.values, known.values)
     size = np.sqrt(np.diag(told.covariance - known.covariance))
     # Weights by the residual change a little too, to second order in the error.
-    np.testing.assert_allclose(size, abs(change), atol=0.02 * size.max() , rtol=0.05)
+    np.testing.assert_allclose(size, abs(change), atol=0.02 * size.max(), rtol=0.05)
 
 
 def _moved(platform, v):
@@ -105,9 +118,13 @@ def _moved(platform, v):
     K[np.triu_indices(6)] += v[10:31]
     K = np.triu(K) + np.triu(K, 1).T
     damping = platform['damping'] + v[31:37]
-    return {**platform, 'stiffness': K.tolist(), 'damping': damping.tolist(),
-            'inertial': (np.array(platform['inertial']) + v[:10]).tolist(),
-            'preload': (np.array(platform['preload']) + v[37:]).tolist()}
+    return {
+        **platform,
+        'stiffness': K.tolist(),
+        'damping': damping.tolist(),
+        'inertial': (np.array(platform['inertial']) + v[:10]).tolist(),
+        'preload': (np.array(platform['preload']) + v[37:]).tolist(),
+    }
 
 
 def test_a_calibration_that_is_cut_off_is_refused(calibration):
@@ -121,16 +138,28 @@ def test_leg_of_three_links_is_recovered():
     def turned(x, y, z):
         return rig.turned('z', z) @ rig.turned('y', y) @ rig.turned('x', x)
 
-    held = [((0, 0, 0), 0, (0, 0, 0)), ((40, 0, 0), -60, (20, 0, 0)),
-            ((0, -80, 0), -30, (0, 60, 0)), ((60, 30, 60), -90, (40, -40, 40)),
-            ((-30, 40, -70), -100, (-80, 0, 90)), ((80, 0, 80), -20, (90, 40, 0))]
-    loose = [((50, 0, 0), -40, (30, 20, 0)), ((0, 50, 30), -70, (0, -40, 30)),
-             ((40, -50, 30), -20, (40, 40, 30))]
-    recordings = [rig.record(rig.LEG, [turned(*hip), rig.turned('x', knee), turned(*ankle)],
-                             3.0, 20 + k, held=k < 6)
-                  for k, (hip, knee, ankle) in enumerate(held + loose)]
-    model = identify(recordings, OPTIONS, method='suspended_platform',
-                     urdf=rig.description(rig.LEG)).model
+    held = [
+        ((0, 0, 0), 0, (0, 0, 0)),
+        ((40, 0, 0), -60, (20, 0, 0)),
+        ((0, -80, 0), -30, (0, 60, 0)),
+        ((60, 30, 60), -90, (40, -40, 40)),
+        ((-30, 40, -70), -100, (-80, 0, 90)),
+        ((80, 0, 80), -20, (90, 40, 0)),
+    ]
+    loose = [
+        ((50, 0, 0), -40, (30, 20, 0)),
+        ((0, 50, 30), -70, (0, -40, 30)),
+        ((40, -50, 30), -20, (40, 40, 30)),
+    ]
+    recordings = [
+        rig.record(
+            rig.LEG, [turned(*hip), rig.turned('x', knee), turned(*ankle)], 3.0, 20 + k, held=k < 6
+        )
+        for k, (hip, knee, ankle) in enumerate(held + loose)
+    ]
+    model = identify(
+        recordings, OPTIONS, method='suspended_platform', urdf=rig.description(rig.LEG)
+    ).model
     assert model.statistics['rank'] == model.statistics['rank_in_data'] == 34 + 6
     z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.LEG)])
     assert len(z) == 34
@@ -147,12 +176,15 @@ def test_posture_that_creeps_is_refused_where_it_should_be_held(recordings):
     sensitivity = np.linspace(0.0, np.radians(3.0), len(position))  # a strap that gives way
     turn = Rotation.from_rotvec(np.outer(sensitivity, [1.0, 0.0, 0.0])).as_matrix()
     position[:, 12:] = centre + np.einsum('nij,nkj->nki', turn, link1 - centre)
-    slipped = replace(recording, channels={'/markers': replace(
-        channel, fields={**channel.fields, 'position': position})})
+    slipped = replace(
+        recording,
+        channels={'/markers': replace(channel, fields={**channel.fields, 'position': position})},
+    )
     text = rig.description(rig.TWO_LINKS)
     with pytest.raises(InertialIdError, match='was not still.*found 0.8'):
-        identify([slipped], replace(OPTIONS, posture='held'), method='suspended_platform',
-                 urdf=text)
+        identify(
+            [slipped], replace(OPTIONS, posture='held'), method='suspended_platform', urdf=text
+        )
 
 
 def _without(recording, markers):
@@ -160,21 +192,27 @@ def _without(recording, markers):
     channel = recording.channels['/markers']
     position = channel.fields['position'].copy()
     position[600:720, markers] = np.nan
-    return replace(recording, channels={'/markers': replace(
-        channel, fields={**channel.fields, 'position': position})})
+    return replace(
+        recording,
+        channels={'/markers': replace(channel, fields={**channel.fields, 'position': position})},
+    )
 
 
 def test_what_is_lost_for_a_second_is_said_and_does_no_harm(recordings):
     """A marker; all markers of a link, which cut the recording there."""
     held, loose = recordings
-    model = identify([_without(held[0], 3), _without(loose[0], slice(12, None))], OPTIONS,
-                     method='suspended_platform', urdf=rig.description(rig.TWO_LINKS)).model
+    model = identify(
+        [_without(held[0], 3), _without(loose[0], slice(12, None))],
+        OPTIONS,
+        method='suspended_platform',
+        urdf=rig.description(rig.TWO_LINKS),
+    ).model
     lost = model.preprocessing[0]['sources']['platform /markers']['markers_missing']['p3']
     assert lost['samples'] == 120
     assert lost['longest'] == pytest.approx(1.0, abs=0.02)
     assert lost['from'] == pytest.approx(5.0, abs=0.01)
     assert 'was lost for 1.0' in ' '.join(recording_sentences(model))
-    (start, end), = model.preprocessing[1]['gaps_at']
+    ((start, end),) = model.preprocessing[1]['gaps_at']
     assert start == pytest.approx(5.0, abs=0.02) and end == pytest.approx(6.0, abs=0.02)
     z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
     assert abs(z).max() < 4.0
@@ -182,20 +220,30 @@ def test_what_is_lost_for_a_second_is_said_and_does_no_harm(recordings):
 
 def test_uncalibrated_platform_is_refused(recordings):
     with pytest.raises(InertialIdError, match='calibrate'):
-        identify(recordings[0], OPTIONS, method='suspended_platform',
-                 urdf=rig.description(rig.TWO_LINKS, calibrated=False))
+        identify(
+            recordings[0],
+            OPTIONS,
+            method='suspended_platform',
+            urdf=rig.description(rig.TWO_LINKS, calibrated=False),
+        )
 
 
 def test_what_is_not_linear_or_not_as_told_is_said_by_the_residual(calibration, loaded):
     """Coil springs 60 % stiffer under 40 kg; 56 kg told for 40.  Less than 20 % hides in it."""
     assert calibration.excess < 1.2 and 'is that of noise' in calibration.verdict
     stiffer = replace(rig.SPRINGS, stiffness=1.6 * rig.STIFFNESS)
-    pressed = [loaded[0], *(rig.loaded(weight, SECONDS, 401 + k, springs=stiffer)
-                            for k, weight in enumerate(WEIGHTS[1:]))]
+    pressed = [
+        loaded[0],
+        *(
+            rig.loaded(weight, SECONDS, 401 + k, springs=stiffer)
+            for k, weight in enumerate(WEIGHTS[1:])
+        ),
+    ]
     heavier = [loaded[0], (loaded[1][0], 1.4 * loaded[1][1]), *loaded[2:]]
     for recorded in (pressed, heavier):
-        found = calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), recorded,
-                                   OPTIONS)
+        found = calibrate_platform(
+            rig.description(rig.TWO_LINKS, calibrated=False), recorded, OPTIONS
+        )
         assert found.excess > 1.5 and 'or the springs are not linear' in found.verdict
 
 
@@ -207,8 +255,11 @@ def test_a_stop_that_is_touched_leaves_more_than_noise():
 def test_one_mass_alone_is_not_enough():
     weight = np.array([40.0, *np.zeros(9)])
     with pytest.raises(InertialIdError, match='all recordings carry the same mass.*40 kg in all'):
-        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False),
-                           [(None, weight), (None, weight)], OPTIONS)
+        calibrate_platform(
+            rig.description(rig.TWO_LINKS, calibrated=False),
+            [(None, weight), (None, weight)],
+            OPTIONS,
+        )
 
 
 def _doubts(recording, change=None):
@@ -229,20 +280,23 @@ def _misplaced(text):
     text['platform']['layout']['p3'][1] += 0.015
 
 
-@pytest.mark.parametrize('change, words', [
-    (_stiffer, 'times what the noise'), (_misplaced, 'p3 15.0 mm [-0.0, -15.0, ')])
+@pytest.mark.parametrize(
+    'change, words',
+    [(_stiffer, 'times what the noise'), (_misplaced, 'p3 15.0 mm [-0.0, -15.0, ')],
+)
 def test_a_description_that_is_wrong_is_contradicted(recordings, change, words):
     loose = recordings[1][0]
     assert _doubts(loose) == {}
-    said, = _doubts(loose, change).values()
+    (said,) = _doubts(loose, change).values()
     assert words in said
 
 
 def test_model_survives_its_file_and_predicts_held_out_swings(recordings):
     held, loose = recordings
     text = rig.description(rig.TWO_LINKS)
-    result = identify([held[0], loose[0]], OPTIONS, method='suspended_platform', urdf=text,
-                      validate=loose[1:])
+    result = identify(
+        [held[0], loose[0]], OPTIONS, method='suspended_platform', urdf=text, validate=loose[1:]
+    )
     judged = result.model.statistics['validation']['filtered']
     # Noise of accelerations alone makes 1 to 2 %, what the filter guesses at the ends twice that.
     assert judged['relative_percent'] < 2.0
@@ -250,9 +304,14 @@ def test_model_survives_its_file_and_predicts_held_out_swings(recordings):
     np.testing.assert_array_equal(again.values, result.model.values)
 
 
-@pytest.mark.parametrize('name, method', [('two_link_platform', 'suspended_platform'),
-                                          ('two_bodies', 'rigid_body'),
-                                          ('payload_imu', 'rigid_body')])
+@pytest.mark.parametrize(
+    'name, method',
+    [
+        ('two_link_platform', 'suspended_platform'),
+        ('two_bodies', 'rigid_body'),
+        ('payload_imu', 'rigid_body'),
+    ],
+)
 def test_descriptions_that_are_shipped_can_be_read(name, method):
     text = (ROOT / 'urdf' / f'{name}.yaml').read_text()
     robot = METHODS[method].build(text, options_class(method)(), np.array([0.0, 0.0, -9.81]))

@@ -31,8 +31,9 @@ def _record(links, posture, held, seed):
 def recordings():
     limb = replace(rig.LIMB, imu=LIMB_IMU)
     links = (rig.PLATFORM, rig.TRUNK, limb)
-    return ([_record(links, p, True, 20 + k) for k, p in enumerate(rig.HELD)]
-            + [_record(links, p, False, 30 + k) for k, p in enumerate(rig.LOOSE)])
+    return [_record(links, p, True, 20 + k) for k, p in enumerate(rig.HELD)] + [
+        _record(links, p, False, 30 + k) for k, p in enumerate(rig.LOOSE)
+    ]
 
 
 def _text(imu=True, limb=False, **platform):
@@ -84,22 +85,25 @@ def test_imu_on_the_platform_makes_the_errors_smaller_and_they_are_true(recordin
     # How it sits is found in every recording anew.
     assert np.median(alone / standard_deviation) > 1.15
     z = error / standard_deviation
-    assert np.sqrt((z ** 2).mean()) < 1.5 and abs(z).max() < 4.0
+    assert np.sqrt((z**2).mean()) < 1.5 and abs(z).max() < 4.0
     note = model.preprocessing[0]['imus']['platform']
     assert note['clock_offset'] == pytest.approx(4e-3, abs=5e-4)
 
 
 def test_calibration_finds_how_the_imu_sits_within_its_errors(calibration):
     found = calibration.imu
-    true = {'position': rig.IMU.position,
-            'rpy': Rotation.from_matrix(rig.IMU.rotation).as_euler('xyz')}
+    true = {
+        'position': rig.IMU.position,
+        'rpy': Rotation.from_matrix(rig.IMU.rotation).as_euler('xyz'),
+    }
     for key, value in true.items():
         assert (found[f'{key}_error'] < 1e-3).all()
         assert (abs(found[key] - value) < 3.5 * found[f'{key}_error']).all()
     robot = suspended_platform.build(calibration.text, OPTIONS, [0.0, 0.0, -9.81])
     assert robot.covariance.shape == (49, 49)
-    np.testing.assert_allclose(np.sqrt(np.diag(robot.sources[0].imu.covariance))[3:],
-                               found['position_error'], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(robot.sources[0].imu.covariance))[3:], found['position_error'], rtol=1e-6
+    )
     # Numbers of the platform that were found with this IMU share its error.
     scale = np.sqrt(np.diag(robot.covariance))
     shared = robot.covariance[:43, 43:] / np.outer(scale[:43], scale[43:])
@@ -112,15 +116,19 @@ def test_rig_calibrated_with_an_imu_is_better_than_one_without(recordings, loade
     _, error, standard_deviation = _judged(recordings, calibration.text)
     # The errors stated hold what springs and extrinsics inherit; see the report for eight seeds.
     z = error / standard_deviation
-    assert np.sqrt((z ** 2).mean()) < 1.6 and abs(z).max() < 4.0
+    assert np.sqrt((z**2).mean()) < 1.6 and abs(z).max() < 4.0
 
 
 def test_imu_that_was_moved_since_its_calibration_is_refused(recordings, calibration):
     text = yaml.safe_load(calibration.text)
     text['platform']['imu_position'][0] += 0.02
     with pytest.raises(InertialIdError, match='does not sit where it was calibrated'):
-        identify(recordings[:1], OPTIONS, method='suspended_platform',
-                 urdf=yaml.safe_dump(text, sort_keys=False))
+        identify(
+            recordings[:1],
+            OPTIONS,
+            method='suspended_platform',
+            urdf=yaml.safe_dump(text, sort_keys=False),
+        )
 
 
 def test_imu_on_the_limb_too_helps_what_the_loose_limb_shows(recordings, fused):
@@ -134,10 +142,14 @@ def test_imu_on_the_limb_too_helps_what_the_loose_limb_shows(recordings, fused):
 def test_imu_that_falls_silent_is_said_in_words(recordings):
     imu = recordings[0].channels['/platform/imu']
     since = (imu.stamp_ns - imu.stamp_ns[0]) * 1e-9
-    quiet = replace(recordings[0], channels=dict(recordings[0].channels, **{
-        '/platform/imu': imu.rows((since < 1.0) | (since > 2.0))}))
+    quiet = replace(
+        recordings[0],
+        channels=dict(
+            recordings[0].channels, **{'/platform/imu': imu.rows((since < 1.0) | (since > 2.0))}
+        ),
+    )
     model = identify([quiet], OPTIONS, method='suspended_platform', urdf=_text()).model
-    words, = recording_sentences(model)
+    (words,) = recording_sentences(model)
     assert 'IMU on platform was silent for 1.0' in words
 
 

@@ -21,8 +21,11 @@ def value_of(result, text):
     base, factors = result.base, combination(text)
     c = np.array([factors.get(p.name, 0.0) for p in base.parameters])
     d = c[base.independent]
-    return (d @ result.estimate.params, np.sqrt(d @ result.estimate.cov_params @ d)
-            ) if np.allclose(d @ base.X, c[base.dependent], atol=1e-9) else None
+    return (
+        (d @ result.estimate.params, np.sqrt(d @ result.estimate.cov_params @ d))
+        if np.allclose(d @ base.X, c[base.dependent], atol=1e-9)
+        else None
+    )
 
 
 def test_table_3_follows_from_table_2(result):
