@@ -75,6 +75,7 @@ setup(
             'h5py',
             'flake8',
             'mypy',
+            'ruff==0.17.6',  # as .pre-commit-config.yaml: another version formats otherwise
             'axe-core-python',
         ],
         'doc': ['sphinx', 'myst-parser', 'furo'],

@@ -66,8 +66,10 @@ class Rehearsal:
                 ', '.join(
                     f'{name} {100 * share:.0f} % of its limits' for name, share in self.use.items()
                 ),
-                f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
-                f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
+                f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad '
+                'or m, '
+                f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player '
+                'dies',
                 f'torques for mounting {mounting}',
                 *self.notices,
                 *([self.feedforward.words()] if self.feedforward else []),

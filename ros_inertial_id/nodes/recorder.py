@@ -326,7 +326,8 @@ class Recorder(GuardedNode):
             self._clocks.silent(self._stamps)
             or self._clocks.slow()
             or (
-                f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the driver?'
+                f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the '
+                'driver?'
                 if rare
                 else ''
             )

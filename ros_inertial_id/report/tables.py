@@ -110,9 +110,12 @@ def links_table(links: Sequence[Link]) -> Table:
         ('link', *(f'{head} [{unit}]' for head, unit in zip(heads, LINK_UNITS))),
         rows,
         note=(
-            'Value of the model ± standard error (robot description). Centre of mass in the frame of '
-            "the link's joint, principal moments of inertia about the centre of mass. Grey: the data "
-            'determine only sums with other links (see the base parameters); the error is then that '
+            'Value of the model ± standard error (robot description). Centre of mass in the '
+            'frame of '
+            "the link's joint, principal moments of inertia about the centre of mass. Grey: the "
+            'data '
+            'determine only sums with other links (see the base parameters); the error is then '
+            'that '
             'of the prior, and other values predict the same torques.'
         ),
     )
@@ -141,9 +144,11 @@ def residuals_table(model: IdentifiedModel, unit: str) -> Table:
         rows,
         title='Residuals',
         note=(
-            'Relative: residual over measured torque (RMS), all joints together. Filtered: against '
+            'Relative: residual over measured torque (RMS), all joints together. Filtered: '
+            'against '
             'the measured torque behind the filter of the positions; raw: as recorded. '
-            'Cross-validation: five parts of the training data, each predicted by an estimate from '
+            'Cross-validation: five parts of the training data, each predicted by an estimate '
+            'from '
             'the others with the same friction laws and direction of gravity.'
         ),
     )
@@ -205,7 +210,8 @@ def parameter_table(known: Sequence[Knowledge], cov_type: str = '') -> Table:
         grades=[item.grade for item in known],
         note=(
             'The number that ends a name is that of the link or joint; R marks a sum. Moments of '
-            "inertia are about the origin of the link's joint frame, products are tensor elements. "
+            "inertia are about the origin of the link's joint frame, products are tensor "
+            'elements. '
             '! is negative, which is physically impossible. Bars: two standard errors about the '
             'value; diamond: the description, at most eight standard errors away.'
             + COV_TYPES.get(cov_type, '')

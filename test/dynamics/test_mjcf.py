@@ -268,7 +268,8 @@ def test_what_pinocchio_would_misread_is_refused(tmp_path, old, new, words):
             'locked_joints:',
         ),
         (
-            '<tendon><fixed name="t" stiffness="3"><joint joint="crank" coef="1"/></fixed></tendon>',
+            '<tendon><fixed name="t" stiffness="3"><joint joint="crank" '
+            'coef="1"/></fixed></tendon>',
             'springs: between',
         ),
         (

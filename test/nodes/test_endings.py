@@ -91,7 +91,8 @@ BAD = (
     (
         'excitation',
         {'qos_overrides./robot_description.subscription.reliability': 'perhaps'},
-        'qos_overrides./robot_description; found Unexpected QoS override for policy `reliability`: '
+        'qos_overrides./robot_description; found Unexpected QoS override for policy '
+        '`reliability`: '
         '`perhaps`',
     ),
     ('recorder', {'mounting': 'ceiling'}, "'ceiling'"),

@@ -244,7 +244,8 @@ def test_shapes_meshes_and_drive_entries_of_a_description_change_nothing():
         (
             (
                 '<inertial><origin xyz="0.15 0 0" rpy="0 0 0"/><mass value="1"/>\n'
-                '    <inertia ixx="0.004" ixy="0" ixz="0" iyy="0.012" iyz="0" izz="0.013"/></inertial>',
+                '    <inertia ixx="0.004" ixy="0" ixz="0" iyy="0.012" iyz="0" '
+                'izz="0.013"/></inertial>',
                 '',
             ),
             'MuJoCo cannot simulate',

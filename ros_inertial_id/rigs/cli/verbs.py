@@ -95,7 +95,8 @@ def postures(options: Any) -> None:
                 f'{len(base)}' + (', for which more postures are needed' if few else ''),
                 *aligned([number_row(e, v, s, u) for _, e, u, (v, s) in columns]),
                 *(
-                    f'{name} lies in {low:.4f} to {high:.4f} by positive moments of inertia; links let '
+                    f'{name} lies in {low:.4f} to {high:.4f} by positive moments of inertia; '
+                    'links let '
                     'loose show it'
                     for name, (low, high) in intervals.items()
                 ),

@@ -494,7 +494,8 @@ def test_dynamic_joint_states_are_joint_states_whatever_interfaces_a_joint_has()
     [
         '',
         'float64 speed_scaling_factor',  # control_msgs 5.0 to 5.2, and from 5.3 on
-        'trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint actual',
+        'trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint '
+        'actual',
     ],
 )
 def test_the_reference_of_a_controller_state_is_read_whatever_follows(behind):

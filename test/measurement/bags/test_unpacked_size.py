@@ -213,7 +213,8 @@ ENDLESS = 'WITH RECURSIVE c(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM c) '
             'messages, or one that is comp',
         ),
         (
-            'DROP TABLE messages; CREATE VIRTUAL TABLE messages USING rtree(id, topic_id, timestamp, '
+            'DROP TABLE messages; CREATE VIRTUAL TABLE messages USING rtree(id, topic_id, '
+            'timestamp, '
             '+data)',
             'no such table: messages',
         ),

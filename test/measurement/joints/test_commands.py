@@ -95,7 +95,8 @@ def test_the_checks_see_the_same_torques():
     robot = load_robot_model(
         '<robot name="r"><link name="l0"/>'
         + ''.join(
-            f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+            f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
+            'ixy="0" '
             f'ixz="0" iyz="0"/></inertial></link><joint name="{n}" type="continuous"><parent '
             f'link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 1 0"/><limit effort="3" '
             'velocity="9"/></joint>'
