@@ -15,7 +15,7 @@ import numpy as np
 
 from .curves import friction_columns, top_speed
 from .drawings import Drawings
-from .knowledge import fits, significant, SURE, typeset, WHERE, with_error
+from .knowledge import DIFFERENT, fits, significant, typeset, WHERE, with_error
 from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
@@ -47,7 +47,7 @@ class Comparison:
     @property
     def different(self) -> list[Row]:
         """Return the rows whose difference is significant, the largest first."""
-        rows = [row for row in self.rows if row['z'] is not None and row['z'] > SURE]
+        rows = [row for row in self.rows if row['z'] is not None and row['z'] > DIFFERENT]
         return sorted(rows, key=lambda row: -row['z'])
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Comparison:
         """Return a table for a terminal: what differs, and how well each predicts."""
         lines = [
             f'{len(self.different)} of {len(self.rows)} base parameters differ from '
-            f'{self.names[0]} by more than {SURE:.0f} standard errors'
+            f'{self.names[0]} by more than {DIFFERENT:.0f} standard errors'
         ]
         for row in self.different:
             lines.append(
@@ -164,7 +164,8 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     cards = [
         Card(
             f'{len(comparison.different)} of {len(comparison.rows)}',
-            f'base parameters differ from the first model by more than {SURE:.0f} standard errors',
+            f'base parameters differ from the first model by more than {DIFFERENT:.0f} '
+            'standard errors',
             bool(comparison.different),
         )
     ]

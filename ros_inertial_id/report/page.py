@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 import shlex
 
-from . import tables
+from . import decision_tables, parameter_tables, tables
 from .curves import Curve, curves, friction_curves
 from .drawings import Drawings
-from .knowledge import evaluate, fits, ratio, significant, WHERE
+from .facts import CARRIES_OVER, LEAST_SHARE, reasons_of, worst_joint
+from .knowledge import fits, ratio, significant, WHERE
 from .links import links_of
 from .recording_words import force_unit
 from .sheet import Card, Section, Sheet
@@ -20,7 +21,7 @@ from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
 from .viewer import inertia_view
-from .words import CARRIES_OVER, chapters, LEAST_SHARE, reasons_of, worst_joint
+from .words import chapters
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
@@ -55,7 +56,7 @@ def report_sheet(identification: Identification, model_file: str) -> Sheet:
             Section(
                 'Provenance',
                 f'to make this model again; {made}',
-                tables=tables.provenance_tables(model),
+                tables=decision_tables.provenance_tables(model),
                 code=str(model.provenance.get('command', '')),
                 opened=False,
             ),
@@ -237,7 +238,7 @@ def _friction(identification: Identification, drawings: Drawings) -> Section:
     return Section(
         'Friction',
         f'{len(drawn)} curves over speed with two standard errors',
-        tables=[tables.friction_table(model)],
+        tables=[parameter_tables.friction_table(model)],
         opened=False,
         charts=[drawings.friction(curve) for curve in drawn],
         note=note,
@@ -247,7 +248,7 @@ def _friction(identification: Identification, drawings: Drawings) -> Section:
 def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Section:
     """Return decisions with their reasons, findings of the checks, settings and signals."""
     found = [Finding(**entry) for entry in model.statistics.get('checks') or ()]
-    decided = tables.decisions(model)
+    decided = decision_tables.decisions(model)
     return Section(
         'What was decided, and why',
         f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
@@ -257,8 +258,8 @@ def _decided(model: IdentifiedModel, words: Mapping[str, Sequence[str]]) -> Sect
             for table in (
                 decided,
                 findings_table(found),
-                tables.nuisance_table(model),
-                tables.settings_table(model),
+                decision_tables.nuisance_table(model),
+                decision_tables.settings_table(model),
                 tables.validity_table(model, robot_of_model(model)),
             )
             if table
@@ -275,8 +276,8 @@ def _parameters(model: IdentifiedModel, words: Sequence[str]) -> Section:
         f'determined, condition number {ratio(s["condition_number"])}',
         words,
         [
-            tables.parameter_table(evaluate(model), s.get('cov_type', '')),
-            tables.names_table(model),
+            parameter_tables.parameter_table(model),
+            parameter_tables.names_table(model),
         ],
         opened=False,
     )

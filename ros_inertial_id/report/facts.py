@@ -1,0 +1,639 @@
+"""
+Facts: the numbers behind the sentences about a model, each subject in a dataclass of its own.
+
+A function per subject computes them once and returns None where the model knows nothing of it.
+Attributes that are texts or numbers stand in the sentences of ``words.SENTENCES``; those that are
+true or false say which of them apply.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .knowledge import (
+    best_fit,
+    CORRELATED,
+    DIFFERENT,
+    fits,
+    Knowledge,
+    NOT,
+    ratio,
+    ROUGH,
+    significant,
+    WELL,
+    ZERO,
+)
+from .recording_words import force_unit, goes_round, mounting_words
+from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
+from ..checks.thresholds import UNUSABLE_RESIDUAL
+from ..identification.identified_model import IdentifiedModel
+from ..identification.settings import robot_of_model
+from ..measurement.summary import Summary
+from ..methods import DEFAULT_METHOD
+
+CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
+CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
+SAME_MOUNTING = 0.1  # [deg]
+LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
+FARTHEST = 3  # quantities outside of a range that are named
+UNUSABLE_PERCENT = 100.0 * UNUSABLE_RESIDUAL  # relative: above it nothing is said for a model
+EXACT_PERCENT = 1e-6  # below it a residual is rounding
+AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
+MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
+
+
+def shortened(names: Iterable[str], listed: int) -> str:
+    """Return the first of ``names``, as many as are ``listed``, and the number of the others."""
+    names = list(names)
+    shown = ', '.join(names[:listed])
+    more = len(names) - listed
+    if more > 0:
+        shown += f' and {more} more'
+    return shown
+
+
+def percent_or_unknown(value: float | None) -> str:
+    """Return a ``value`` in percent as text, also where none is known."""
+    if value is None:
+        return 'an unknown share'
+    return f'{significant(value)} %'
+
+
+def is_refused(model: IdentifiedModel) -> bool:
+    """Return whether the verdict on a ``model`` is "do not use"."""
+    return model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
+
+
+def findings_of(model: IdentifiedModel, severity: str) -> list[Mapping[str, Any]]:
+    """Return the findings of the checks of a ``model`` that have a ``severity``."""
+    findings = model.statistics.get('checks') or ()
+    return [finding for finding in findings if finding['severity'] == severity]
+
+
+def reasons_of(verdict: Mapping[str, Any]) -> list[str]:
+    """Return the reasons of a ``verdict``, those of the validation instead of the same before."""
+    texts = dict.fromkeys(verdict['reasons'])
+    replaced = {
+        text.removesuffix(VALIDATION) + CROSS for text in texts if text.endswith(VALIDATION)
+    }
+    return [text for text in texts if text not in replaced]
+
+
+def relative_residuals(model: IdentifiedModel) -> dict[str, float]:
+    """
+    Return {row group: relative residual [%]} in validation, else cross-validation, else training.
+
+    model : identified; empty where its file does not say how large the measured torques were
+    """
+    fit = best_fit(model)[1]
+    measured = fit.get('measured_rms', {})
+    return {
+        name: 100.0 * rms / measured[name]
+        for name, rms in fit['rms'].items()
+        if measured.get(name)
+    }
+
+
+def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
+    """Return (row group, relative residual [%]) of the worst of a ``model``, None if unknown."""
+    percents = relative_residuals(model)
+    if not percents:
+        return None
+    return max(percents.items(), key=lambda item: item[1])
+
+
+@dataclass(frozen=True)
+class StructureFacts:
+    """Base parameters of the bodies of a mechanism: by the torques and by the energy."""
+
+    by_torque: int | None
+    by_energy: int | None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether both numbers differ."""
+        return self.by_energy != self.by_torque
+
+
+def structure_facts(model: IdentifiedModel) -> StructureFacts:
+    """Return the numbers of base parameters of the bodies of a ``model``."""
+    s = model.statistics
+    return StructureFacts(s.get('rank_of_bodies'), s.get('rank_by_energy'))
+
+
+@dataclass(frozen=True)
+class VerdictFacts:
+    """word : of the verdict; reasons : why it is not better, '' for none."""
+
+    word: str
+    reasons: str
+
+    @property
+    def explained(self) -> bool:
+        """Whether there are reasons."""
+        return bool(self.reasons)
+
+    @property
+    def bare(self) -> bool:
+        """Whether there are none."""
+        return not self.reasons
+
+
+def verdict_facts(model: IdentifiedModel) -> VerdictFacts | None:
+    """Return the verdict on a ``model``, None where there is none."""
+    verdict = model.statistics.get('verdict')
+    if not verdict:
+        return None
+    return VerdictFacts(verdict['word'], '; '.join(reasons_of(verdict)))
+
+
+@dataclass(frozen=True)
+class GravityFacts:
+    """
+    The direction of gravity as it was given, against the one that the torques show.
+
+    direction : that the torques show, in words; evidence : log-likelihood difference for it
+    tilt_deg : between both [deg]; mounting : as it was given, in words
+    estimated : whether the direction of the torques was taken
+    """
+
+    direction: str
+    evidence: float
+    tilt_deg: float
+    mounting: str
+    estimated: bool
+
+    @property
+    def odds(self) -> str:
+        """Return the evidence as odds."""
+        return odds(self.evidence)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the torques speak against the direction that was taken as given."""
+        if self.estimated or self.tilt_deg <= SAME_MOUNTING:
+            return False
+        return self.evidence > CONTRADICTED
+
+
+def gravity_facts(model: IdentifiedModel) -> GravityFacts | None:
+    """Return both directions of gravity of a ``model``, None where no other one was tried."""
+    choices = model.statistics.get('choices') or []
+    directions = [choice for choice in choices if choice['what'] == 'gravity direction']
+    if len(directions) != 2:
+        return None
+    given, by_torques = directions
+    return GravityFacts(
+        direction=by_torques['candidate'],
+        evidence=by_torques['evidence'],
+        tilt_deg=by_torques.get('tilt_deg', 0.0),
+        mounting=mounting_words(model),
+        estimated=not given['chosen'],
+    )
+
+
+@dataclass(frozen=True)
+class Generalization:
+    """
+    Relative residuals [%] of data that a model was not estimated from, against those in training.
+
+    other, training : None where they are not known
+    of_training : recordings that the model was estimated from after all
+    unsound : whether the checks call the recording wrong
+    lost : joints whose own torque is not predicted, with their residuals
+    inside : residual within the validity range, None where no sample is
+    leaves_range : whether samples are outside of it; crossed : residual in cross-validation
+    unseen : the other data, in words
+    """
+
+    other: float | None
+    training: float | None
+    of_training: str
+    unsound: bool
+    lost: str
+    inside: float | None
+    leaves_range: bool
+    crossed: float
+    unseen: str
+
+    @property
+    def times(self) -> float:
+        """Return how many times larger the other residual is, 0 where that is not known."""
+        if self.other is None or not self.training:
+            return 0.0
+        return self.other / self.training
+
+    @property
+    def conclusion(self) -> str:
+        """Return the key of ``words.CONCLUSIONS`` that holds: the first in this order."""
+        if self.other is None or not self.training:
+            return 'incomparable'
+        if self.other > UNUSABLE_PERCENT:
+            return 'unusable'
+        if self.of_training:
+            return 'not other data'
+        if self.unsound:
+            return 'unsound recording'
+        if self.other <= CARRIES_OVER * self.training or self.other < EXACT_PERCENT:
+            return self._carried_over()
+        if self.other <= MUCH_WORSE * self.training:
+            return 'somewhat worse'
+        return self._cause(MUCH_WORSE * self.training)
+
+    def _carried_over(self) -> str:
+        if self.lost:
+            return 'generalizes in part'
+        return 'generalizes'
+
+    def _cause(self, limit: float) -> str:
+        """Return the key of why a model is much worse; ``limit`` : residual [%] that is not."""
+        good_inside = self.inside is None or self.inside <= limit
+        if self.leaves_range and good_inside:
+            return 'outside the range'
+        if self.crossed > limit:
+            return 'overfits'
+        return 'lacks something'
+
+
+def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> Generalization:
+    """
+    Return the comparison of other data with the training of a ``model``.
+
+    other : relative residual on them [%]; unseen : these data, in words
+    """
+    s = model.statistics
+    outside = s.get('validation', {}).get('outside') or {}
+    crossed = s.get('cross_validation') or {}
+    lost = [
+        f'{name} ({percent_or_unknown(percent)} of its own torque)'
+        for name, percent in relative_residuals(model).items()
+        if percent > UNUSABLE_PERCENT
+    ]
+    return Generalization(
+        other=other,
+        training=fits(model)['training']['filtered']['relative_percent'],
+        of_training=', '.join(s.get('validation_seen') or ()),
+        unsound=is_refused(model) or bool(findings_of(model, WRONG)),
+        lost=', '.join(lost),
+        inside=outside.get('relative_percent_inside'),
+        leaves_range=bool(outside),
+        crossed=crossed.get('relative_percent', 0.0),
+        unseen=unseen,
+    )
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """
+    Relative residuals in words, of the data that say most and of the training.
+
+    other, raw : of the validation, behind the filter and as recorded, or of the cross-validation
+    rms : the validation's RMS, where all rows have one unit, else ''
+    conclusion : what the comparison of both shows
+    """
+
+    training: str
+    other: str = ''
+    raw: str = ''
+    rms: str = ''
+    conclusion: str = ''
+    validated: bool = False
+    crossed: bool = False
+
+    @property
+    def trained_only(self) -> bool:
+        """Whether there are no other data."""
+        return not self.validated and not self.crossed
+
+
+def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str]) -> FitFacts:
+    """
+    Return the residuals of a ``model``.
+
+    conclude : the function of a Generalization that says it in words
+    """
+    parts = fits(model)
+    training = percent_or_unknown(parts['training']['filtered']['relative_percent'])
+    if 'validation' in parts:
+        fit, raw = parts['validation']['filtered'], parts['validation']['raw']
+        unit = force_unit(robot_of_model(model))
+        rms = ''
+        if ' or ' not in unit:
+            rms = f'RMS {significant(fit["rms_all"])} {unit}; '
+        other = fit['relative_percent']
+        return FitFacts(
+            training=training,
+            other=percent_or_unknown(other),
+            raw=percent_or_unknown(raw['relative_percent']),
+            rms=rms,
+            conclusion=conclude(generalization(model, other, 'data it has not seen')),
+            validated=True,
+        )
+    if 'cross-validation' in parts:
+        other = parts['cross-validation']['filtered']['relative_percent']
+        return FitFacts(
+            training=training,
+            other=percent_or_unknown(other),
+            conclusion=conclude(generalization(model, other, 'left-out parts of this motion')),
+            crossed=True,
+        )
+    return FitFacts(training)
+
+
+@dataclass(frozen=True)
+class RangeFacts:
+    """
+    The part of a validation outside of the validity range.
+
+    percent : of the samples; inside, beyond : relative residuals; farthest : quantities, in words
+    """
+
+    percent: float
+    inside: str
+    beyond: str
+    farthest: str
+
+    @property
+    def worth_a_word(self) -> bool:
+        """Whether these are more than single samples."""
+        return self.percent >= LEAST_SHARE
+
+
+def range_facts(model: IdentifiedModel) -> RangeFacts | None:
+    """Return what of the validation of a ``model`` is outside its range, None for nothing."""
+    outside = model.statistics.get('validation', {}).get('outside')
+    if not outside:
+        return None
+    quantities = []
+    for joint, entries in outside['joints'].items():
+        for quantity, entry in entries.items():
+            quantities.append((entry['samples_percent'], f'{joint} {quantity}', entry['seen']))
+    quantities.sort(reverse=True)
+    named = [
+        f'{quantity} {significant(low)} to {significant(high)} ({percent:.0f} %)'
+        for percent, quantity, (low, high) in quantities[:FARTHEST]
+    ]
+    return RangeFacts(
+        percent=outside['samples_percent'],
+        inside=percent_or_unknown(outside['relative_percent_inside']),
+        beyond=percent_or_unknown(outside['relative_percent_outside']),
+        farthest=', '.join(named),
+    )
+
+
+@dataclass(frozen=True)
+class CutoffFacts:
+    """A validation behind another low-pass: its cutoff [Hz] and the relative residual."""
+
+    cutoff: float
+    percent: str
+    stated: bool = True
+
+
+def cutoff_facts(model: IdentifiedModel) -> CutoffFacts | None:
+    """Return the validation of a ``model`` behind a fixed low-pass, None where there is none."""
+    fixed = model.statistics.get('validation', {}).get('fixed_cutoff')
+    if not fixed:
+        return None
+    return CutoffFacts(fixed['cutoff'], percent_or_unknown(fixed['relative_percent']))
+
+
+@dataclass(frozen=True)
+class WorstFacts:
+    """The joint with the largest relative residual, which a total over all joints hides."""
+
+    name: str
+    value: float
+    of: int
+
+    @property
+    def hidden(self) -> bool:
+        """Whether there are other joints, and a residual beyond rounding."""
+        return self.of > 1 and self.value > EXACT_PERCENT
+
+    @property
+    def percent(self) -> str:
+        """Return the residual of its own torque."""
+        return percent_or_unknown(self.value)
+
+
+def worst_facts(model: IdentifiedModel) -> WorstFacts | None:
+    """Return the worst joint of a ``model``, None where torques are not known."""
+    worst = worst_joint(model)
+    if worst is None:
+        return None
+    return WorstFacts(*worst, of=len(relative_residuals(model)))
+
+
+@dataclass(frozen=True)
+class ConsistencyFacts:
+    """The weighted training residual of physically consistent parameters, above the least."""
+
+    loss_percent: str
+    used: bool = True
+
+
+def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
+    """Return what physical consistency costs a ``model``, None where it was not asked for."""
+    consistent = model.statistics.get('consistent')
+    if not consistent:
+        return None
+    return ConsistencyFacts(significant(consistent['loss_percent'], 2))
+
+
+@dataclass(frozen=True)
+class NoiseFacts:
+    """
+    Times [s] for which residuals are autocorrelated.
+
+    longest : of all joints; noise : of white noise behind the same filter
+    joints : longer than noise, '' for none; predicted : whether every joint is
+    effective, samples : size of the sample by the longest time, and as counted
+    """
+
+    longest: float
+    noise: float
+    joints: str
+    predicted: bool
+    effective: float
+    samples: int
+
+    @property
+    def white(self) -> bool:
+        """Whether all residuals are filtered noise, of a model that predicts every joint."""
+        return self.predicted and not self.joints
+
+    @property
+    def coloured(self) -> bool:
+        """Whether residuals of some joints are no noise."""
+        return bool(self.joints)
+
+
+def noise_facts(model: IdentifiedModel, listed: int) -> NoiseFacts | None:
+    """Return the autocorrelation of residuals, None of a ``model`` without signals."""
+    s, first = model.statistics, Summary.of(model.preprocessing[0])
+    if not first.rate or not first.cutoff:
+        return None
+    period = first.decimate / first.rate  # [s] between the rows
+    noise = max(period, 0.5 / first.cutoff)
+    correlation = s['correlation_samples']
+    coloured = [
+        name for name, rows in correlation.items() if rows * period > AUTOCORRELATED * noise
+    ]
+    coloured.sort(key=lambda name: -correlation[name])
+    joints = shortened(coloured, listed)
+    if coloured and len(coloured) == len(correlation):
+        joints = 'all joints'
+    most_rows = max(correlation.values())
+    return NoiseFacts(
+        longest=most_rows * period,
+        noise=noise,
+        joints=joints,
+        predicted=all(x < UNUSABLE_PERCENT for x in relative_residuals(model).values()),
+        effective=s['samples'] / most_rows,
+        samples=s['samples'],
+    )
+
+
+@dataclass(frozen=True)
+class ParameterFacts:
+    """
+    What base parameters are worth; names in words, '' for none.
+
+    grades : how many have which; missing : not determined; described : how many the robot
+    description has; far : of these, different from it
+    impossible : negative with significance; chance : without; constrained : whether the model has
+        other values for these
+    """
+
+    grades: str
+    missing: str
+    described: int
+    far: str
+    impossible: str
+    chance: str
+    constrained: bool
+    counted: bool = True
+
+    @property
+    def corrected(self) -> bool:
+        """Whether impossible estimates are replaced."""
+        return bool(self.impossible) and self.constrained
+
+    @property
+    def uncorrected(self) -> bool:
+        """Whether impossible estimates stay."""
+        return bool(self.impossible) and not self.constrained
+
+
+def parameter_facts(
+    model: IdentifiedModel, known: Sequence[Knowledge], listed: int
+) -> ParameterFacts:
+    """Return what the base parameters of a ``model`` are worth; known : each of them."""
+    missing = [item.name for item in known if item.undetermined]
+    chance = [item.name for item in known if item.negative and not item.impossible]
+    return ParameterFacts(
+        grades=_counted_grades(known),
+        missing=shortened(missing, listed),
+        described=sum(item.described for item in known),
+        far=shortened(_far_from_description(known), listed) or 'none',
+        impossible=shortened(_impossible(known), listed),
+        chance=shortened(chance, listed),
+        constrained='unconstrained' in model.statistics,
+    )
+
+
+def _counted_grades(known: Sequence[Knowledge]) -> str:
+    counts = Counter(item.grade for item in known)
+    in_order = (WELL, ROUGH, ZERO, NOT)
+    return ', '.join(f'{counts[grade]} {grade}' for grade in in_order if counts[grade])
+
+
+def _far_from_description(known: Sequence[Knowledge]) -> list[str]:
+    """Return names with differences in standard errors, the largest first."""
+    far = [item for item in known if item.difference > DIFFERENT]
+    far.sort(key=lambda item: -item.difference)
+    return [f'{item.name} ({item.difference:.0f})' for item in far]
+
+
+def _impossible(known: Sequence[Knowledge]) -> list[str]:
+    """Return names with values by the data alone."""
+    return [f'{item.name} = {item.unconstrained[0]:.2g}' for item in known if item.impossible]
+
+
+@dataclass(frozen=True)
+class MotionFacts:
+    """
+    The parameters that another motion would determine; kinds in words, '' for none.
+
+    poor : how many are not significant; faster, wider : kinds that need such motion
+    correlated : how many of the poor are strongly correlated with others; condition : number
+    designed : whether motions of this method are designed
+    """
+
+    poor: int
+    faster: str
+    wider: str
+    correlated: int
+    condition: str
+    designed: bool
+
+    @property
+    def enough(self) -> bool:
+        """Whether no other motion would determine more."""
+        return not self.poor
+
+    @property
+    def mixed(self) -> bool:
+        """Whether correlation is why so many are poor."""
+        return self.correlated > MANY * self.poor
+
+    @property
+    def mixed_of_arm(self) -> bool:
+        """Whether it is, and a designed motion would help."""
+        return self.mixed and self.designed
+
+    @property
+    def mixed_of_rig(self) -> bool:
+        """Whether it is, and motions are not designed."""
+        return self.mixed and not self.designed
+
+
+def motion_facts(model: IdentifiedModel, known: Sequence[Knowledge]) -> MotionFacts:
+    """Return which motion a ``model`` lacks; known : its base parameters."""
+    poor = [item for item in known if item.grade in (ZERO, NOT)]
+    wider = ''
+    if not goes_round(model):
+        wider = _lacking(('gravity', 'offset'), poor, known)
+    return MotionFacts(
+        poor=len(poor),
+        faster=_lacking(('inertia', 'friction'), poor, known),
+        wider=wider,
+        correlated=sum(item.inflation > CORRELATED for item in poor),
+        condition=ratio(model.statistics['condition_number']),
+        designed=model.method == DEFAULT_METHOD,
+    )
+
+
+def _lacking(kinds: Sequence[str], poor: Sequence[Knowledge], known: Sequence[Knowledge]) -> str:
+    """Return those of ``kinds`` of which many parameters are ``poor``, with their numbers."""
+    lacking = []
+    for kind in kinds:
+        poor_ones = sum(item.kind == kind for item in poor)
+        all_of_kind = sum(item.kind == kind for item in known)
+        if poor_ones > MANY * all_of_kind:
+            lacking.append(f'{poor_ones} of {all_of_kind} {kind}')
+    return ' and '.join(lacking)
+
+
+@dataclass(frozen=True)
+class MountingFacts:
+    """missing : parameters that only other mountings excite, in words."""
+
+    missing: str
+
+
+def mounting_facts(model: IdentifiedModel, listed: int) -> MountingFacts:
+    """Return the parameters that the recorded mountings of a ``model`` do not excite."""
+    return MountingFacts(shortened(model.mounting.get('missing') or (), listed))
