@@ -97,9 +97,13 @@ class Knowledge:
         return value, error
 
     @property
+    def _cannot_be_negative(self) -> bool:
+        return self.never_negative and self.entry['determined']
+
+    @property
     def impossible(self) -> bool:
         """Whether the data alone have it significantly negative, which is impossible."""
-        if not (self.never_negative and self.entry['determined']):
+        if not self._cannot_be_negative:
             return False
         value, error = self.unconstrained
         return bool(value + DIFFERENT * error < 0.0)
@@ -107,9 +111,7 @@ class Knowledge:
     @property
     def negative(self) -> bool:
         """Whether its value is negative, significantly or not, which is impossible."""
-        if not (self.never_negative and self.entry['determined']):
-            return False
-        return bool(self.entry['value'] < 0.0)
+        return bool(self._cannot_be_negative and self.entry['value'] < 0.0)
 
     @property
     def deviation(self) -> float | None:
@@ -128,10 +130,13 @@ class Knowledge:
 def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    dependence, undescribed = model.statistics.get('dependence', {}), _undescribed(model)
+    dependence, without_inertia = (
+        model.statistics.get('dependence', {}),
+        _links_without_inertia(model),
+    )
     independent = {'inflation': 1.0, 'partner': '', 'correlation': 0.0}
     return [
-        _knowledge(entry, parameters, dependence.get(entry['name'], independent), undescribed)
+        _knowledge(entry, parameters, dependence.get(entry['name'], independent), without_inertia)
         for entry in model.base
     ]
 
@@ -140,9 +145,13 @@ def _knowledge(
     entry: dict[str, Any],
     parameters: Mapping[str, Parameter],
     dependence: Mapping[str, Any],
-    undescribed: set[str],
+    without_inertia: set[str],
 ) -> Knowledge:
-    """Return the Knowledge of one ``entry``; dependence : on others; undescribed : links."""
+    """
+    Return the Knowledge of one ``entry``.
+
+    dependence : on other parameters; without_inertia : links of the description
+    """
     lead = parameters[next(iter(entry['grouping']))]
     return Knowledge(
         entry=entry,
@@ -152,7 +161,7 @@ def _knowledge(
         partner=dependence['partner'],
         correlation=dependence['correlation'],
         never_negative=_never_negative(entry['grouping'], parameters),
-        has_nominal=not lead.law and lead.owner not in undescribed,
+        has_nominal=not lead.law and lead.owner not in without_inertia,
     )
 
 
@@ -202,7 +211,7 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
 
 
-def _undescribed(model: IdentifiedModel) -> set[str]:
+def _links_without_inertia(model: IdentifiedModel) -> set[str]:
     """Return the links whose inertial parameters the description does not give: all are zero."""
     largest: dict[str, float] = {}
     for p in model.parameters:

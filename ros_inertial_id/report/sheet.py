@@ -1,8 +1,7 @@
 """
-Sheets: what a page says, as plain values; all pages but the live one are Sheets in one template.
+Sheets: the content of pages as plain values; all but the live one are Sheets in one template.
 
-A function per kind of result returns a Sheet; ``write_sheet`` makes the HTML file of it, which
-needs nothing else.
+``sections`` composes them; ``write_sheet`` makes the HTML file of one, which needs nothing else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,15 +92,9 @@ class Section:
 
     @property
     def empty(self) -> bool:
-        """Return whether there is nothing to show."""
-        return not (
-            self.texts
-            or self.charts
-            or self.figures
-            or self.code
-            or self.view
-            or any(table.rows for table in self.tables)
-        )
+        """Whether there is nothing to show."""
+        has_rows = any(table.rows for table in self.tables)
+        return not any((self.texts, self.charts, self.figures, self.code, self.view, has_rows))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ LIMITS = {
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
 }
 TWO = 2.0  # standard errors
-RANDOM_POSTURES = 200  # within the training range
+HOLDING_POSTURES = 200  # at random, within the training range
 SLOW_SHARE = 0.05  # of the largest speed, where friction is dry
 PER_HOUR = 1.0  # false alarms of contact, as the node's default
 NAMED_JOINTS = 3  # in a sentence
@@ -353,17 +353,17 @@ def _holding(
 ) -> dict[str, Holding]:
     """Return {joint: Holding} of a ``model`` in postures at random."""
     low, high = trained_range(model)
-    q = np.random.default_rng(0).uniform(low, high, (RANDOM_POSTURES, len(robot)))
+    q = np.random.default_rng(0).uniform(low, high, (HOLDING_POSTURES, len(robot)))
     covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
     blocks = list(method.regress(state, robot, model.parameters))
     mass = _mass_of_last_link(model, robot)
     holding = {}
     for k, group in enumerate(blocks[0].groups):
-        W = np.zeros((RANDOM_POSTURES, len(model.parameters)))
+        W = np.zeros((HOLDING_POSTURES, len(model.parameters)))
         W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
         variance = ((W @ covariance) * W).sum(1)
-        per_kg = np.zeros(RANDOM_POSTURES)
+        per_kg = np.zeros(HOLDING_POSTURES)
         if mass is not None:
             per_kg = W[:, mass]
         holding[group.name] = Holding(
