@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .knowledge import significant, with_error
+from .model_statistics import ModelStatistics
 from .recording_words import gravity_estimated, mounting_words
 from .sheet import Cell, Table
 from ..checks.finding import odds
@@ -35,7 +36,7 @@ def decisions(model: IdentifiedModel) -> Table:
 def _of_choices(model: IdentifiedModel) -> list[Decision]:
     """Return candidates of every question, the one that was taken first."""
     by_question: dict[str, list[Mapping[str, Any]]] = {}
-    for candidate in model.statistics.get('choices') or []:
+    for candidate in ModelStatistics(model).choices:
         question = candidate['what']
         if 'tried' in candidate:
             question += f', of {candidate["tried"]} tried'
@@ -116,7 +117,7 @@ def _of_delay(summary: Summary) -> Decision:
 
 def nuisance_table(model: IdentifiedModel) -> Table:
     """Return the errors of sensors that a ``model`` estimates, empty where it has none."""
-    rows = [_nuisance(entry) for entry in model.statistics.get('nuisances') or ()]
+    rows = [_nuisance(entry) for entry in ModelStatistics(model).nuisances]
     return Table(
         ('what', 'joint', 'estimate', 'prior', 'taken off'),
         rows,

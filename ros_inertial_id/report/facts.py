@@ -24,8 +24,9 @@ from .knowledge import (
     WELL,
     ZERO,
 )
+from .model_statistics import ModelStatistics
 from .recording_words import force_unit, goes_round, mounting_words
-from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
+from ..checks.finding import CROSS, odds, VALIDATION
 from ..checks.thresholds import UNUSABLE_RESIDUAL
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
@@ -58,17 +59,6 @@ def percent_or_unknown(value: float | None) -> str:
     if value is None:
         return 'an unknown share'
     return f'{significant(value)} %'
-
-
-def is_refused(model: IdentifiedModel) -> bool:
-    """Return whether the verdict on a ``model`` is "do not use"."""
-    return model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
-
-
-def findings_of(model: IdentifiedModel, severity: str) -> list[Mapping[str, Any]]:
-    """Return the findings of the checks of a ``model`` that have a ``severity``."""
-    findings = model.statistics.get('checks') or ()
-    return [finding for finding in findings if finding['severity'] == severity]
 
 
 def reasons_of(verdict: Mapping[str, Any]) -> list[str]:
@@ -142,7 +132,7 @@ class VerdictFacts:
 
 def verdict_facts(model: IdentifiedModel) -> VerdictFacts | None:
     """Return the verdict on a ``model``, None where there is none."""
-    verdict = model.statistics.get('verdict')
+    verdict = ModelStatistics(model).verdict
     if not verdict:
         return None
     return VerdictFacts(verdict['word'], '; '.join(reasons_of(verdict)))
@@ -179,8 +169,7 @@ class GravityFacts:
 
 def gravity_facts(model: IdentifiedModel) -> GravityFacts | None:
     """Return both directions of gravity of a ``model``, None where no other one was tried."""
-    choices = model.statistics.get('choices') or []
-    directions = [choice for choice in choices if choice['what'] == 'gravity direction']
+    directions = ModelStatistics(model).directions
     if len(directions) != 2:
         return None
     given, by_torques = directions
@@ -262,9 +251,7 @@ def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> 
 
     other : relative residual on them [%]; unseen : these data, in words
     """
-    s = model.statistics
-    outside = s.get('validation', {}).get('outside') or {}
-    crossed = s.get('cross_validation') or {}
+    s = ModelStatistics(model)
     lost = [
         f'{name} ({percent_or_unknown(percent)} of its own torque)'
         for name, percent in relative_residuals(model).items()
@@ -273,12 +260,12 @@ def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> 
     return Generalization(
         other=other,
         training=fits(model)['training']['filtered']['relative_percent'],
-        of_training=', '.join(s.get('validation_seen') or ()),
-        unsound=is_refused(model) or bool(findings_of(model, WRONG)),
+        of_training=', '.join(s.seen_in_training),
+        unsound=s.refused or bool(s.wrong),
         lost=', '.join(lost),
-        inside=outside.get('relative_percent_inside'),
-        leaves_range=bool(outside),
-        crossed=crossed.get('relative_percent', 0.0),
+        inside=s.outside.get('relative_percent_inside'),
+        leaves_range=bool(s.outside),
+        crossed=s.cross_validation.get('relative_percent', 0.0),
         unseen=unseen,
     )
 
@@ -362,7 +349,7 @@ class RangeFacts:
 
 def range_facts(model: IdentifiedModel) -> RangeFacts | None:
     """Return what of the validation of a ``model`` is outside its range, None for nothing."""
-    outside = model.statistics.get('validation', {}).get('outside')
+    outside = ModelStatistics(model).outside
     if not outside:
         return None
     quantities = []
@@ -393,7 +380,7 @@ class CutoffFacts:
 
 def cutoff_facts(model: IdentifiedModel) -> CutoffFacts | None:
     """Return the validation of a ``model`` behind a fixed low-pass, None where there is none."""
-    fixed = model.statistics.get('validation', {}).get('fixed_cutoff')
+    fixed = ModelStatistics(model).validation.get('fixed_cutoff')
     if not fixed:
         return None
     return CutoffFacts(fixed['cutoff'], percent_or_unknown(fixed['relative_percent']))
@@ -436,7 +423,7 @@ class ConsistencyFacts:
 
 def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
     """Return what physical consistency costs a ``model``, None where it was not asked for."""
-    consistent = model.statistics.get('consistent')
+    consistent = ModelStatistics(model).consistent
     if not consistent:
         return None
     return ConsistencyFacts(significant(consistent['loss_percent'], 2))

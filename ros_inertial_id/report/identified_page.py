@@ -15,17 +15,18 @@ from typing import Any
 from . import decision_tables, parameter_tables, tables
 from .curves import Curve, curves, friction_curves
 from .drawings import Drawings
-from .facts import CARRIES_OVER, is_refused, LEAST_SHARE, reasons_of, worst_joint
+from .facts import CARRIES_OVER, LEAST_SHARE, reasons_of, worst_joint
 from .finding_table import findings_table
 from .knowledge import fits, ratio, significant, WHERE
 from .links import Link, links_of
+from .model_statistics import ModelStatistics
 from .recording_words import force_unit
 from .sheet import Card, Section, Sheet
 from .summary import outline
 from .uses import Uses, uses_of
 from .viewer import inertia_view
 from .words import chapters
-from ..checks.finding import DO_NOT_USE, Finding
+from ..checks.finding import DO_NOT_USE
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
 from ..identification.settings import robot_of_model
@@ -117,7 +118,7 @@ def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
 
 
 def _verdict_cards(model: IdentifiedModel) -> Iterator[Card]:
-    verdict = model.statistics.get('verdict')
+    verdict = ModelStatistics(model).verdict
     if verdict:
         reasons = '; '.join(reasons_of(verdict)) or 'no finding of the checks is against it'
         yield Card(verdict['word'], reasons, verdict['word'] == DO_NOT_USE)
@@ -136,7 +137,7 @@ def _residual_cards(numbers: IdentifiedNumbers) -> Iterator[Card]:
 
 def _range_cards(model: IdentifiedModel) -> Iterator[Card]:
     """Yield what of a validation is outside of the validity range, and whether that matters."""
-    outside = model.statistics.get('validation', {}).get('outside') or {}
+    outside = ModelStatistics(model).outside
     percent = outside.get('samples_percent', 0.0)
     if percent < LEAST_SHARE:
         return
@@ -171,7 +172,7 @@ def _worst_chart(numbers: IdentifiedNumbers, drawings: Drawings) -> str:
 
 def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
     """Return [(what for, command)] of what to do with a ``model`` in a ``file``."""
-    if is_refused(model):
+    if ModelStatistics(model).refused:
         return [('What is wrong with a recording', 'inertial-id check BAG --report check.html')]
     method = METHODS[model.method]
     commands = []
@@ -237,7 +238,7 @@ def _note_on_curves(numbers: IdentifiedNumbers) -> str:
     thinned = round(samples / max(drawn, default=1))
     if thinned > 1:
         note += f' Decimated {thinned}:1, extremes kept.'
-    band = numbers.model.statistics.get('prediction_band')
+    band = ModelStatistics(numbers.model).band
     if band:
         note += (
             f' Shaded: the band that holds {100 * band["level"]:.0f} % of the residuals of '
@@ -287,7 +288,7 @@ def friction(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section
 def decisions(numbers: IdentifiedNumbers, _: Drawings) -> Iterator[Section]:
     """Yield decisions with their reasons, findings of the checks, settings and signals."""
     model, sentences = numbers.model, numbers.sentences
-    findings = [Finding(**entry) for entry in model.statistics.get('checks') or ()]
+    findings = ModelStatistics(model).findings
     decided = decision_tables.decisions(model)
     yield Section(
         'What was decided, and why',

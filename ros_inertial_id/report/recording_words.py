@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.finding import Finding
+from .model_statistics import ModelStatistics
 from ..dynamics.robot_model import RIGHT_ANGLE, RobotModel, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.summary import Summary
@@ -27,9 +27,8 @@ UNITS = {
 
 def gravity_estimated(model: IdentifiedModel) -> bool:
     """Return whether gravity is as the torques show it, which then stands in the options."""
-    choices = model.statistics.get('choices') or ()
-    directions = [choice for choice in choices if choice['what'] == 'gravity direction']
-    chosen = [choice['candidate'] for choice in directions if choice['chosen']]
+    directions = ModelStatistics(model).directions
+    chosen = [direction['candidate'] for direction in directions if direction['chosen']]
     return any(candidate != 'as given' for candidate in chosen)
 
 
@@ -71,8 +70,8 @@ def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
     yield from _of_unused(model.provenance.get('left_out', {}))
     yield from _of_mountings(model)
     yield from _of_findings(model)
-    shares = model.statistics.get('masked_share') or ()
-    if any(shares) and not model.statistics.get('keep_all'):
+    shares = ModelStatistics(model).masked_shares
+    if any(shares):
         percents = ', '.join(f'{100 * share:.2g} %' for share in shares)
         yield f'Masked as bad: {percents} of the samples of each recording.'
     yield from signal_sentences([Summary.of(entry) for entry in model.preprocessing])
@@ -105,8 +104,7 @@ def _of_mountings(model: IdentifiedModel) -> Iterator[str]:
 def _of_findings(model: IdentifiedModel) -> Iterator[str]:
     """Yield a sentence per finding of the checks."""
     several = len(model.preprocessing) > 1
-    for entry in model.statistics.get('checks') or ():
-        finding = Finding(**entry)
+    for finding in ModelStatistics(model).findings:
         text = finding.sentence()
         where = ''
         if several:

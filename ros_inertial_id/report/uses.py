@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .curves import friction_columns, top_speed, trained_range
-from .facts import findings_of, is_refused, shortened
+from .facts import shortened
 from .knowledge import best_fit, posterior, significant
-from ..checks.finding import DO_NOT_USE, WRONG
+from .model_statistics import ModelStatistics
+from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
@@ -231,8 +232,9 @@ class _Assessment:
     def __init__(self, model: IdentifiedModel) -> None:
         self.model = model
         self.where, self.fit = best_fit(model)
+        self._statistics = ModelStatistics(model)
         self.consistent = 'consistent' in model.statistics
-        self.stopped = is_refused(model)
+        self.stopped = self._statistics.refused
         self.robot, self.method = robot_of_model(model), METHODS[model.method]
         self.holding: Mapping[str, Holding] = {}
         if isinstance(self.method, JointTorques):
@@ -241,16 +243,15 @@ class _Assessment:
         self.largest_torque = max(self.measured.values(), default=0.0)
         self._units = _units(model, self.robot)
         self._wrong = self._joints_found_wrong()
-        band = model.statistics.get('prediction_band') or {}
         names = list(self.fit['rms'])
-        self._alarm_ratios = dict(zip(names, alarm_ratios(band, names, PER_HOUR)))
+        ratios = alarm_ratios(self._statistics.band, names, PER_HOUR)
+        self._alarm_ratios = dict(zip(names, ratios))
 
     def _joints_found_wrong(self) -> set[str]:
         """Return the joints whose data a finding calls wrong: all of a model that is refused."""
         if self.stopped:
             return set(self.fit['rms'])
-        wrong = findings_of(self.model, WRONG)
-        return {joint for finding in wrong for joint in finding['joints']}
+        return {joint for finding in self._statistics.wrong for joint in finding.joints}
 
     def joint(self, name: str) -> JointUse:
         """Return the numbers and grades of one joint or row, by its name."""
@@ -412,7 +413,7 @@ def _contact(model: IdentifiedModel, joint: str, ratio: float) -> float | None:
 
     ratio : to half the width of the band, here at its widest within the training range
     """
-    terms = model.statistics.get('prediction_band', {}).get('joints', {}).get(joint)
+    terms = ModelStatistics(model).band.get('joints', {}).get(joint)
     if not terms or not np.isfinite(ratio):
         return None
     acceleration = _largest_size(model, joint, 'a')
