@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .knowledge import significant, with_error
+from .facts import candidate_facts
 from .model_statistics import ModelStatistics
-from .recording_words import gravity_estimated, mounting_words
+from .mounting import gravity_estimated, mounting_words
+from .sentences import said
 from .sheet import Cell, Table
-from ..checks.finding import odds
 from ..identification.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 from ..measurement.joints.drives import is_commanded
@@ -47,33 +47,8 @@ def _of_choices(model: IdentifiedModel) -> list[Decision]:
             taken = candidate['candidate']
             if not candidate['chosen']:
                 taken = f'not: {taken}'
-            rows.append((question, taken, _evidence(candidate)))
+            rows.append((question, taken, ', '.join(said(candidate_facts(candidate)))))
     return rows
-
-
-def _evidence(candidate: Mapping[str, Any]) -> str:
-    """Return in words which numbers speak for a ``candidate`` or against it."""
-    words = []
-    error = candidate.get('left_out_error')
-    if error is not None:
-        words.append(f'cross-validated residual {significant(error)} %')
-    worse = candidate.get('worse_percent')
-    if worse and not candidate['chosen']:
-        percent = ' ± '.join(with_error(abs(worse), candidate['worse_error_percent']))
-        words.append(f'{_sign(worse, "worse", "better")} by {percent} %')
-    evidence = candidate.get('evidence')
-    if evidence:
-        amount = abs(evidence)
-        direction = _sign(evidence, 'higher', 'lower')
-        words.append(f'log-likelihood {direction} by {amount:.3g} (odds {odds(amount)})')
-    return ', '.join(words)
-
-
-def _sign(value: float, above: str, below: str) -> str:
-    """Return one of two words by the sign of a ``value``."""
-    if value > 0.0:
-        return above
-    return below
 
 
 def _of_signals(summary: Summary) -> list[Decision]:

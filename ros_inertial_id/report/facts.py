@@ -2,7 +2,7 @@
 Facts: the numbers behind the sentences about a model, each subject in a dataclass of its own.
 
 A function per subject computes them once and returns None where the model knows nothing of it.
-Attributes that are texts or numbers stand in the sentences of ``words.SENTENCES``; those that are
+Attributes that are texts or numbers stand in the sentences of ``sentences.SENTENCES``; those that are
 true or false say which of them apply.
 """
 
@@ -22,10 +22,11 @@ from .knowledge import (
     ROUGH,
     significant,
     WELL,
+    with_error,
     ZERO,
 )
-from .model_statistics import ModelStatistics
-from .recording_words import force_unit, goes_round, mounting_words
+from .model_statistics import Facts, ModelStatistics
+from .mounting import force_unit, goes_round, mounting_words
 from ..checks.finding import CROSS, odds, VALIDATION
 from ..checks.thresholds import UNUSABLE_RESIDUAL
 from ..identification.identified_model import IdentifiedModel
@@ -94,7 +95,7 @@ def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
 
 
 @dataclass(frozen=True)
-class StructureFacts:
+class StructureFacts(Facts):
     """Base parameters of the bodies of a mechanism: by the torques and by the energy."""
 
     by_torque: int | None
@@ -113,7 +114,7 @@ def structure_facts(model: IdentifiedModel) -> StructureFacts:
 
 
 @dataclass(frozen=True)
-class VerdictFacts:
+class VerdictFacts(Facts):
     """word : of the verdict; reasons : why it is not better, '' for none."""
 
     word: str
@@ -139,7 +140,7 @@ def verdict_facts(model: IdentifiedModel) -> VerdictFacts | None:
 
 
 @dataclass(frozen=True)
-class GravityFacts:
+class GravityFacts(Facts):
     """
     The direction of gravity as it was given, against the one that the torques show.
 
@@ -183,7 +184,7 @@ def gravity_facts(model: IdentifiedModel) -> GravityFacts | None:
 
 
 @dataclass(frozen=True)
-class Generalization:
+class Generalization(Facts):
     """
     Relative residuals [%] of data that a model was not estimated from, against those in training.
 
@@ -215,7 +216,7 @@ class Generalization:
 
     @property
     def conclusion(self) -> str:
-        """Return the key of ``words.CONCLUSIONS`` that holds: the first in this order."""
+        """Return the key of ``sentences.CONCLUSIONS`` that holds: the first in this order."""
         if self.other is None or not self.training:
             return 'incomparable'
         if self.other > UNUSABLE_PERCENT:
@@ -271,7 +272,7 @@ def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> 
 
 
 @dataclass(frozen=True)
-class FitFacts:
+class FitFacts(Facts):
     """
     Relative residuals in words, of the data that say most and of the training.
 
@@ -329,7 +330,7 @@ def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str])
 
 
 @dataclass(frozen=True)
-class RangeFacts:
+class RangeFacts(Facts):
     """
     The part of a validation outside of the validity range.
 
@@ -370,12 +371,11 @@ def range_facts(model: IdentifiedModel) -> RangeFacts | None:
 
 
 @dataclass(frozen=True)
-class CutoffFacts:
+class CutoffFacts(Facts):
     """A validation behind another low-pass: its cutoff [Hz] and the relative residual."""
 
     cutoff: float
     percent: str
-    stated: bool = True
 
 
 def cutoff_facts(model: IdentifiedModel) -> CutoffFacts | None:
@@ -387,7 +387,7 @@ def cutoff_facts(model: IdentifiedModel) -> CutoffFacts | None:
 
 
 @dataclass(frozen=True)
-class WorstFacts:
+class WorstFacts(Facts):
     """The joint with the largest relative residual, which a total over all joints hides."""
 
     name: str
@@ -414,11 +414,10 @@ def worst_facts(model: IdentifiedModel) -> WorstFacts | None:
 
 
 @dataclass(frozen=True)
-class ConsistencyFacts:
+class ConsistencyFacts(Facts):
     """The weighted training residual of physically consistent parameters, above the least."""
 
     loss_percent: str
-    used: bool = True
 
 
 def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
@@ -430,7 +429,7 @@ def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
 
 
 @dataclass(frozen=True)
-class NoiseFacts:
+class NoiseFacts(Facts):
     """
     Times [s] for which residuals are autocorrelated.
 
@@ -484,7 +483,7 @@ def noise_facts(model: IdentifiedModel, listed: int) -> NoiseFacts | None:
 
 
 @dataclass(frozen=True)
-class ParameterFacts:
+class ParameterFacts(Facts):
     """
     What base parameters are worth; names in words, '' for none.
 
@@ -501,7 +500,6 @@ class ParameterFacts:
     impossible: str
     chance: str
     constrained: bool
-    counted: bool = True
 
     @property
     def corrected(self) -> bool:
@@ -550,7 +548,7 @@ def _impossible(known: Sequence[Knowledge]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class MotionFacts:
+class MotionFacts(Facts):
     """
     The parameters that another motion would determine; kinds in words, '' for none.
 
@@ -615,7 +613,7 @@ def _lacking(kinds: Sequence[str], poor: Sequence[Knowledge], known: Sequence[Kn
 
 
 @dataclass(frozen=True)
-class MountingFacts:
+class MountingFacts(Facts):
     """missing : parameters that only other mountings excite, in words."""
 
     missing: str
@@ -624,3 +622,94 @@ class MountingFacts:
 def mounting_facts(model: IdentifiedModel, listed: int) -> MountingFacts:
     """Return the parameters that the recorded mountings of a ``model`` do not excite."""
     return MountingFacts(shortened(model.mounting.get('missing') or (), listed))
+
+
+@dataclass(frozen=True)
+class CandidateFacts(Facts):
+    """
+    The numbers that speak for a candidate of a choice or against it, None where not known.
+
+    error : cross-validated residual [%]; chosen : whether it was taken
+    worse_percent, spread : by how much that is above the chosen one's [%], and standard error
+    evidence : log-likelihood difference
+    """
+
+    error: float | None
+    chosen: bool
+    worse_percent: float
+    spread: float | None
+    evidence: float
+
+    @property
+    def crossed(self) -> bool:
+        """Whether it was cross-validated."""
+        return self.error is not None
+
+    @property
+    def left_out_error(self) -> str:
+        """Return the residual as text."""
+        return significant(self.error)
+
+    @property
+    def worse(self) -> bool:
+        """Whether its residual is larger than the chosen one's."""
+        return self.worse_percent > 0.0 and not self.chosen
+
+    @property
+    def better(self) -> bool:
+        """Whether it is smaller."""
+        return self.worse_percent < 0.0 and not self.chosen
+
+    @property
+    def difference(self) -> str:
+        """Return by how much, with a standard error."""
+        return ' ± '.join(with_error(abs(self.worse_percent), self.spread))
+
+    @property
+    def more_likely(self) -> bool:
+        """Whether the evidence is for it."""
+        return self.evidence > 0.0
+
+    @property
+    def less_likely(self) -> bool:
+        """Whether the evidence is against it."""
+        return self.evidence < 0.0
+
+    @property
+    def amount(self) -> float:
+        """Return the size of the evidence."""
+        return abs(self.evidence)
+
+    @property
+    def odds(self) -> str:
+        """Return the evidence as odds."""
+        return odds(self.amount)
+
+
+def candidate_facts(candidate: Mapping[str, Any]) -> CandidateFacts:
+    """Return what is known of a ``candidate`` of a choice."""
+    return CandidateFacts(
+        error=candidate.get('left_out_error'),
+        chosen=candidate['chosen'],
+        worse_percent=candidate.get('worse_percent') or 0.0,
+        spread=candidate.get('worse_error_percent'),
+        evidence=candidate.get('evidence') or 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class CurvesFacts(Facts):
+    """Of how many samples one is drawn; band_percent : of residuals in the band, 0 without."""
+
+    thinned: int
+    band_percent: float
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether samples are left out."""
+        return self.thinned > 1
+
+    @property
+    def has_band(self) -> bool:
+        """Whether there is a band."""
+        return self.band_percent > 0.0

@@ -8,19 +8,19 @@ what was decided and why; parameters; provenance.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-import shlex
 from typing import Any
 
 from . import decision_tables, parameter_tables, tables
 from .curves import Curve, curves, friction_curves
 from .drawings import Drawings
-from .facts import CARRIES_OVER, LEAST_SHARE, reasons_of, worst_joint
+from .facts import CARRIES_OVER, CurvesFacts, LEAST_SHARE, reasons_of, worst_joint
 from .finding_table import findings_table
 from .knowledge import fits, ratio, significant, WHERE
 from .links import Link, links_of
 from .model_statistics import ModelStatistics
-from .recording_words import force_unit
+from .mounting import force_unit
+from .next_steps import next_steps
+from .sentences import said
 from .sheet import Card, Section, Sheet
 from .summary import outline
 from .uses import Uses, uses_of
@@ -30,20 +30,11 @@ from ..checks.finding import DO_NOT_USE
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification
 from ..identification.settings import robot_of_model
-from ..methods import METHODS
-from ..methods.capabilities import JointTorques, Live
 
-# In Python, where no verb writes the file.
-WRITE = 'python3 -c "import ros_inertial_id as rid; rid.load_model({model!r}).to_{kind}({out!r})"'
 ELLIPSOIDS = (
     'Ellipsoids: solid bodies of uniform density with the mass, centre and moments of inertia of '
     'each link, orange as identified, dashed as described.'
 )
-ZOOM = (
-    'Drag to zoom, double click for the whole range; arrow keys, + and - on a selected chart, '
-    'Ctrl and the wheel on any. All joints share their time.'
-)
-
 
 @dataclass(frozen=True)
 class IdentifiedNumbers:
@@ -112,7 +103,7 @@ def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
         [*_verdict_cards(model), *_residual_cards(numbers), *_range_cards(model)],
         table=tables.uses_table(numbers.uses),
         chart=_worst_chart(numbers, drawings),
-        commands=_commands(model, numbers.model_file),
+        commands=next_steps(model, numbers.model_file),
         numbers=outline(model),
     )
 
@@ -170,30 +161,6 @@ def _worst_chart(numbers: IdentifiedNumbers, drawings: Drawings) -> str:
     )
 
 
-def _commands(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
-    """Return [(what for, command)] of what to do with a ``model`` in a ``file``."""
-    if ModelStatistics(model).refused:
-        return [('What is wrong with a recording', 'inertial-id check BAG --report check.html')]
-    method = METHODS[model.method]
-    commands = []
-    if 'validation' not in model.statistics:
-        validate = shlex.join(['inertial-id', 'validate', file, 'OTHER_BAG'])
-        commands.append(('Validate it', validate))
-    if 'consistent' in model.statistics:
-        urdf = WRITE.format(model=file, kind='urdf', out='identified.urdf')
-        commands.append(('Corrected URDF', urdf))
-        if isinstance(method, JointTorques):
-            mjcf = WRITE.format(model=file, kind='mjcf', out='identified.xml')
-            design = ['inertial-id', 'design', 'identified.urdf', '--model', file]
-            commands.append(('MuJoCo model', mjcf))
-            commands.append(('Better motion', shlex.join([*design, '--out', 'motion'])))
-    if isinstance(method, Live):
-        path = shlex.quote(f'model:={Path(file).absolute()}')
-        live = f'ros2 launch ros_inertial_id predict.launch.py {path}'
-        commands.append(('Live prediction', live))
-    return commands
-
-
 def prediction(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
     """Yield measured against predicted per joint, the residual over all that it may depend on."""
     model, residuals = numbers.model, numbers.residuals
@@ -230,22 +197,13 @@ def _torque_charts(numbers: IdentifiedNumbers, drawings: Drawings, name: str) ->
 
 
 def _note_on_curves(numbers: IdentifiedNumbers) -> str:
-    """Return how to read the curves, how far they are thinned out, and what the band is."""
+    """Return the use of the curves, how far they are thinned out, and what the band is."""
     part = numbers.main_part
-    note = ZOOM
     drawn = [len(curve.t) for curve in numbers.curves.get(part, {}).values()]
     samples = numbers.residuals[part]['filtered']['samples']
-    thinned = round(samples / max(drawn, default=1))
-    if thinned > 1:
-        note += f' Decimated {thinned}:1, extremes kept.'
-    band = ModelStatistics(numbers.model).band
-    if band:
-        note += (
-            f' Shaded: the band that holds {100 * band["level"]:.0f} % of the residuals of '
-            'motion like the training (by cross-validation); it widens outside the validity '
-            'range.'
-        )
-    return note
+    level = ModelStatistics(numbers.model).band.get('level', 0.0)
+    facts = CurvesFacts(round(samples / max(drawn, default=1)), 100.0 * level)
+    return ' '.join(said(facts))
 
 
 def links(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:

@@ -9,6 +9,12 @@ from ..identification.identified_model import IdentifiedModel
 Entry = Mapping[str, Any]
 
 
+class Facts:
+    """What sentences are made of; ``known`` : the condition of those that have no other."""
+
+    known = True
+
+
 class ModelStatistics:
     """What the file of a model says of its identification."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from .knowledge import fits, significant, with_error
 from .links import Link
 from .links import UNITS as LINK_UNITS
-from .recording_words import unit_of
+from .mounting import unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
 from ..identification.identified_model import IdentifiedModel
