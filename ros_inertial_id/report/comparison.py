@@ -20,7 +20,8 @@ from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
 
 Row = Mapping[str, Any]
-NOT_DETERMINED: Row = {'value': None, 'standard_error': None}
+NOT_DETERMINED: Row = {'determined': False, 'value': None, 'standard_error': None}
+NO_RESIDUALS: Row = {'filtered': {'relative_percent': None}}
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,53 +117,48 @@ def _on_bag(fit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _relative(models: Sequence[IdentifiedModel]) -> dict[str, tuple[float | None, ...]]:
     """Return {part of the data: relative residual [%] of each model}, of parts that some have."""
-    residuals = [fits(model) for model in models]
     relative = {}
     for part in WHERE:
-        if not any(part in of_model for of_model in residuals):
-            continue
-        percents: list[float | None] = []
-        for of_model in residuals:
-            percent = None
-            if part in of_model:
-                percent = of_model[part]['filtered']['relative_percent']
-            percents.append(percent)
-        relative[part] = tuple(percents)
+        residuals = [fits(model).get(part, NO_RESIDUALS) for model in models]
+        if any(fit is not NO_RESIDUALS for fit in residuals):
+            relative[part] = tuple(fit['filtered']['relative_percent'] for fit in residuals)
     return relative
 
 
 def _rows(models: Sequence[IdentifiedModel]) -> tuple[dict[str, Any], ...]:
     """Return one row per base parameter that some model has."""
-    by_key = [{(entry['name'], entry['expression']): entry for entry in m.base} for m in models]
-    keys: dict[tuple[str, str], None] = {}
-    for entries in by_key:
-        keys.update(dict.fromkeys(entries))
-    return tuple(_row(key, [entries.get(key) for entries in by_key]) for key in keys)
+    entries_of: dict[tuple[str, str], list[Row]] = {}
+    for number, model in enumerate(models):
+        for entry in model.base:
+            key = entry['name'], entry['expression']
+            entries = entries_of.setdefault(key, [NOT_DETERMINED] * len(models))
+            entries[number] = entry
+    return tuple(_row(*entries) for entries in entries_of.values())
 
 
-def _row(key: tuple[str, str], entries: Sequence[Row | None]) -> dict[str, Any]:
-    """Return one row of a Comparison; an entry is None where a model lacks the parameter."""
+def _row(*entries: Row) -> dict[str, Any]:
+    """Return one row of a Comparison; ``entries`` : NOT_DETERMINED of a model that lacks it."""
+    described = next(entry for entry in entries if entry is not NOT_DETERMINED)
     estimates = [_estimate(entry) for entry in entries]
     first, *others = estimates
     scores = []
     if first is not NOT_DETERMINED:
         scores = [_score(first, other) for other in others if other is not NOT_DETERMINED]
-    name, expression = key
     return {
-        'name': name,
-        'expression': expression,
-        'unit': next(entry['unit'] for entry in entries if entry),
+        'name': described['name'],
+        'expression': described['expression'],
+        'unit': described['unit'],
         'values': [estimate['value'] for estimate in estimates],
         'errors': [estimate['standard_error'] for estimate in estimates],
         'z': max(scores, default=None),
     }
 
 
-def _estimate(entry: Row | None) -> Row:
+def _estimate(entry: Row) -> Row:
     """Return an ``entry`` that the data determine, NOT_DETERMINED for another."""
-    if entry is None or not entry['determined']:
-        return NOT_DETERMINED
-    return entry
+    if entry['determined']:
+        return entry
+    return NOT_DETERMINED
 
 
 def _score(one: Row, other: Row) -> float:

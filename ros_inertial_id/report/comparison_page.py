@@ -75,13 +75,14 @@ def _difference(row: Row, style: str) -> Cell:
 
 def on_one_bag(comparison: Comparison, _: Drawings) -> Iterator[Section]:
     """Yield the residuals of every model on the same recording, none without one."""
-    fits = comparison.fits.values()
-    if not fits:
+    if not comparison.fits:
         return
-    joints = next(iter(fits))['rms']
-    rows = [(joint, *(significant(fit['rms'][joint]) for fit in fits)) for joint in joints]
-    percents = [f'{significant(fit["relative_percent"])} %' for fit in fits]
-    rows.append(('relative', *percents))
+    rms = [fit['rms'] for fit in comparison.fits.values()]
+    percents = [significant(fit['relative_percent']) for fit in comparison.fits.values()]
+    rows = []
+    for joint in rms[0]:
+        rows.append((joint, *(significant(of_model[joint]) for of_model in rms)))
+    rows.append(('relative', *(f'{percent} %' for percent in percents)))
     table = Table(('residual RMS [N m or N]', *comparison.fits), rows)
     yield Section('Predictions on one bag', tables=[table])
 

@@ -5,7 +5,7 @@ A line is broken (not a number) wherever samples are missing: at the end of a re
 segment, and in a gap.  Recordings stand one after the other in time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,24 +59,28 @@ def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str
     predicted = [model.predict(block) for block in blocks]
     half = np.concatenate([_half(model, block) for block in blocks])
 
-    def line(parts: Iterable[np.ndarray]) -> np.ndarray:
+    def broken(values: np.ndarray) -> np.ndarray:
+        return np.insert(values, breaks, np.nan)
+
+    def line(of_block: Callable[[RegressorBlock], np.ndarray]) -> np.ndarray:
         """Return the values of all blocks (N,), broken where the time is."""
-        return np.insert(np.concatenate([*parts]), breaks, np.nan)
+        return broken(np.concatenate([of_block(block) for block in blocks]))
 
     drawn = {}
     for k, group in enumerate(blocks[0].groups):
-        drawn[group.name] = Curve(
-            name=group.name,
+        name = group.name
+        drawn[name] = Curve(
+            name=name,
             unit=group.unit,
-            t=line([t]),
+            t=broken(t),
             starts=starts,
-            y=line(block.groups[k].y for block in blocks),
-            y_raw=line(block.groups[k].y_raw for block in blocks),
-            predicted=line(rows[group.name] for rows in predicted),
-            half=line([half[:, k]]),
+            y=line(lambda block: block.groups[k].y),
+            y_raw=line(lambda block: block.groups[k].y_raw),
+            predicted=broken(np.concatenate([rows[name] for rows in predicted])),
+            half=broken(half[:, k]),
             seen={
-                quantity: line(block.seen[group.name][quantity] for block in blocks)
-                for quantity in _quantities_seen(blocks, group.name)
+                quantity: line(lambda block: block.seen[name][quantity])
+                for quantity in _quantities_seen(blocks, name)
             },
         )
     return drawn

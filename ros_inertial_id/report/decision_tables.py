@@ -16,6 +16,7 @@ from ..measurement.summary import Summary
 SHOWN_UNITS = {'s': (1e3, 'ms'), '1': (100.0, '%'), 'rad': (1e3, 'mrad')}  # {unit: factor, shown}
 # {part of a page's table: its key in the provenance of a model}
 RECORDING_KEYS = {'training': 'recordings', 'validation': 'validation'}
+ANSWERS = {True: 'yes', False: 'no', None: '-'}
 EMPTY: tuple[Any, ...] = (None, '', [], (), {})
 Decision = tuple[str, str, str]  # what was decided, what was taken, why
 
@@ -120,12 +121,8 @@ def _nuisance(entry: Mapping[str, Any]) -> tuple[str, str, Cell, str, str]:
 
 def text(value: Any) -> str:
     """Return a plain ``value`` as text."""
-    if value is None:
-        return '-'
-    if value is True:
-        return 'yes'
-    if value is False:
-        return 'no'
+    if value is None or isinstance(value, bool):
+        return ANSWERS[value]
     if isinstance(value, float):
         return f'{value:.4g}'
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 Facts: the numbers behind the sentences about a model, each subject in a dataclass of its own.
 
 A function per subject computes them once and returns None where the model knows nothing of it.
-Attributes that are texts or numbers stand in the sentences of ``sentences.SENTENCES``; those that are
+Attributes that are texts or numbers stand in the texts of ``sentences.SENTENCES``; those that are
 true or false say which of them apply.
 """
 

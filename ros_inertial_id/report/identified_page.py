@@ -36,6 +36,7 @@ ELLIPSOIDS = (
     'each link, orange as identified, dashed as described.'
 )
 
+
 @dataclass(frozen=True)
 class IdentifiedNumbers:
     """

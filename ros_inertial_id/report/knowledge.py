@@ -61,14 +61,16 @@ class Knowledge:
     @property
     def kind(self) -> str:
         """Return the motion that excites it: gravity, inertia, friction or offset."""
+        if not self.lead.law:
+            return self._kind_of_inertial
         if self.lead.law == 'damper':
             return 'friction'
         law = LAWS.get(self.lead.law)
-        is_of_body = not self.lead.law
-        is_inertial = law is not None and law.inertial
-        if is_of_body or is_inertial:
+        if law is None:
+            return 'offset'
+        if law.inertial:
             return self._kind_of_inertial
-        if law is not None and law.brakes:
+        if law.brakes:
             return 'friction'
         return 'offset'
 

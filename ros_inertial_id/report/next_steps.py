@@ -40,7 +40,7 @@ STEPS = (
 
 @dataclass(frozen=True)
 class _Situation:
-    """What a model can be used for next; of one that is refused nothing but ``refused`` is true."""
+    """What can be done next with a model; of one that is refused only ``refused`` is true."""
 
     refused: bool
     to_validate: bool

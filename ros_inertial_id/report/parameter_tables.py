@@ -91,13 +91,16 @@ PARAMETER_COLUMNS: Mapping[str, Callable[[Knowledge], Cell | str]] = {
 
 def parameter_table(model: IdentifiedModel) -> Table:
     """Return the base parameters of a ``model``: what they are worth, and the description's."""
-    known = evaluate(model)
     cov_type = model.statistics.get('cov_type', '')
+    rows, grades = [], []
+    for item in evaluate(model):
+        rows.append([cell(item) for cell in PARAMETER_COLUMNS.values()])
+        grades.append(item.grade)
     return Table(
         [*PARAMETER_COLUMNS],
-        [[cell(item) for cell in PARAMETER_COLUMNS.values()] for item in known],
+        rows,
         (3, 6, 7),
-        grades=[item.grade for item in known],
+        grades=grades,
         note='The number that ends a name is that of the link or joint; R marks a sum. Moments of '
         "inertia are about the origin of the link's joint frame, products are tensor elements. "
         '! is negative, which is physically impossible. Bars: two standard errors about the '

@@ -188,4 +188,5 @@ def _of_imus(details: Mapping[str, Any], where: str) -> Iterator[ImuFacts]:
 
 def _of_wrist_sensors(details: Mapping[str, Any], where: str) -> Iterator[WristSensorFacts]:
     for topic, note in _notes(details, 'sensor_turned').items():
-        yield WristSensorFacts(topic, *note['turn_deg'], where)
+        x, y, z = note['turn_deg']
+        yield WristSensorFacts(topic, x, y, z, where)

@@ -9,7 +9,8 @@ unit; advice.
 from collections.abc import Mapping
 from typing import Any
 
-from . import facts as of, recording_facts as on
+from . import facts as of
+from . import recording_facts as on
 from .knowledge import DIFFERENT
 from .model_statistics import Facts
 
@@ -154,9 +155,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
     ),
     on.FindingFacts: (('known', '{sentence}{where}.'),),
-    on.MaskedFacts: (
-        ('any', 'Masked as bad: {percents} of the samples of each recording.'),
-    ),
+    on.MaskedFacts: (('any', 'Masked as bad: {percents} of the samples of each recording.'),),
     on.MarkerFacts: (
         (
             'lost',

@@ -53,7 +53,7 @@ def _items(sentences: Iterable[str]) -> list[str]:
 
 def _head(model: IdentifiedModel) -> list[str]:
     s, robot, first = model.statistics, model.robot, Summary.of(model.preprocessing[0])
-    directions = [' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base']]
+    directions = '; '.join(map(_vector, model.mounting['gravity_base']))
     recordings = '1 recording'
     if len(model.preprocessing) > 1:
         recordings = f'{len(model.preprocessing)} recordings'
@@ -61,11 +61,14 @@ def _head(model: IdentifiedModel) -> list[str]:
     if first.rate:
         signal.insert(0, f'{first.rate:.4g} Hz')
     return [
-        f'{robot["name"]}: {model.method}, gravity [{"; ".join(directions)}] m/s^2 in '
-        f'{robot["base_link"]}',
+        f'{robot["name"]}: {model.method}, gravity [{directions}] m/s^2 in {robot["base_link"]}',
         f'{s["samples"]} samples of {recordings}, {", ".join(signal)}; rank {s["rank_in_data"]} '
         f'of {s["rank"]}, condition number {ratio(s["condition_number"])}',
     ]
+
+
+def _vector(components: Iterable[float]) -> str:
+    return ' '.join(f'{x:.3g}' for x in components)
 
 
 def outline(model: IdentifiedModel) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tables: what a model is good for and how well it predicts, as texts with numbers to sort by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .knowledge import fits, significant, with_error
@@ -50,7 +50,8 @@ def _graded(grade: str, text: str) -> Cell:
 
 def joints_table(joints: Sequence[JointUse]) -> Table:
     """Return one row per joint: the grade of every use, with the number that decides it."""
-    uses = [use for use in USES_OF_A_JOINT if any(use in joint.uses for joint in joints)]
+    graded = {use for joint in joints for use in joint.uses}
+    uses = [use for use in USES_OF_A_JOINT if use in graded]
     rows = []
     for joint in joints:
         grades = [_grade_of_joint(joint, use) for use in uses]
@@ -109,14 +110,16 @@ def _link_cell(link: Link, k: int) -> Cell:
 def residuals_table(model: IdentifiedModel, unit: str) -> Table:
     """Return the residuals of every joint in every part of the data; ``unit`` : of all."""
     columns = _residual_columns(model)
-    residuals = columns.values()
-    rows = [('samples', *(str(fit['samples']) for fit in residuals))]
+
+    def row(head: str, text_of: Callable[[Mapping[str, Any]], str]) -> tuple[str, ...]:
+        return (head, *map(text_of, columns.values()))
+
+    rows = [row('samples', lambda fit: str(fit['samples']))]
     for name in columns['training, filtered']['rms']:
-        rows.append((name, *(significant(fit['rms'][name]) for fit in residuals)))
+        rows.append(row(name, lambda fit: significant(fit['rms'][name])))
     if ' or ' not in unit:
-        rows.append(('all', *(significant(fit['rms_all']) for fit in residuals)))
-    percents = [f'{significant(fit["relative_percent"])} %' for fit in residuals]
-    rows.append(('relative', *percents))
+        rows.append(row('all', lambda fit: significant(fit['rms_all'])))
+    rows.append(row('relative', lambda fit: f'{significant(fit["relative_percent"])} %'))
     return Table(
         (f'RMS [{unit}]', *columns),
         rows,

@@ -199,13 +199,17 @@ class Holding:
     """
     Torques of a joint that hold the robot at rest, over postures (N,) within the training range.
 
-    torque, error : RMS over postures, of it and of two standard errors [N m or N]
+    torque, error : RMS over postures, of it and of two standard errors [N m or N], None of a row
+        that no joint has
     per_kg : (N,) of a mass on the last link [N m/kg or N/kg]
     """
 
-    torque: float
-    error: float
+    torque: float | None
+    error: float | None
     per_kg: np.ndarray
+
+
+NOT_HELD = Holding(None, None, np.zeros(HOLDING_POSTURES))
 
 
 def uses_of(model: IdentifiedModel) -> Uses:
@@ -262,23 +266,21 @@ class _Assessment:
             contact = _contact(self.model, name, self._alarm_ratios[name])
         if moved and torque:
             percent = 100.0 * residual / torque
-        held = self.holding.get(name)
+        held = self.holding.get(name, NOT_HELD)
         use = JointUse(
             name=name,
             unit=self._units[name],
             residual=residual,
             torque=torque,
             percent=percent,
-            holding=None,
-            holding_error=None,
+            holding=held.torque,
+            holding_error=held.error,
             dry_friction=_dry_friction(self.model, name),
             contact=contact,
             uses={},
             moved=moved,
             wrong=name in self._wrong,
         )
-        if held is not None:
-            use = replace(use, holding=held.torque, holding_error=held.error)
         return replace(use, uses=self._grades(use))
 
     def _moved(self, name: str) -> bool:
