@@ -92,9 +92,7 @@ class Drawings:
         part : training or validation; curve : of one row group; fit : residuals of the part
         head : that the title begins with
         """
-        kind = 'force'
-        if curve.unit == 'N m':
-            kind = 'torque'
+        kind, _ = of_rows(curve.unit)
         axis = 'time'
         if curve.starts:
             axis = 'time, recordings one after the other'
@@ -123,9 +121,7 @@ class Drawings:
 
     def residuals(self, curve: Curve) -> list[str]:
         """Return the numbers of charts of a residual over speed and position, where known."""
-        length = 'm'
-        if curve.unit == 'N m':
-            length = 'rad'
+        _, length = of_rows(curve.unit)
         numbers = []
         for key, words, unit in (('v', 'speed', f'{length}/s'), ('q', 'position', length)):
             if key not in curve.seen:
@@ -144,13 +140,11 @@ class Drawings:
 
     def friction(self, curve: FrictionCurve) -> str:
         """Return the number of a chart of a friction ``curve`` over speed."""
-        unit = 'rad/s'
-        if curve.unit == 'N':
-            unit = 'm/s'
+        _, length = of_rows(curve.unit)
         return self.add(
             curve.name,
             f'friction of {curve.name} over its speed',
-            ('speed', unit),
+            ('speed', f'{length}/s'),
             curve.speed,
             [
                 pane(
@@ -269,6 +263,13 @@ class Drawings:
             [pane(' '.join(quantity), TALL, series)],
             link='motion',
         )
+
+
+def of_rows(unit: str) -> tuple[str, str]:
+    """Return what rows of a ``unit`` are, and the unit of the motion of their joint."""
+    if unit == 'N m':
+        return 'torque', 'rad'
+    return 'force', 'm'
 
 
 def pane(label: str, height: int, series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ true or false say which of them apply.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+import math
 from typing import Any
 
 from .knowledge import (
@@ -20,6 +21,7 @@ from .knowledge import (
     NOT,
     ratio,
     ROUGH,
+    shortened,
     significant,
     WELL,
     with_error,
@@ -43,16 +45,6 @@ UNUSABLE_PERCENT = 100.0 * UNUSABLE_RESIDUAL  # relative: above it nothing is sa
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
-
-
-def shortened(names: Iterable[str], listed: int) -> str:
-    """Return the first of ``names``, as many as are ``listed``, and the number of the others."""
-    names = list(names)
-    shown = ', '.join(names[:listed])
-    more = len(names) - listed
-    if more > 0:
-        shown += f' and {more} more'
-    return shown
 
 
 def percent_or_unknown(value: float | None) -> str:
@@ -188,17 +180,17 @@ class Generalization(Facts):
     """
     Relative residuals [%] of data that a model was not estimated from, against those in training.
 
-    other, training : None where they are not known
+    percent, in_training : None where they are not known
     of_training : recordings that the model was estimated from after all
     unsound : whether the checks call the recording wrong
     lost : joints whose own torque is not predicted, with their residuals
     inside : residual within the validity range, None where no sample is
     leaves_range : whether samples are outside of it; crossed : residual in cross-validation
-    unseen : the other data, in words
+    unseen : these data, in words
     """
 
-    other: float | None
-    training: float | None
+    percent: float | None
+    in_training: float | None
     of_training: str
     unsound: bool
     lost: str
@@ -209,35 +201,36 @@ class Generalization(Facts):
 
     @property
     def times(self) -> float:
-        """Return how many times larger the other residual is, 0 where that is not known."""
-        if self.other is None or not self.training:
-            return 0.0
-        return self.other / self.training
+        """Return how many times larger than in training, "not a number" where that is unknown."""
+        if self.percent is None or not self.in_training:
+            return math.nan
+        return self.percent / self.in_training
 
     @property
     def conclusion(self) -> str:
         """Return the key of ``sentences.CONCLUSIONS`` that holds: the first in this order."""
-        if self.other is None or not self.training:
+        if self.percent is None or math.isnan(self.times):
             return 'incomparable'
-        if self.other > UNUSABLE_PERCENT:
+        if self.percent > UNUSABLE_PERCENT:
             return 'unusable'
         if self.of_training:
             return 'not other data'
         if self.unsound:
             return 'unsound recording'
-        if self.other <= CARRIES_OVER * self.training or self.other < EXACT_PERCENT:
+        if self.times <= CARRIES_OVER or self.percent < EXACT_PERCENT:
             return self._carried_over()
-        if self.other <= MUCH_WORSE * self.training:
+        if self.times <= MUCH_WORSE:
             return 'somewhat worse'
-        return self._cause(MUCH_WORSE * self.training)
+        return self._cause()
 
     def _carried_over(self) -> str:
         if self.lost:
             return 'generalizes in part'
         return 'generalizes'
 
-    def _cause(self, limit: float) -> str:
-        """Return the key of why a model is much worse; ``limit`` : residual [%] that is not."""
+    def _cause(self) -> str:
+        """Return the key of why a model is much worse than in training."""
+        limit = MUCH_WORSE * (self.in_training or 0.0)
         good_inside = self.inside is None or self.inside <= limit
         if self.leaves_range and good_inside:
             return 'outside the range'
@@ -246,21 +239,21 @@ class Generalization(Facts):
         return 'lacks something'
 
 
-def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> Generalization:
+def generalization(model: IdentifiedModel, percent: float | None, unseen: str) -> Generalization:
     """
     Return the comparison of other data with the training of a ``model``.
 
-    other : relative residual on them [%]; unseen : these data, in words
+    percent : relative residual on them; unseen : these data, in words
     """
     s = ModelStatistics(model)
     lost = [
-        f'{name} ({percent_or_unknown(percent)} of its own torque)'
-        for name, percent in relative_residuals(model).items()
-        if percent > UNUSABLE_PERCENT
+        f'{name} ({percent_or_unknown(own_percent)} of its own torque)'
+        for name, own_percent in relative_residuals(model).items()
+        if own_percent > UNUSABLE_PERCENT
     ]
     return Generalization(
-        other=other,
-        training=fits(model)['training']['filtered']['relative_percent'],
+        percent=percent,
+        in_training=fits(model)['training']['filtered']['relative_percent'],
         of_training=', '.join(s.seen_in_training),
         unsound=s.refused or bool(s.wrong),
         lost=', '.join(lost),
@@ -272,32 +265,39 @@ def generalization(model: IdentifiedModel, other: float | None, unseen: str) -> 
 
 
 @dataclass(frozen=True)
-class FitFacts(Facts):
+class ValidatedFacts(Facts):
     """
-    Relative residuals in words, of the data that say most and of the training.
+    Relative residuals in words: on the validation recording, there as recorded, in training.
 
-    other, raw : of the validation, behind the filter and as recorded, or of the cross-validation
-    rms : the validation's RMS, where all rows have one unit, else ''
-    conclusion : what the comparison of both shows
+    rms : the RMS, where all rows have one unit, else ''; conclusion : of their comparison
     """
+
+    percent: str
+    raw: str
+    training: str
+    rms: str
+    conclusion: str
+
+
+@dataclass(frozen=True)
+class CrossedFacts(Facts):
+    """Relative residuals in words, in cross-validation and in training; see ValidatedFacts."""
+
+    percent: str
+    training: str
+    conclusion: str
+
+
+@dataclass(frozen=True)
+class TrainedFacts(Facts):
+    """The relative residual in training in words, where there are no other data."""
 
     training: str
-    other: str = ''
-    raw: str = ''
-    rms: str = ''
-    conclusion: str = ''
-    validated: bool = False
-    crossed: bool = False
-
-    @property
-    def trained_only(self) -> bool:
-        """Whether there are no other data."""
-        return not self.validated and not self.crossed
 
 
-def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str]) -> FitFacts:
+def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str]) -> Facts:
     """
-    Return the residuals of a ``model``.
+    Return the residuals of a ``model`` on the data that say most.
 
     conclude : the function of a Generalization that says it in words
     """
@@ -305,28 +305,29 @@ def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str])
     training = percent_or_unknown(parts['training']['filtered']['relative_percent'])
     if 'validation' in parts:
         fit, raw = parts['validation']['filtered'], parts['validation']['raw']
-        unit = force_unit(robot_of_model(model))
-        rms = ''
-        if ' or ' not in unit:
-            rms = f'RMS {significant(fit["rms_all"])} {unit}; '
-        other = fit['relative_percent']
-        return FitFacts(
-            training=training,
-            other=percent_or_unknown(other),
+        percent = fit['relative_percent']
+        return ValidatedFacts(
+            percent=percent_or_unknown(percent),
             raw=percent_or_unknown(raw['relative_percent']),
-            rms=rms,
-            conclusion=conclude(generalization(model, other, 'data it has not seen')),
-            validated=True,
+            training=training,
+            rms=_rms_in_words(fit, force_unit(robot_of_model(model))),
+            conclusion=conclude(generalization(model, percent, 'data it has not seen')),
         )
     if 'cross-validation' in parts:
-        other = parts['cross-validation']['filtered']['relative_percent']
-        return FitFacts(
+        percent = parts['cross-validation']['filtered']['relative_percent']
+        return CrossedFacts(
+            percent=percent_or_unknown(percent),
             training=training,
-            other=percent_or_unknown(other),
-            conclusion=conclude(generalization(model, other, 'left-out parts of this motion')),
-            crossed=True,
+            conclusion=conclude(generalization(model, percent, 'left-out parts of this motion')),
         )
-    return FitFacts(training)
+    return TrainedFacts(training)
+
+
+def _rms_in_words(fit: Mapping[str, Any], unit: str) -> str:
+    """Return the RMS over all rows, '' where turning and sliding joints have two units."""
+    if ' or ' in unit:
+        return ''
+    return f'RMS {significant(fit["rms_all"])} {unit}; '
 
 
 @dataclass(frozen=True)
@@ -513,38 +514,38 @@ class ParameterFacts(Facts):
 
 
 def parameter_facts(
-    model: IdentifiedModel, known: Sequence[Knowledge], listed: int
+    model: IdentifiedModel, evaluated: Sequence[Knowledge], listed: int
 ) -> ParameterFacts:
-    """Return what the base parameters of a ``model`` are worth; known : each of them."""
-    missing = [item.name for item in known if item.undetermined]
-    chance = [item.name for item in known if item.negative and not item.impossible]
+    """Return what the base parameters of a ``model`` are worth; evaluated : each of them."""
+    missing = [item.name for item in evaluated if item.undetermined]
+    chance = [item.name for item in evaluated if item.negative and not item.impossible]
     return ParameterFacts(
-        grades=_counted_grades(known),
+        grades=_counted_grades(evaluated),
         missing=shortened(missing, listed),
-        described=sum(item.described for item in known),
-        far=shortened(_far_from_description(known), listed) or 'none',
-        impossible=shortened(_impossible(known), listed),
+        described=sum(item.described for item in evaluated),
+        far=shortened(_far_from_description(evaluated), listed) or 'none',
+        impossible=shortened(_impossible(evaluated), listed),
         chance=shortened(chance, listed),
         constrained='unconstrained' in model.statistics,
     )
 
 
-def _counted_grades(known: Sequence[Knowledge]) -> str:
-    counts = Counter(item.grade for item in known)
+def _counted_grades(evaluated: Sequence[Knowledge]) -> str:
+    counts = Counter(item.grade for item in evaluated)
     in_order = (WELL, ROUGH, ZERO, NOT)
     return ', '.join(f'{counts[grade]} {grade}' for grade in in_order if counts[grade])
 
 
-def _far_from_description(known: Sequence[Knowledge]) -> list[str]:
+def _far_from_description(evaluated: Sequence[Knowledge]) -> list[str]:
     """Return names with differences in standard errors, the largest first."""
-    far = [item for item in known if item.difference > DIFFERENT]
+    far = [item for item in evaluated if item.difference > DIFFERENT]
     far.sort(key=lambda item: -item.difference)
     return [f'{item.name} ({item.difference:.0f})' for item in far]
 
 
-def _impossible(known: Sequence[Knowledge]) -> list[str]:
+def _impossible(evaluated: Sequence[Knowledge]) -> list[str]:
     """Return names with values by the data alone."""
-    return [f'{item.name} = {item.unconstrained[0]:.2g}' for item in known if item.impossible]
+    return [f'{item.name} = {item.unconstrained[0]:.2g}' for item in evaluated if item.impossible]
 
 
 @dataclass(frozen=True)
@@ -585,15 +586,15 @@ class MotionFacts(Facts):
         return self.mixed and not self.designed
 
 
-def motion_facts(model: IdentifiedModel, known: Sequence[Knowledge]) -> MotionFacts:
-    """Return which motion a ``model`` lacks; known : its base parameters."""
-    poor = [item for item in known if item.grade in (ZERO, NOT)]
+def motion_facts(model: IdentifiedModel, evaluated: Sequence[Knowledge]) -> MotionFacts:
+    """Return which motion a ``model`` lacks; evaluated : its base parameters."""
+    poor = [item for item in evaluated if item.grade in (ZERO, NOT)]
     wider = ''
     if not goes_round(model):
-        wider = _lacking(('gravity', 'offset'), poor, known)
+        wider = _lacking(('gravity', 'offset'), poor, evaluated)
     return MotionFacts(
         poor=len(poor),
-        faster=_lacking(('inertia', 'friction'), poor, known),
+        faster=_lacking(('inertia', 'friction'), poor, evaluated),
         wider=wider,
         correlated=sum(item.inflation > CORRELATED for item in poor),
         condition=ratio(model.statistics['condition_number']),
@@ -601,12 +602,14 @@ def motion_facts(model: IdentifiedModel, known: Sequence[Knowledge]) -> MotionFa
     )
 
 
-def _lacking(kinds: Sequence[str], poor: Sequence[Knowledge], known: Sequence[Knowledge]) -> str:
+def _lacking(
+    kinds: Sequence[str], poor: Sequence[Knowledge], evaluated: Sequence[Knowledge]
+) -> str:
     """Return those of ``kinds`` of which many parameters are ``poor``, with their numbers."""
     lacking = []
     for kind in kinds:
         poor_ones = sum(item.kind == kind for item in poor)
-        all_of_kind = sum(item.kind == kind for item in known)
+        all_of_kind = sum(item.kind == kind for item in evaluated)
         if poor_ones > MANY * all_of_kind:
             lacking.append(f'{poor_ones} of {all_of_kind} {kind}')
     return ' and '.join(lacking)

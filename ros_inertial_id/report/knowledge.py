@@ -7,7 +7,7 @@ from one that it excites, but only together with others (large inflation).  Numb
 with as many digits as they are worth.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 import math
 import re
@@ -280,6 +280,16 @@ def with_error(value: float, error: float | None) -> tuple[str, str]:
         return f'{value:.{MOST_DECIMALS}f}', f'{error:.1e}'
     decimals = max(0, decimals)
     return f'{value:.{decimals}f}', f'{error:.{decimals}f}'
+
+
+def shortened(names: Iterable[str], listed: int) -> str:
+    """Return the first of ``names``, as many as are ``listed``, and the number of the others."""
+    names = list(names)
+    shown = ', '.join(names[:listed])
+    more = len(names) - listed
+    if more > 0:
+        shown += f' and {more} more'
+    return shown
 
 
 def joined(text: str) -> str:

@@ -10,9 +10,9 @@ Entry = Mapping[str, Any]
 
 
 class Facts:
-    """What sentences are made of; ``known`` : the condition of those that have no other."""
+    """What sentences are made of; ``always`` : the condition of those that have no other."""
 
-    known = True
+    always = True
 
 
 class ModelStatistics:

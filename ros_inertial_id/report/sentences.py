@@ -34,19 +34,23 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'out and the direction is estimated.',
         ),
     ),
-    of.FitFacts: (
+    of.ValidatedFacts: (
         (
-            'validated',
-            'Validation recording: relative residual {other} ({rms}raw {raw}), in training '
+            'always',
+            'Validation recording: relative residual {percent} ({rms}raw {raw}), in training '
             '{training}: {conclusion}.',
         ),
+    ),
+    of.CrossedFacts: (
         (
-            'crossed',
-            'No validation recording. 5-fold cross-validation: relative residual {other} '
+            'always',
+            'No validation recording. 5-fold cross-validation: relative residual {percent} '
             '(training {training}): {conclusion}.',
         ),
+    ),
+    of.TrainedFacts: (
         (
-            'trained_only',
+            'always',
             'No validation recording: the relative residual of {training} in training says '
             'nothing about other motions.',
         ),
@@ -60,7 +64,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     of.CutoffFacts: (
         (
-            'known',
+            'always',
             'Behind a low-pass of {cutoff:.0f} Hz, as other tools state it, the relative '
             'residual of the validation is {percent}.',
         ),
@@ -68,7 +72,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     of.WorstFacts: (('hidden', 'Worst joint: {name}, residual {percent} of its own torque.'),),
     of.ConsistencyFacts: (
         (
-            'known',
+            'always',
             'The model uses the physically consistent parameters; their weighted training '
             'residual is {loss_percent} % above that of unconstrained least squares.',
         ),
@@ -95,7 +99,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
     ),
     of.ParameterFacts: (
-        ('known', 'Relative standard errors of the base parameters: {grades}.'),
+        ('always', 'Relative standard errors of the base parameters: {grades}.'),
         ('missing', 'Not determined by the data, no value is given: {missing}.'),
         (
             'described',
@@ -143,7 +147,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'with the base tilted before the robot is mounted another way.',
         ),
     ),
-    on.UnusedFacts: (('known', 'Recording not used: {path}: {reason}'),),
+    on.UnusedFacts: (('always', 'Recording not used: {path}: {reason}'),),
     on.ManyUnusedFacts: (
         ('some', '{more} more recordings not used, see provenance of the model file.'),
     ),
@@ -154,7 +158,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'right one is that.',
         ),
     ),
-    on.FindingFacts: (('known', '{sentence}{where}.'),),
+    on.FindingFacts: (('always', '{sentence}{where}.'),),
     on.MaskedFacts: (('any', 'Masked as bad: {percents} of the samples of each recording.'),),
     on.MarkerFacts: (
         (
@@ -177,7 +181,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     on.WristSensorFacts: (
         (
-            'known',
+            'always',
             'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} degrees '
             'about its x, y, z axes; this was estimated from the motion and corrected{where}.',
         ),
@@ -191,7 +195,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     of.CurvesFacts: (
         (
-            'known',
+            'always',
             'Drag to zoom, double click for the whole range; arrow keys, + and - on a selected '
             'chart, Ctrl and the wheel on any. All joints share their time.',
         ),

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .curves import friction_columns, top_speed, trained_range
-from .facts import shortened
-from .knowledge import best_fit, posterior, significant
+from .knowledge import best_fit, posterior, shortened, significant
 from .model_statistics import ModelStatistics
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
@@ -89,12 +88,10 @@ class JointUse:
             return 'data found wrong'
         if not self.moved and use != GRAVITY:
             return 'stood still'
-        if use == GRAVITY:
-            value, unit = self.holding_error, self.unit
-        elif use == CONTACT:
-            value, unit = self.contact, self.unit
-        else:
-            value, unit = self.percent, '%'
+        torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
+        value, unit = self.percent, '%'
+        if use in torques:
+            value, unit = torques[use], self.unit
         if value is None:
             return ''
         return f'{significant(value, 2)} {unit}'

@@ -5,10 +5,7 @@ Every sentence is made by ``sentences.SENTENCES`` of numbers that ``facts`` comp
 model's statistics, base entries and validity range.
 """
 
-from . import facts as of
 from .knowledge import evaluate
-from .recording_words import recording_sentences
-from .sentences import concluded, said
 from ..identification.identified_model import IdentifiedModel
 
 
@@ -19,7 +16,11 @@ def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
 
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
-    known = evaluate(model)
+    from . import facts as of  # dataclasses take long to make: when needed
+    from .recording_words import recording_sentences
+    from .sentences import concluded, said
+
+    evaluated = evaluate(model)
     return {
         'Prediction': said(
             of.verdict_facts(model),
@@ -32,6 +33,8 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
             of.noise_facts(model, listed),
         ),
         'Recordings': [*said(of.structure_facts(model)), *recording_sentences(model)],
-        'Parameters': said(of.parameter_facts(model, known, listed)),
-        'What would help': said(of.motion_facts(model, known), of.mounting_facts(model, listed)),
+        'Parameters': said(of.parameter_facts(model, evaluated, listed)),
+        'What would help': said(
+            of.motion_facts(model, evaluated), of.mounting_facts(model, listed)
+        ),
     }
