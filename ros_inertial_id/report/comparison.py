@@ -111,7 +111,7 @@ def _assert_one_robot(names: Sequence[str], models: Sequence[IdentifiedModel]) -
 
 
 def _on_bag(fit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is compared of residuals on one bag."""
+    """Return the relative residual and the RMS of each joint on one bag."""
     return {'relative_percent': fit['relative_percent'], 'rms': fit['rms']}
 
 
@@ -161,10 +161,10 @@ def _estimate(entry: Row) -> Row:
     return NOT_DETERMINED
 
 
-def _score(one: Row, other: Row) -> float:
+def _score(first: Row, second: Row) -> float:
     """Return the difference of two independent estimates in standard errors."""
-    difference = float(abs(one['value'] - other['value']))
-    error = math.hypot(one['standard_error'], other['standard_error'])
+    difference = float(abs(first['value'] - second['value']))
+    error = math.hypot(first['standard_error'], second['standard_error'])
     if error:
         return difference / error
     if difference:

@@ -91,9 +91,9 @@ def moving_arm(design: 'Design', drawings: Drawings) -> Iterator[Section]:
 
 def limits_used(design: 'Design', _: Drawings) -> Iterator[Section]:
     """Yield the share of each limit that the motion uses, joint by joint."""
-    left = {kind: 1.0 - margin for kind, margin in design.limits.margins.items()}
+    usable = {kind: 1.0 - margin for kind, margin in design.limits.margins.items()}
     shares = {  # of the limit itself, of which the margin was taken off
-        kind: 100.0 * left.get(kind, 1.0) * values for kind, values in design.use.joints.items()
+        kind: 100.0 * usable.get(kind, 1.0) * values for kind, values in design.use.joints.items()
     }
     rows = []
     for j, (name, error) in enumerate(zip(design.motion.joint_names, design.errors())):

@@ -266,7 +266,7 @@ class Drawings:
 
 
 def of_rows(unit: str) -> tuple[str, str]:
-    """Return what rows of a ``unit`` are, and the unit of the motion of their joint."""
+    """Return the quantity of rows of a ``unit``, and the unit of the position of their joint."""
     if unit == 'N m':
         return 'torque', 'rad'
     return 'force', 'm'

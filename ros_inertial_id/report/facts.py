@@ -201,7 +201,7 @@ class Generalization(Facts):
 
     @property
     def times(self) -> float:
-        """Return how many times larger than in training, "not a number" where that is unknown."""
+        """Return the ratio to the training's, "not a number" where that is unknown."""
         if self.percent is None or not self.in_training:
             return math.nan
         return self.percent / self.in_training
@@ -350,7 +350,7 @@ class RangeFacts(Facts):
 
 
 def range_facts(model: IdentifiedModel) -> RangeFacts | None:
-    """Return what of the validation of a ``model`` is outside its range, None for nothing."""
+    """Return the part of a validation outside the range of a ``model``, None for none."""
     outside = ModelStatistics(model).outside
     if not outside:
         return None
@@ -422,7 +422,7 @@ class ConsistencyFacts(Facts):
 
 
 def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
-    """Return what physical consistency costs a ``model``, None where it was not asked for."""
+    """Return the loss of a ``model`` by physical consistency, None without it."""
     consistent = ModelStatistics(model).consistent
     if not consistent:
         return None
@@ -490,33 +490,26 @@ class ParameterFacts(Facts):
 
     grades : how many have which; missing : not determined; described : how many the robot
     description has; far : of these, different from it
-    impossible : negative with significance; chance : without; constrained : whether the model has
-        other values for these
+    corrected, uncorrected : negative with significance, with another value in the model or not
+    chance : negative without significance
     """
 
     grades: str
     missing: str
     described: int
     far: str
-    impossible: str
+    corrected: str
+    uncorrected: str
     chance: str
-    constrained: bool
-
-    @property
-    def corrected(self) -> bool:
-        """Whether impossible estimates are replaced."""
-        return bool(self.impossible) and self.constrained
-
-    @property
-    def uncorrected(self) -> bool:
-        """Whether impossible estimates stay."""
-        return bool(self.impossible) and not self.constrained
 
 
 def parameter_facts(
     model: IdentifiedModel, evaluated: Sequence[Knowledge], listed: int
 ) -> ParameterFacts:
-    """Return what the base parameters of a ``model`` are worth; evaluated : each of them."""
+    """Return the grades of the parameters of a ``model``; evaluated : each of them."""
+    corrected, uncorrected = '', shortened(_impossible(evaluated), listed)
+    if 'unconstrained' in model.statistics:
+        corrected, uncorrected = uncorrected, ''
     missing = [item.name for item in evaluated if item.undetermined]
     chance = [item.name for item in evaluated if item.negative and not item.impossible]
     return ParameterFacts(
@@ -524,9 +517,9 @@ def parameter_facts(
         missing=shortened(missing, listed),
         described=sum(item.described for item in evaluated),
         far=shortened(_far_from_description(evaluated), listed) or 'none',
-        impossible=shortened(_impossible(evaluated), listed),
+        corrected=corrected,
+        uncorrected=uncorrected,
         chance=shortened(chance, listed),
-        constrained='unconstrained' in model.statistics,
     )
 
 
@@ -665,7 +658,7 @@ class CandidateFacts(Facts):
 
     @property
     def difference(self) -> str:
-        """Return by how much, with a standard error."""
+        """Return the difference [%] with its standard error."""
         return ' ± '.join(with_error(abs(self.worse_percent), self.spread))
 
     @property
@@ -690,7 +683,7 @@ class CandidateFacts(Facts):
 
 
 def candidate_facts(candidate: Mapping[str, Any]) -> CandidateFacts:
-    """Return what is known of a ``candidate`` of a choice."""
+    """Return the numbers of a ``candidate`` of a choice."""
     return CandidateFacts(
         error=candidate.get('left_out_error'),
         chosen=candidate['chosen'],

@@ -62,7 +62,7 @@ class IdentifiedNumbers:
 
     @cached_property
     def uses(self) -> Uses:
-        """Return what the model may be used for."""
+        """Return the grade of every use of the model."""
         return uses_of(self.model)
 
     @cached_property
@@ -72,7 +72,7 @@ class IdentifiedNumbers:
 
     @cached_property
     def links(self) -> list[Link]:
-        """Return what each link weighs."""
+        """Return mass, centre and moments of inertia of each link."""
         return links_of(self.model)
 
     @cached_property

@@ -37,8 +37,8 @@ def load_data(load: 'Payload') -> dict[str, str]:
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
 
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
-    place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
-    krl_center, krl_moments = krl('XYZABC', place), krl('XYZ', np.round(moments, 7))
+    pose = (*np.round(1e3 * center, 2), *np.round(angles, 3))
+    krl_center, krl_moments = krl('XYZABC', pose), krl('XYZ', np.round(moments, 7))
     desk = {
         'mass': mass,
         'centerOfMass': center.tolist(),

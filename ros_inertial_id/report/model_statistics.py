@@ -39,7 +39,7 @@ class ModelStatistics:
 
     @property
     def findings(self) -> list[Finding]:
-        """Return what the checks found."""
+        """Return the findings of the checks."""
         return [Finding(**entry) for entry in self._entries('checks')]
 
     @property
@@ -96,5 +96,5 @@ class ModelStatistics:
 
     @property
     def consistent(self) -> Entry:
-        """Return what was lost by physical consistency."""
+        """Return the loss by physical consistency."""
         return self._entry('consistent')

@@ -169,7 +169,7 @@ def signal_facts(summaries: Sequence[Summary]) -> Iterator[Facts]:
 
 
 def _notes(details: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return what is noted under a ``key``, empty for nothing."""
+    """Return the notes under a ``key``, empty for none."""
     return details.get(key) or {}
 
 

@@ -108,12 +108,12 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
         (
             'corrected',
-            'Negative, which is physically impossible: {impossible}; the model uses the '
+            'Negative, which is physically impossible: {corrected}; the model uses the '
             'constrained estimates.',
         ),
         (
             'uncorrected',
-            'Negative, which is physically impossible: {impossible}; an effect that is not '
+            'Negative, which is physically impossible: {uncorrected}; an effect that is not '
             'modelled: give single values no meaning.',
         ),
         (

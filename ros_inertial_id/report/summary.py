@@ -94,5 +94,5 @@ def outline(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what programs read of a base parameter."""
+    """Return the entries of a base parameter that programs read."""
     return {key: entry[key] for key in ENTRY_KEYS if key in entry}

@@ -20,10 +20,10 @@ def text_lines(
     upper, lower = zip(*map(_two_lines, heads))
     lines = [line for line in (upper, lower, *rows) if any(line)]
     widths = [max(map(len, column)) for column in zip(*lines)]
-    left = {0, *words}
+    to_the_left = {0, *words}
 
     def padded(text: str, column: int) -> str:
-        if column in left:
+        if column in to_the_left:
             return text.ljust(widths[column])
         return text.rjust(widths[column])
 
