@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .facts import candidate_facts
+from .choice_facts import candidate_facts
 from .model_statistics import ModelStatistics
 from .mounting import gravity_estimated, mounting_words
 from .sentences import said

@@ -13,13 +13,13 @@ from typing import Any
 from . import decision_tables, parameter_tables, tables
 from .curves import Curve, curves, friction_curves
 from .drawings import Drawings
-from .facts import CARRIES_OVER, CurvesFacts, LEAST_SHARE, reasons_of, worst_joint
 from .finding_table import findings_table
 from .knowledge import fits, ratio, significant, WHERE
 from .links import Link, links_of
 from .model_statistics import ModelStatistics
 from .mounting import force_unit
 from .next_steps import next_steps
+from .prediction_facts import CARRIES_OVER, CurvesFacts, LEAST_SHARE, reasons_of, worst_joint
 from .sentences import said
 from .sheet import Card, Section, Sheet
 from .summary import outline

@@ -9,18 +9,17 @@ unit; advice.
 from collections.abc import Mapping
 from typing import Any
 
-from . import facts as of
-from . import recording_facts as on
+from . import choice_facts, parameter_facts, prediction_facts, recording_facts
 from .knowledge import DIFFERENT
 from .model_statistics import Facts
 
 # {facts: ((attribute that must be true, sentence), ...)}, said in this order.
 SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
-    of.VerdictFacts: (
+    prediction_facts.VerdictFacts: (
         ('explained', 'Verdict: {word}: {reasons}.'),
         ('bare', 'Verdict: {word}.'),
     ),
-    of.GravityFacts: (
+    prediction_facts.GravityFacts: (
         (
             'estimated',
             'Gravity in the base frame is estimated from the torques, {direction}; '
@@ -34,50 +33,52 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'out and the direction is estimated.',
         ),
     ),
-    of.ValidatedFacts: (
+    prediction_facts.ValidatedFacts: (
         (
             'always',
             'Validation recording: relative residual {percent} ({rms}raw {raw}), in training '
             '{training}: {conclusion}.',
         ),
     ),
-    of.CrossedFacts: (
+    prediction_facts.CrossedFacts: (
         (
             'always',
             'No validation recording. 5-fold cross-validation: relative residual {percent} '
             '(training {training}): {conclusion}.',
         ),
     ),
-    of.TrainedFacts: (
+    prediction_facts.TrainedFacts: (
         (
             'always',
             'No validation recording: the relative residual of {training} in training says '
             'nothing about other motions.',
         ),
     ),
-    of.RangeFacts: (
+    prediction_facts.RangeFacts: (
         (
             'worth_a_word',
             '{percent:.0f} % of the validation recording lies outside the validity range; '
             'relative residual {beyond} there, {inside} inside; most: {farthest}.',
         ),
     ),
-    of.CutoffFacts: (
+    prediction_facts.CutoffFacts: (
         (
             'always',
             'Behind a low-pass of {cutoff:.0f} Hz, as other tools state it, the relative '
             'residual of the validation is {percent}.',
         ),
     ),
-    of.WorstFacts: (('hidden', 'Worst joint: {name}, residual {percent} of its own torque.'),),
-    of.ConsistencyFacts: (
+    prediction_facts.WorstFacts: (
+        ('hidden', 'Worst joint: {name}, residual {percent} of its own torque.'),
+    ),
+    prediction_facts.ConsistencyFacts: (
         (
             'always',
             'The model uses the physically consistent parameters; their weighted training '
             'residual is {loss_percent} % above that of unconstrained least squares.',
         ),
     ),
-    of.NoiseFacts: (
+    prediction_facts.NoiseFacts: (
         (
             'white',
             'The residuals are autocorrelated for {longest:.2g} s at most, as filtered noise.',
@@ -90,7 +91,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'accordingly.',
         ),
     ),
-    of.StructureFacts: (
+    parameter_facts.StructureFacts: (
         (
             'uncertain',
             'Alarm: the structure of the mechanism is not certain. Its bodies have {by_torque} '
@@ -98,7 +99,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'independent:, and round the placements of the URDF.',
         ),
     ),
-    of.ParameterFacts: (
+    parameter_facts.ParameterFacts: (
         ('always', 'Relative standard errors of the base parameters: {grades}.'),
         ('missing', 'Not determined by the data, no value is given: {missing}.'),
         (
@@ -122,7 +123,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'gives possible values.',
         ),
     ),
-    of.MotionFacts: (
+    parameter_facts.MotionFacts: (
         (
             'enough',
             'All parameters that motion under this mounting can determine are significant.',
@@ -140,34 +141,36 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'moving everything at once, at several frequencies, separates them.',
         ),
     ),
-    of.MountingFacts: (
+    parameter_facts.MountingFacts: (
         (
             'missing',
             'Under this mounting no motion excites {missing}; other mountings need them. Record '
             'with the base tilted before the robot is mounted another way.',
         ),
     ),
-    on.UnusedFacts: (('always', 'Recording not used: {path}: {reason}'),),
-    on.ManyUnusedFacts: (
+    recording_facts.UnusedFacts: (('always', 'Recording not used: {path}: {reason}'),),
+    recording_facts.ManyUnusedFacts: (
         ('some', '{more} more recordings not used, see provenance of the model file.'),
     ),
-    on.RoundedMountingFacts: (
+    recording_facts.RoundedMountingFacts: (
         (
             'read',
             'The mounting "{given}" is read as {read}: an angle within {tolerance:g} rad of a '
             'right one is that.',
         ),
     ),
-    on.FindingFacts: (('always', '{sentence}{where}.'),),
-    on.MaskedFacts: (('any', 'Masked as bad: {percents} of the samples of each recording.'),),
-    on.MarkerFacts: (
+    recording_facts.FindingFacts: (('always', '{sentence}{where}.'),),
+    recording_facts.MaskedFacts: (
+        ('any', 'Masked as bad: {percents} of the samples of each recording.'),
+    ),
+    recording_facts.MarkerFacts: (
         (
             'lost',
             'Marker {marker} of {source} was lost for {seconds:.2f} s, from {since:.2f} s '
             'on{where}.',
         ),
     ),
-    on.ImuFacts: (
+    recording_facts.ImuFacts: (
         (
             'fell_silent',
             'The IMU on {body} was silent for {silent:.2f} s, from {since:.2f} s on; markers were '
@@ -179,21 +182,21 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'estimated from the motion and corrected{where}.',
         ),
     ),
-    on.WristSensorFacts: (
+    recording_facts.WristSensorFacts: (
         (
             'always',
             'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} degrees '
             'about its x, y, z axes; this was estimated from the motion and corrected{where}.',
         ),
     ),
-    of.CandidateFacts: (
+    choice_facts.CandidateFacts: (
         ('crossed', 'cross-validated residual {left_out_error} %'),
         ('worse', 'worse by {difference} %'),
         ('better', 'better by {difference} %'),
         ('more_likely', 'log-likelihood higher by {amount:.3g} (odds {odds})'),
         ('less_likely', 'log-likelihood lower by {amount:.3g} (odds {odds})'),
     ),
-    of.CurvesFacts: (
+    prediction_facts.CurvesFacts: (
         (
             'always',
             'Drag to zoom, double click for the whole range; arrow keys, + and - on a selected '
@@ -247,6 +250,6 @@ def said(*subjects: Facts | None) -> list[str]:
     return texts
 
 
-def concluded(compared: of.Generalization) -> str:
+def concluded(compared: prediction_facts.Generalization) -> str:
     """Return the end of a sentence that compares residuals of other data with the training's."""
     return CONCLUSIONS[compared.conclusion].format_map(_Attributes(compared))

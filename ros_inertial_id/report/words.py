@@ -1,7 +1,7 @@
 """
 Words: what a model says, what it does not and what would help, as sentences.
 
-Every sentence is made by ``sentences.SENTENCES`` of numbers that ``facts`` computes from the
+Every sentence is made by ``sentences.SENTENCES`` of numbers that modules of facts compute from the
 model's statistics, base entries and validity range.
 """
 
@@ -16,25 +16,26 @@ def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
 
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
-    from . import facts as of  # dataclasses take long to make: when needed
+    from . import parameter_facts, prediction_facts  # dataclasses take long to make: when needed
     from .recording_words import recording_sentences
     from .sentences import concluded, said
 
     evaluated = evaluate(model)
     return {
         'Prediction': said(
-            of.verdict_facts(model),
-            of.gravity_facts(model),
-            of.fit_facts(model, concluded),
-            of.range_facts(model),
-            of.cutoff_facts(model),
-            of.worst_facts(model),
-            of.consistency_facts(model),
-            of.noise_facts(model, listed),
+            prediction_facts.verdict_facts(model),
+            prediction_facts.gravity_facts(model),
+            prediction_facts.fit_facts(model, concluded),
+            prediction_facts.range_facts(model),
+            prediction_facts.cutoff_facts(model),
+            prediction_facts.worst_facts(model),
+            prediction_facts.consistency_facts(model),
+            prediction_facts.noise_facts(model, listed),
         ),
-        'Recordings': [*said(of.structure_facts(model)), *recording_sentences(model)],
-        'Parameters': said(of.parameter_facts(model, evaluated, listed)),
+        'Recordings': [*said(parameter_facts.structure_facts(model)), *recording_sentences(model)],
+        'Parameters': said(parameter_facts.parameter_facts(model, evaluated, listed)),
         'What would help': said(
-            of.motion_facts(model, evaluated), of.mounting_facts(model, listed)
+            parameter_facts.motion_facts(model, evaluated),
+            parameter_facts.mounting_facts(model, listed),
         ),
     }

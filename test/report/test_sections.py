@@ -7,7 +7,7 @@ import pytest
 from test_report import OPTIONS, Page, record
 
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.report import facts, sections
+from ros_inertial_id.report import parameter_facts, prediction_facts, sections
 from ros_inertial_id.report.sections import friction, IDENTIFICATION, IdentifiedNumbers, parameters
 from ros_inertial_id.report.sentences import CONCLUSIONS, said, SENTENCES
 from ros_inertial_id.report.sheet import Section, Table
@@ -82,11 +82,11 @@ def test_sentences_ask_for_what_their_facts_have(kind):
 
 def test_conclusions_ask_for_what_a_generalization_has():
     for text in CONCLUSIONS.values():
-        assert asked_for(text) <= attributes(facts.Generalization)
+        assert asked_for(text) <= attributes(prediction_facts.Generalization)
 
 
 def test_nothing_is_said_of_what_is_not_known_or_does_not_apply():
-    assert said(None, facts.MountingFacts('')) == []
-    assert said(facts.MountingFacts('mcx1 {braces}'))[0].startswith(
+    assert said(None, parameter_facts.MountingFacts('')) == []
+    assert said(parameter_facts.MountingFacts('mcx1 {braces}'))[0].startswith(
         'Under this mounting no motion excites mcx1 {braces};'
     )

@@ -1,40 +1,24 @@
 """
-Facts: the numbers behind the sentences about a model, each subject in a dataclass of its own.
+Facts about the prediction: verdict, gravity, residuals and their noise, what a model carries over.
 
-A function per subject computes them once and returns None where the model knows nothing of it.
-Attributes that are texts or numbers stand in the texts of ``sentences.SENTENCES``; those that are
-true or false say which of them apply.
+Each subject has a dataclass of its own; a function computes it, None where the model knows nothing
+of it.  Attributes that are texts or numbers stand in the texts of ``sentences.SENTENCES``; those
+that are true or false say which of them apply.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import math
 from typing import Any
 
-from .knowledge import (
-    best_fit,
-    CORRELATED,
-    DIFFERENT,
-    fits,
-    Knowledge,
-    NOT,
-    ratio,
-    ROUGH,
-    shortened,
-    significant,
-    WELL,
-    with_error,
-    ZERO,
-)
+from .knowledge import best_fit, fits, shortened, significant
 from .model_statistics import Facts, ModelStatistics
-from .mounting import force_unit, goes_round, mounting_words
+from .mounting import force_unit, mounting_words
 from ..checks.finding import CROSS, odds, VALIDATION
 from ..checks.thresholds import UNUSABLE_RESIDUAL
 from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..measurement.summary import Summary
-from ..methods import DEFAULT_METHOD
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
@@ -44,7 +28,6 @@ FARTHEST = 3  # quantities outside of a range that are named
 UNUSABLE_PERCENT = 100.0 * UNUSABLE_RESIDUAL  # relative: above it nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 AUTOCORRELATED = 4.0  # times as long as white noise is behind the same filter
-MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
 
 
 def percent_or_unknown(value: float | None) -> str:
@@ -84,25 +67,6 @@ def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
     if not percents:
         return None
     return max(percents.items(), key=lambda item: item[1])
-
-
-@dataclass(frozen=True)
-class StructureFacts(Facts):
-    """Base parameters of the bodies of a mechanism: by the torques and by the energy."""
-
-    by_torque: int | None
-    by_energy: int | None
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether both numbers differ."""
-        return self.by_energy != self.by_torque
-
-
-def structure_facts(model: IdentifiedModel) -> StructureFacts:
-    """Return the numbers of base parameters of the bodies of a ``model``."""
-    s = model.statistics
-    return StructureFacts(s.get('rank_of_bodies'), s.get('rank_by_energy'))
 
 
 @dataclass(frozen=True)
@@ -480,216 +444,6 @@ def noise_facts(model: IdentifiedModel, listed: int) -> NoiseFacts | None:
         predicted=all(x < UNUSABLE_PERCENT for x in relative_residuals(model).values()),
         effective=s['samples'] / most_rows,
         samples=s['samples'],
-    )
-
-
-@dataclass(frozen=True)
-class ParameterFacts(Facts):
-    """
-    What base parameters are worth; names in words, '' for none.
-
-    grades : how many have which; missing : not determined; described : how many the robot
-    description has; far : of these, different from it
-    corrected, uncorrected : negative with significance, with another value in the model or not
-    chance : negative without significance
-    """
-
-    grades: str
-    missing: str
-    described: int
-    far: str
-    corrected: str
-    uncorrected: str
-    chance: str
-
-
-def parameter_facts(
-    model: IdentifiedModel, evaluated: Sequence[Knowledge], listed: int
-) -> ParameterFacts:
-    """Return the grades of the parameters of a ``model``; evaluated : each of them."""
-    corrected, uncorrected = '', shortened(_impossible(evaluated), listed)
-    if 'unconstrained' in model.statistics:
-        corrected, uncorrected = uncorrected, ''
-    missing = [item.name for item in evaluated if item.undetermined]
-    chance = [item.name for item in evaluated if item.negative and not item.impossible]
-    return ParameterFacts(
-        grades=_counted_grades(evaluated),
-        missing=shortened(missing, listed),
-        described=sum(item.described for item in evaluated),
-        far=shortened(_far_from_description(evaluated), listed) or 'none',
-        corrected=corrected,
-        uncorrected=uncorrected,
-        chance=shortened(chance, listed),
-    )
-
-
-def _counted_grades(evaluated: Sequence[Knowledge]) -> str:
-    counts = Counter(item.grade for item in evaluated)
-    in_order = (WELL, ROUGH, ZERO, NOT)
-    return ', '.join(f'{counts[grade]} {grade}' for grade in in_order if counts[grade])
-
-
-def _far_from_description(evaluated: Sequence[Knowledge]) -> list[str]:
-    """Return names with differences in standard errors, the largest first."""
-    far = [item for item in evaluated if item.difference > DIFFERENT]
-    far.sort(key=lambda item: -item.difference)
-    return [f'{item.name} ({item.difference:.0f})' for item in far]
-
-
-def _impossible(evaluated: Sequence[Knowledge]) -> list[str]:
-    """Return names with values by the data alone."""
-    return [f'{item.name} = {item.unconstrained[0]:.2g}' for item in evaluated if item.impossible]
-
-
-@dataclass(frozen=True)
-class MotionFacts(Facts):
-    """
-    The parameters that another motion would determine; kinds in words, '' for none.
-
-    poor : how many are not significant; faster, wider : kinds that need such motion
-    correlated : how many of the poor are strongly correlated with others; condition : number
-    designed : whether motions of this method are designed
-    """
-
-    poor: int
-    faster: str
-    wider: str
-    correlated: int
-    condition: str
-    designed: bool
-
-    @property
-    def enough(self) -> bool:
-        """Whether no other motion would determine more."""
-        return not self.poor
-
-    @property
-    def mixed(self) -> bool:
-        """Whether correlation is why so many are poor."""
-        return self.correlated > MANY * self.poor
-
-    @property
-    def mixed_of_arm(self) -> bool:
-        """Whether it is, and a designed motion would help."""
-        return self.mixed and self.designed
-
-    @property
-    def mixed_of_rig(self) -> bool:
-        """Whether it is, and motions are not designed."""
-        return self.mixed and not self.designed
-
-
-def motion_facts(model: IdentifiedModel, evaluated: Sequence[Knowledge]) -> MotionFacts:
-    """Return which motion a ``model`` lacks; evaluated : its base parameters."""
-    poor = [item for item in evaluated if item.grade in (ZERO, NOT)]
-    wider = ''
-    if not goes_round(model):
-        wider = _lacking(('gravity', 'offset'), poor, evaluated)
-    return MotionFacts(
-        poor=len(poor),
-        faster=_lacking(('inertia', 'friction'), poor, evaluated),
-        wider=wider,
-        correlated=sum(item.inflation > CORRELATED for item in poor),
-        condition=ratio(model.statistics['condition_number']),
-        designed=model.method == DEFAULT_METHOD,
-    )
-
-
-def _lacking(
-    kinds: Sequence[str], poor: Sequence[Knowledge], evaluated: Sequence[Knowledge]
-) -> str:
-    """Return those of ``kinds`` of which many parameters are ``poor``, with their numbers."""
-    lacking = []
-    for kind in kinds:
-        poor_ones = sum(item.kind == kind for item in poor)
-        all_of_kind = sum(item.kind == kind for item in evaluated)
-        if poor_ones > MANY * all_of_kind:
-            lacking.append(f'{poor_ones} of {all_of_kind} {kind}')
-    return ' and '.join(lacking)
-
-
-@dataclass(frozen=True)
-class MountingFacts(Facts):
-    """missing : parameters that only other mountings excite, in words."""
-
-    missing: str
-
-
-def mounting_facts(model: IdentifiedModel, listed: int) -> MountingFacts:
-    """Return the parameters that the recorded mountings of a ``model`` do not excite."""
-    return MountingFacts(shortened(model.mounting.get('missing') or (), listed))
-
-
-@dataclass(frozen=True)
-class CandidateFacts(Facts):
-    """
-    The numbers that speak for a candidate of a choice or against it, None where not known.
-
-    error : cross-validated residual [%]; chosen : whether it was taken
-    worse_percent, spread : by how much that is above the chosen one's [%], and standard error
-    evidence : log-likelihood difference
-    """
-
-    error: float | None
-    chosen: bool
-    worse_percent: float
-    spread: float | None
-    evidence: float
-
-    @property
-    def crossed(self) -> bool:
-        """Whether it was cross-validated."""
-        return self.error is not None
-
-    @property
-    def left_out_error(self) -> str:
-        """Return the residual as text."""
-        return significant(self.error)
-
-    @property
-    def worse(self) -> bool:
-        """Whether its residual is larger than the chosen one's."""
-        return self.worse_percent > 0.0 and not self.chosen
-
-    @property
-    def better(self) -> bool:
-        """Whether it is smaller."""
-        return self.worse_percent < 0.0 and not self.chosen
-
-    @property
-    def difference(self) -> str:
-        """Return the difference [%] with its standard error."""
-        return ' ± '.join(with_error(abs(self.worse_percent), self.spread))
-
-    @property
-    def more_likely(self) -> bool:
-        """Whether the evidence is for it."""
-        return self.evidence > 0.0
-
-    @property
-    def less_likely(self) -> bool:
-        """Whether the evidence is against it."""
-        return self.evidence < 0.0
-
-    @property
-    def amount(self) -> float:
-        """Return the size of the evidence."""
-        return abs(self.evidence)
-
-    @property
-    def odds(self) -> str:
-        """Return the evidence as odds."""
-        return odds(self.amount)
-
-
-def candidate_facts(candidate: Mapping[str, Any]) -> CandidateFacts:
-    """Return the numbers of a ``candidate`` of a choice."""
-    return CandidateFacts(
-        error=candidate.get('left_out_error'),
-        chosen=candidate['chosen'],
-        worse_percent=candidate.get('worse_percent') or 0.0,
-        spread=candidate.get('worse_error_percent'),
-        evidence=candidate.get('evidence') or 0.0,
     )
 
 
