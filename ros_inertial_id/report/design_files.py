@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from .sections import DESIGN
 from .sheet import sheet_text
 from ..errors import file_errors
 from ..excitation.design import Design
@@ -79,4 +78,6 @@ def _write_csv(path, joint_names, samples):
 
 def motion_page(design: Design) -> str:
     """Return a self-contained HTML document about a ``design``."""
+    from .sections import DESIGN  # and those of all pages: when one is made
+
     return sheet_text(DESIGN.sheet(design))

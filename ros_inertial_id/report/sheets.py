@@ -1,37 +1,48 @@
-"""Sheets: the pages of results as verbs ask for them, all their sections in the usual order."""
+"""
+Sheets: the pages of results as verbs ask for them, all their sections in the usual order.
+
+The sections are imported when a page is made, so that verbs start without them.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import sections
-from .comparison import Comparison
 from .sheet import Sheet
-from ..checks.finding import Checkup
-from ..identification.identified_model import IdentifiedModel
-from ..measurement.recording import Recording
 
-if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from ..checks.finding import Checkup
+    from ..identification.identified_model import IdentifiedModel
+    from ..measurement.recording import Recording
     from ..procedures.drift_result import Drift
     from ..procedures.payload import Payload
 
 
-def payload_sheet(load: 'Payload', model: IdentifiedModel, bare: str) -> Sheet:
+def payload_sheet(load: 'Payload', model: 'IdentifiedModel', bare: str) -> Sheet:
     """Return the page of a ``load``; ``model``, ``bare`` : of the arm alone, and its path."""
-    return sections.PAYLOAD.sheet(sections.WeighedNumbers(load, model, bare))
+    from .sections import PAYLOAD, WeighedNumbers
+
+    return PAYLOAD.sheet(WeighedNumbers(load, model, bare))
 
 
 def checkup_sheet(
-    checkup: Checkup, bags: Sequence[str], recordings: Sequence[Recording] = ()
+    checkup: 'Checkup', bags: Sequence[str], recordings: 'Sequence[Recording]' = ()
 ) -> Sheet:
     """Return the page of a ``checkup``; ``bags`` : paths of the ``recordings``, to be drawn."""
-    return sections.CHECKUP.sheet(sections.CheckedNumbers(checkup, bags, recordings))
+    from .sections import CheckedNumbers, CHECKUP
+
+    return CHECKUP.sheet(CheckedNumbers(checkup, bags, recordings))
 
 
 def drift_sheet(drift: 'Drift') -> Sheet:
     """Return the page of a ``drift``: what changed in every robot, and the series behind it."""
-    return sections.DRIFT.sheet(drift)
+    from .sections import DRIFT
+
+    return DRIFT.sheet(drift)
 
 
-def comparison_sheet(comparison: Comparison) -> Sheet:
+def comparison_sheet(comparison: 'Comparison') -> Sheet:
     """Return the page of a ``comparison``."""
-    return sections.COMPARISON.sheet(comparison)
+    from .sections import COMPARISON
+
+    return COMPARISON.sheet(comparison)
