@@ -96,7 +96,7 @@ class MaskedFacts(Facts):
     shares: Sequence[float]
 
     @property
-    def any(self) -> bool:
+    def some(self) -> bool:
         """Whether there are some."""
         return any(self.shares)
 

@@ -161,7 +161,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     recording_facts.FindingFacts: (('always', '{sentence}{where}.'),),
     recording_facts.MaskedFacts: (
-        ('any', 'Masked as bad: {percents} of the samples of each recording.'),
+        ('some', 'Masked as bad: {percents} of the samples of each recording.'),
     ),
     recording_facts.MarkerFacts: (
         (
