@@ -268,7 +268,7 @@ def _verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:
 def compare(options: Any) -> None:
     """Compare models: parameters with the significance of differences, predictions on one bag."""
     from ..api.tasks import compare as compared
-    from ..report.comparison import comparison_sheet
+    from ..report.sheets import comparison_sheet
 
     found = compared(options.models, options.bag or None)
     files = page(

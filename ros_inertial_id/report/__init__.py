@@ -24,11 +24,10 @@ def write_report(identification: Identification, path: str | Path, model: str = 
     model : path of its model.yaml, '' for the one beside the page
     ConfigError where jinja2 is not installed or the file cannot be written.
     """
-    from .page import report_sheet
-    from .sheet import write_sheet
+    from .sections import IDENTIFICATION, IdentifiedNumbers
 
     model = model or str(Path(path).with_name('model.yaml'))
-    return Path(write_sheet(report_sheet(identification, model), path, ()))
+    return IDENTIFICATION.write(IdentifiedNumbers(identification, model), path)
 
 
 def watch_page(buttons: Sequence[str]) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .drawings import Drawings
-from .knowledge import fits, significant, SURE, typeset, WHERE, with_error
-from .sheet import Card, Cell, Section, Sheet, Table
+from .knowledge import DIFFERENT, fits, significant, WHERE, with_error
+from .sheet import Table
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
 
 Row = Mapping[str, Any]
+NOT_DETERMINED: Row = {'determined': False, 'value': None, 'standard_error': None}
+NO_RESIDUALS: Row = {'filtered': {'relative_percent': None}}
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +48,7 @@ class Comparison:
     @property
     def different(self) -> list[Row]:
         """Return the rows whose difference is significant, the largest first."""
-        rows = [row for row in self.rows if row['z'] is not None and row['z'] > SURE]
+        rows = [row for row in self.rows if row['z'] is not None and row['z'] > DIFFERENT]
         return sorted(rows, key=lambda row: -row['z'])
 
     def __repr__(self) -> str:
@@ -68,14 +69,14 @@ class Comparison:
         """Return a table for a terminal: what differs, and how well each predicts."""
         lines = [
             f'{len(self.different)} of {len(self.rows)} base parameters differ from '
-            f'{self.names[0]} by more than {SURE:.0f} standard errors'
+            f'{self.names[0]} by more than {DIFFERENT:.0f} standard errors'
         ]
         for row in self.different:
             lines.append(
-                f'{row["name"]:<8} {"  ".join(_shown(row, " +- "))} {row["unit"]}  '
+                f'{row["name"]:<8} {"  ".join(estimates_of(row, " +- "))} {row["unit"]}  '
                 f'({row["z"]:.1f})'
             )
-        return '\n'.join([*lines, *_residuals(self).lines()])
+        return '\n'.join([*lines, *residuals_table(self).lines()])
 
 
 def compare_models(
@@ -87,184 +88,143 @@ def compare_models(
     names, models : in the same order; on_bag : {name: filtered residual statistics on one bag}
     RobotModelError where they are of different kinematics.
     """
-    first = models[0]
-    for name, model in zip(names, models):
-        if model.robot['kinematics_sha256'] != first.robot['kinematics_sha256']:
-            raise RobotModelError(
-                f'{name} is of another robot than {names[0]}',
-                found=model.robot['name'],
-                expected=first.robot['name'],
-            )
-    entries = [{(e['name'], e['expression']): e for e in model.base} for model in models]
-    keys = dict.fromkeys(key for by_key in entries for key in by_key)
-    parts = [fits(model) for model in models]
+    _assert_one_robot(names, models)
     return Comparison(
-        tuple(names),
-        tuple(str(m.provenance.get('created', '')) for m in models),
-        tuple(_row(key, [by_key.get(key) for by_key in entries]) for key in keys),
-        {name: {k: fit[k] for k in ('relative_percent', 'rms')} for name, fit in on_bag.items()},
-        {
-            part: tuple(
-                own[part]['filtered']['relative_percent'] if part in own else None for own in parts
-            )
-            for part in WHERE
-            if any(part in own for own in parts)
-        },
-        _friction(models),
+        names=tuple(names),
+        created=tuple(str(model.provenance.get('created', '')) for model in models),
+        rows=_rows(models),
+        fits={name: _on_bag(fit) for name, fit in on_bag.items()},
+        relative=_relative(models),
+        friction=_friction(models),
     )
 
 
-def _row(key: tuple[str, str], entries: Sequence[Row | None]) -> dict[str, Any]:
-    """Return one row of a Comparison; an entry is None where a model lacks the parameter."""
-    estimates = [e if e and e['determined'] else None for e in entries]
-    values = [e['value'] if e else None for e in estimates]
-    errors = [e['standard_error'] if e else None for e in estimates]
+def _assert_one_robot(names: Sequence[str], models: Sequence[IdentifiedModel]) -> None:
+    first = models[0].robot
+    for name, model in zip(names, models):
+        if model.robot['kinematics_sha256'] != first['kinematics_sha256']:
+            raise RobotModelError(
+                f'{name} is of another robot than {names[0]}',
+                found=model.robot['name'],
+                expected=first['name'],
+            )
+
+
+def _on_bag(fit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the relative residual and the RMS of each joint on one bag."""
+    return {'relative_percent': fit['relative_percent'], 'rms': fit['rms']}
+
+
+def _relative(models: Sequence[IdentifiedModel]) -> dict[str, tuple[float | None, ...]]:
+    """Return {part of the data: relative residual [%] of each model}, of parts that some have."""
+    relative = {}
+    for part in WHERE:
+        residuals = [fits(model).get(part, NO_RESIDUALS) for model in models]
+        if any(fit is not NO_RESIDUALS for fit in residuals):
+            relative[part] = tuple(fit['filtered']['relative_percent'] for fit in residuals)
+    return relative
+
+
+def _rows(models: Sequence[IdentifiedModel]) -> tuple[dict[str, Any], ...]:
+    """Return one row per base parameter that some model has."""
+    entries_of: dict[tuple[str, str], list[Row]] = {}
+    for number, model in enumerate(models):
+        for entry in model.base:
+            key = entry['name'], entry['expression']
+            entries = entries_of.setdefault(key, [NOT_DETERMINED] * len(models))
+            entries[number] = entry
+    return tuple(_row(*entries) for entries in entries_of.values())
+
+
+def _row(*entries: Row) -> dict[str, Any]:
+    """Return one row of a Comparison; ``entries`` : NOT_DETERMINED of a model that lacks it."""
+    described = next(entry for entry in entries if entry is not NOT_DETERMINED)
+    estimates = [_estimate(entry) for entry in entries]
     first, *others = estimates
-    scores = [_score(first, other) for other in others if first and other]
+    scores = []
+    if first is not NOT_DETERMINED:
+        scores = [_score(first, other) for other in others if other is not NOT_DETERMINED]
     return {
-        'name': key[0],
-        'expression': key[1],
-        'unit': next(e['unit'] for e in entries if e),
-        'values': values,
-        'errors': errors,
+        'name': described['name'],
+        'expression': described['expression'],
+        'unit': described['unit'],
+        'values': [estimate['value'] for estimate in estimates],
+        'errors': [estimate['standard_error'] for estimate in estimates],
         'z': max(scores, default=None),
     }
 
 
-def _score(one: Row, other: Row) -> float:
-    """Return how many standard errors two independent estimates differ by."""
-    size = math.hypot(one['standard_error'], other['standard_error'])
-    apart = float(abs(one['value'] - other['value']))
-    return apart / size if size else (math.inf if apart else 0.0)
+def _estimate(entry: Row) -> Row:
+    """Return an ``entry`` that the data determine, NOT_DETERMINED for another."""
+    if entry['determined']:
+        return entry
+    return NOT_DETERMINED
+
+
+def _score(first: Row, second: Row) -> float:
+    """Return the difference of two independent estimates in standard errors."""
+    difference = float(abs(first['value'] - second['value']))
+    error = math.hypot(first['standard_error'], second['standard_error'])
+    if error:
+        return difference / error
+    if difference:
+        return math.inf
+    return 0.0
 
 
 def _friction(models: Sequence[IdentifiedModel]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return {joint: (speeds, friction of every model)} where all have friction."""
-    out = {}
+    curves = {}
     for joint in models[0].robot['joints']:
         tops = [top_speed(model, joint) for model in models]
         columns = [friction_columns(model, joint, max(tops)) for model in models]
-        if min(tops) and all(columns):
-            speed = next(iter(columns[0].values()))[0]
-            out[joint] = (
-                speed,
-                np.array(
-                    [
-                        sum(model.values[k] * x for k, (_, x) in own.items())
-                        for model, own in zip(models, columns)
-                    ]
-                ),
-            )
-    return out
+        if not min(tops) or not all(columns):
+            continue
+        speed = next(iter(columns[0].values()))[0]
+        torques = [_friction_torque(*of_model) for of_model in zip(models, columns)]
+        curves[joint] = speed, np.array(torques)
+    return curves
 
 
-def comparison_sheet(comparison: Comparison) -> Sheet:
-    """Return the page of a ``comparison``."""
-    names, drawings = comparison.names, Drawings()
-    cards = [
-        Card(
-            f'{len(comparison.different)} of {len(comparison.rows)}',
-            f'base parameters differ from the first model by more than {SURE:.0f} standard errors',
-            bool(comparison.different),
-        )
-    ]
-    cards += [
-        Card(
-            f'{significant(fit["relative_percent"])} %', f'relative residual of {name} on the bag'
-        )
-        for name, fit in comparison.fits.items()
-    ]
-    return Sheet(
-        'Comparison of identified models',
-        ', '.join(names),
-        cards,
-        sections=(
-            Section('Residuals', tables=[_residuals(comparison)]),
-            Section('Base parameters', tables=[_parameters(comparison)]),
-            Section('Predictions on one bag', tables=[_on_one_bag(comparison)]),
-            Section(
-                'Friction over speed',
-                note='The first model is the heavy line.',
-                charts=[
-                    drawings.lines(
-                        joint,
-                        ('friction', 'N m, N'),
-                        ('speed', 'rad/s or m/s'),
-                        speed,
-                        dict(zip(names, torques)),
-                    )
-                    for joint, (speed, torques) in comparison.friction.items()
-                ],
-            ),
-        ),
-        numbers=comparison.to_dict(),
-        drawings=drawings,
-    )
+def _friction_torque(
+    model: IdentifiedModel, columns: Mapping[int, tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """Return the friction (M,) of ``columns`` of a ``model``."""
+    return np.sum([model.values[k] * column for k, (_, column) in columns.items()], axis=0)
 
 
-def _residuals(comparison: Comparison) -> Table:
+def residuals_table(comparison: Comparison) -> Table:
     """Return the relative residuals of every model, like with like in a column."""
-    columns = {
-        **comparison.relative,
-        'on the bag': [comparison.fits[name]['relative_percent'] for name in comparison.fits],
-    }
-    columns = {head: column for head, column in columns.items() if column}
+    columns: dict[str, Sequence[float | None]] = dict(comparison.relative)
+    if comparison.fits:
+        columns['on the bag'] = [
+            comparison.fits[name]['relative_percent'] for name in comparison.fits
+        ]
     rows = [
-        (name, made[:16].replace('T', ' '), *map(significant, shares))
-        for name, made, *shares in zip(comparison.names, comparison.created, *columns.values())
+        (name, minute(created), *map(significant, percents))
+        for name, created, *percents in zip(
+            comparison.names, comparison.created, *columns.values()
+        )
     ]
     return Table(
         ('relative residual [%]', 'made', *columns),
         rows,
-        note='Training, '
-        "cross-validation and validation are of each model's own data; the same data "
-        'for all are those of a --bag.',
+        note="Training, cross-validation and validation are of each model's own data; the same "
+        'data for all are those of a --bag.',
     )
 
 
-def _parameters(comparison: Comparison) -> Table:
-    different = {row['name'] for row in comparison.different}
-    made = [
-        f'{name}, {created[:16].replace("T", " ")}'
-        for name, created in zip(comparison.names, comparison.created)
-    ]
-    rows = [
-        (
-            row['name'],
-            *(Cell(text, value, 'unit') for text, value in zip(_shown(row, ' ± '), row['values'])),
-            Cell(typeset(row['unit']), None, 'unit'),
-            Cell(
-                '' if row['z'] is None else f'{row["z"]:.1f}',
-                row['z'],
-                'flag' * (row['name'] in different),
-            ),
-            Cell(row['expression'], None, 'mono'),
-        )
-        for row in comparison.rows
-    ]
-    return Table(
-        ('name', *made, 'unit', 'difference [standard errors]', 'expression'),
-        rows,
-        (len(made) + 1, len(made) + 3),
-        grades=['different' * (row['name'] in different) for row in comparison.rows],
-        note='Difference: the largest from the first model over its standard error; '
-        'recordings are taken as independent.',
-    )
+def minute(created: str) -> str:
+    """Return when a model was ``created``, to the minute."""
+    return created[:16].replace('T', ' ')
 
 
-def _on_one_bag(comparison: Comparison) -> Table:
-    fits = comparison.fits
-    joints = next(iter(fits.values()))['rms'] if fits else ()
-    rows = [(joint, *(significant(fits[name]['rms'][joint]) for name in fits)) for joint in joints]
-    rows += [
-        ('relative', *(f'{significant(fits[name]["relative_percent"])} %' for name in fits))
-    ] * bool(fits)
-    return Table(('residual RMS [N m or N]', *fits), rows)
-
-
-def _shown(row: Row, between: str) -> list[str]:
-    """Return value and error of every model as texts."""
-    return [
-        'not determined' if value is None else between.join(with_error(value, error))
-        for value, error in zip(row['values'], row['errors'])
-    ]
+def estimates_of(row: Row, between: str) -> list[str]:
+    """Return value and error of every model as texts; ``between`` : both."""
+    texts = []
+    for value, error in zip(row['values'], row['errors']):
+        text = 'not determined'
+        if value is not None:
+            text = between.join(with_error(value, error))
+        texts.append(text)
+    return texts

@@ -5,7 +5,7 @@ A line is broken (not a number) wherever samples are missing: at the end of a re
 segment, and in a gap.  Recordings stand one after the other in time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,10 @@ from ..dynamics.regressor import RegressorBlock
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import band_for
 
-GAP = 3.5  # usual steps of time: a longer one is a gap
-USUAL = 0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart
+GAP_STEPS = 3.5  # usual steps of time: a longer one is a gap
+USUAL_QUANTILE = (
+    0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart
+)
 SPACE = 0.03  # between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
 
@@ -56,30 +58,38 @@ def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str
     t, starts, breaks = _timeline(blocks)
     predicted = [model.predict(block) for block in blocks]
     half = np.concatenate([_half(model, block) for block in blocks])
-    out = {}
+
+    def broken(values: np.ndarray) -> np.ndarray:
+        return np.insert(values, breaks, np.nan)
+
+    def line(of_block: Callable[[RegressorBlock], np.ndarray]) -> np.ndarray:
+        """Return the values of all blocks (N,), broken where the time is."""
+        return broken(np.concatenate([of_block(block) for block in blocks]))
+
+    drawn = {}
     for k, group in enumerate(blocks[0].groups):
-        parts = {
-            'y': [b.groups[k].y for b in blocks],
-            'y_raw': [b.groups[k].y_raw for b in blocks],
-            'predicted': [p[group.name] for p in predicted],
-        }
-        moved = set.intersection(*(set(b.seen.get(group.name, ())) for b in blocks))
-        parts |= {name: [b.seen[group.name][name] for b in blocks] for name in sorted(moved)}
-        lines = {
-            name: np.insert(np.concatenate(part), breaks, np.nan) for name, part in parts.items()
-        }
-        out[group.name] = Curve(
-            group.name,
-            group.unit,
-            np.insert(t, breaks, np.nan),
-            starts,
-            lines['y'],
-            lines['y_raw'],
-            lines['predicted'],
-            np.insert(half[:, k], breaks, np.nan),
-            {name: lines[name] for name in moved},
+        name = group.name
+        drawn[name] = Curve(
+            name=name,
+            unit=group.unit,
+            t=broken(t),
+            starts=starts,
+            y=line(lambda block: block.groups[k].y),
+            y_raw=line(lambda block: block.groups[k].y_raw),
+            predicted=broken(np.concatenate([rows[name] for rows in predicted])),
+            half=broken(half[:, k]),
+            seen={
+                quantity: line(lambda block: block.seen[name][quantity])
+                for quantity in _quantities_seen(blocks, name)
+            },
         )
-    return out
+    return drawn
+
+
+def _quantities_seen(blocks: Sequence[RegressorBlock], name: str) -> list[str]:
+    """Return which of q, v, a every block has of the joint of a row group, by its name."""
+    in_each = [set(block.seen.get(name, ())) for block in blocks]
+    return sorted(set.intersection(*in_each))
 
 
 def _half(model: IdentifiedModel, block: RegressorBlock) -> np.ndarray:
@@ -116,11 +126,9 @@ def _timeline(
 def gaps(t: np.ndarray) -> np.ndarray:
     """Return the numbers of the samples before which the times ``t`` (N,) [s] have a gap."""
     steps = np.diff(t)
-    return (
-        np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1
-        if steps.size
-        else np.zeros(0, int)
-    )
+    if not steps.size:
+        return np.zeros(0, int)
+    return np.flatnonzero(steps > GAP_STEPS * np.quantile(steps, USUAL_QUANTILE)) + 1
 
 
 @dataclass(frozen=True)
@@ -146,25 +154,36 @@ def friction_curves(
 ) -> list[FrictionCurve]:
     """Return the FrictionCurve of every row group with friction; ``blocks`` : of the training."""
     blocks = [block for block in blocks if len(block.t)]
-    out = []
-    for k, group in enumerate(blocks[0].groups if blocks else ()):
+    if not blocks:
+        return []
+    drawn = []
+    for k, group in enumerate(blocks[0].groups):
         columns = friction_columns(model, group.name, top_speed(model, group.name))
-        if not columns:
-            continue
-        speed, C = next(iter(columns.values()))[0], np.stack([x for _, x in columns.values()], 1)
-        v, measured = _measured(model, blocks, k, list(columns))
-        out.append(
-            FrictionCurve(
-                group.name,
-                group.unit,
-                speed,
-                C @ model.values[list(columns)],
-                _band(model, C, list(columns)),
-                v,
-                measured,
-            )
-        )
-    return out
+        if columns:
+            drawn.append(_friction_curve(model, blocks, k, columns))
+    return drawn
+
+
+def _friction_curve(
+    model: IdentifiedModel,
+    blocks: Sequence[RegressorBlock],
+    k: int,
+    columns: Mapping[int, tuple[np.ndarray, np.ndarray]],
+) -> FrictionCurve:
+    """Return the FrictionCurve of row group ``k``; columns : of ``friction_columns``."""
+    numbers, group = list(columns), blocks[0].groups[k]
+    speed = columns[numbers[0]][0]
+    C = np.stack([column for _, column in columns.values()], 1)
+    v, measured = _measured(model, blocks, k, numbers)
+    return FrictionCurve(
+        name=group.name,
+        unit=group.unit,
+        speed=speed,
+        torque=C @ model.values[numbers],
+        error=_band(model, C, numbers),
+        v=v,
+        measured=measured,
+    )
 
 
 def top_speed(model: IdentifiedModel, joint: str) -> float:
@@ -188,20 +207,25 @@ def friction_columns(
 
     top : the largest speed [rad/s or m/s]
     """
+    if not top:
+        return {}
     speed, zero = top * np.linspace(-1.0, 1.0, SPEEDS), np.zeros(SPEEDS)
-    columns = {
-        k: friction_column(p, zero, speed, zero)
-        for k, p in enumerate(model.parameters)
-        if p.owner == joint and p.law in LAWS and not LAWS[p.law].position
-    }
-    return {k: (speed, x) for k, x in columns.items() if np.any(x) and top}
+    columns = {}
+    for k, parameter in enumerate(model.parameters):
+        law = LAWS.get(parameter.law)
+        if parameter.owner != joint or law is None or law.position:
+            continue
+        column = friction_column(parameter, zero, speed, zero)
+        if np.any(column):
+            columns[k] = speed, column
+    return columns
 
 
 def _band(model: IdentifiedModel, C: np.ndarray, columns: Sequence[int]) -> np.ndarray:
     """Return two standard errors of C @ friction, by the covariance of the base parameters."""
-    place = {entry['name']: k for k, entry in enumerate(model.base)}
+    number_of = {entry['name']: k for k, entry in enumerate(model.base)}
     names = [model.parameters[c].name for c in columns]
-    base = [place[name] for name in names if name in place]
+    base = [number_of[name] for name in names if name in number_of]
     if len(base) < len(names):  # grouped with other parameters: it has no error of its own
         return np.full(len(C), np.nan)
     covariance = np.asarray(model.covariance)[np.ix_(base, base)]

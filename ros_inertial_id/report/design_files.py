@@ -4,29 +4,22 @@ A Design as files: YAML to keep and to run, CSV for other programs, a page to lo
 The page shows the use of the limits, curves against them and the moving arm.
 """
 
-from collections.abc import Mapping
 import csv
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
 
-from .drawings import Drawings
-from .sheet import Card, Section, Sheet, sheet_text, Table
-from .viewer import arm_view, joint_styles
-from ..dynamics.regressor import nominal_torques
+from .sheet import sheet_text
 from ..errors import file_errors
 from ..excitation.design import Design
 from ..excitation.fourier import FourierMotion
 from ..excitation.limits import GIVEN
 from ..excitation.problem import RATE
-from ..excitation.regressor_adjoint import Chain, TreePass
 from ..identification.identified_model import plain
 
 FILES = ('motion.yaml', 'motion.csv', 'motion.html')
-FRAMES = 401  # of one period
 
 
 def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
@@ -54,7 +47,7 @@ def sampled(motion: FourierMotion, rate: float) -> tuple[np.ndarray, ...]:
 
 
 def _content(design):
-    """Return what motion.yaml of ``design`` holds, as plain Python values."""
+    """Return the content of motion.yaml of a ``design``, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     return plain(
         {
@@ -73,104 +66,18 @@ def _content(design):
 
 
 def _write_csv(path, joint_names, samples):
+    heads = ['time']
+    for symbol in 'qva':
+        heads += [f'{symbol}_{name}' for name in joint_names]
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
-        writer.writerow(['time'] + [f'{symbol}_{n}' for symbol in 'qva' for n in joint_names])
-        rows = np.column_stack(samples)
-        writer.writerows([f'{x:.9g}' for x in row] for row in rows)
+        writer.writerow(heads)
+        for row in np.column_stack(samples):
+            writer.writerow([f'{x:.9g}' for x in row])
 
 
 def motion_page(design: Design) -> str:
     """Return a self-contained HTML document about a ``design``."""
-    motion, limits, robot = design.motion, design.limits, design.robot
-    drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
-    q, v, a = motion.at(t)
-    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, robot.gravity_base)
-    plots = [
-        ('position', '[rad, m]', q, limits.lower, limits.upper),
-        ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
-        ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration),
-        (
-            'torque of the nominal model without friction',
-            '[N m, N]',
-            nominal_torques(robot, q, v, a),
-            -limits.effort,
-            limits.effort,
-        ),
-    ]
-    over_time = [
-        drawings.limited((title, unit), t, joint_styles(robot), values, np.stack([low, high]))
-        for title, unit, values, low, high in plots
-    ]
-    view = arm_view(
-        drawings,
-        robot,
-        tree,
-        design.tool,
-        period=motion.period,
-        charts=over_time,
-        gravity=robot.gravity_base.tolist(),
-        sphere=limits.sphere,
-        box=limits.box.tolist() if np.isfinite(limits.box).all() else None,
-    )
-    return sheet_text(_sheet(design, drawings, view))
+    from .sections import DESIGN  # and those of all pages: when one is made
 
-
-def _sheet(design: Design, drawings: Drawings, view: Mapping[str, Any]) -> Sheet:
-    """Return what the page says; ``view`` : the moving arm and its curves over time."""
-    use, names, motion = design.use, design.motion.joint_names, design.motion
-    left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
-    heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
-    rows = [
-        [
-            name,
-            *(
-                f'{100.0 * left.get(kind, 1.0) * values[j]:.1f} %'
-                for kind, values in use.joints.items()
-            ),
-            error,
-        ]
-        for j, (name, error) in enumerate(zip(names, design.errors()))
-    ]
-    cards = [
-        Card(f'{design.condition_number:.4g}', 'condition number of the weighted base regressor')
-    ]
-    if design.criterion != 'condition_number':
-        cards.append(Card(f'{design.value:.4g}', design.criterion.replace('_', '-')))
-    cards.append(Card(str(len(design.base_names)), 'base parameters'))
-    if np.isfinite(use.tool_outside):
-        cards.append(
-            Card(f'{-1000.0 * use.tool_outside:.1f} mm', 'is the end effector inside its bounds')
-        )
-    if np.isfinite(use.gap):
-        between = 1000.0 * (use.gap + design.options.distance)  # [mm]
-        cards.append(
-            Card(f'{between:.1f} mm', 'smallest distance between links that are not neighbours')
-        )
-    return Sheet(
-        f'Excitation of {design.robot.name}',
-        f'Period {motion.period:g} s, {motion.harmonics} harmonics',
-        cards,
-        design.notices,
-        (
-            Section(
-                'The moving arm',
-                view=view,
-                note='Links in the colours of their curves. '
-                'Limits are dashed, where they are near.',
-            ),
-            Section(
-                'Share of each limit used',
-                tables=[
-                    Table(
-                        heads,
-                        rows,
-                        note='Standard errors of torque: predicted, root mean square over '
-                        'the workspace.',
-                    )
-                ],
-            ),
-        ),
-        numbers=design.summary(),
-        drawings=drawings,
-    )
+    return sheet_text(DESIGN.sheet(design))

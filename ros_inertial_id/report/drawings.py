@@ -7,6 +7,7 @@ Arrays are sixteen bits a number between their ends, in base64: 8e4 numbers take
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from .curves import Curve, FrictionCurve
 from .knowledge import significant, typeset
 
 TALL, LOW, SMALL = 150, 76, 150  # [px] of panes
-NEAR = 1.6  # spans of the values within which their limits are drawn
-STEPS = 65534  # between the ends of an array; the number after them is "not a number"
+NEAR_SPANS = 1.6  # spans of the values within which their limits are drawn
+ARRAY_STEPS = 65534  # between the ends of an array; the number after them is "not a number"
 Encoded = tuple[float, float, str]  # lowest value, step, sixteen bits a number in base64
 
 
@@ -55,12 +56,14 @@ class Drawings:
         more : link, marks; see report.js
         """
         number = f'c{len(self.charts)}'
-        below = f'{axis[0]} [{axis[1]}]' if axis[1] else axis[0]
+        below, unit = axis
+        if unit:
+            below += f' [{unit}]'
         self.charts[number] = {
             'title': title,
             'label': label,
             'xlabel': below,
-            'unit': axis[1],
+            'unit': unit,
             'x': self.array(x),
             'panes': list(panes),
             **more,
@@ -73,7 +76,9 @@ class Drawings:
 
     def band(self, half: np.ndarray, middle: np.ndarray | None = None) -> dict[str, Any]:
         """Return a band of ``half`` the width (N,) about zero or a ``middle`` (N,)."""
-        about = {} if middle is None else {'y': self.array(middle)}
+        about = {}
+        if middle is not None:
+            about = {'y': self.array(middle)}
         return {'kind': 'band', 'half': self.array(half), **about}
 
     def dots(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
@@ -87,20 +92,20 @@ class Drawings:
         part : training or validation; curve : of one row group; fit : residuals of the part
         head : that the title begins with
         """
-        error, size = fit['rms'][curve.name], fit.get('measured_rms', {}).get(curve.name)
-        share = f' of {significant(size)}' if size else ''
-        percent = f' ({significant(100 * error / size)} %)' if size else ''
-        title = f'{head}{part}: residual {significant(error)}{share} {curve.unit} RMS{percent}'
-        kind = 'torque' if curve.unit == 'N m' else 'force'
+        kind, _ = of_rows(curve.unit)
+        axis = 'time'
+        if curve.starts:
+            axis = 'time, recordings one after the other'
         measured = self.line('measured', 'measured', curve.y)
         residual = self.line('residual', 'residual', curve.residual)
         predicted = {**measured, 'name': 'predicted', 'cls': 'predicted', 'minus': residual['y']}
-        bands = [self.band(curve.half)] if np.isfinite(curve.half).any() else []
-        several = ', recordings one after the other' if curve.starts else ''
+        below = [residual]
+        if np.isfinite(curve.half).any():
+            below.insert(0, self.band(curve.half))
         return self.add(
-            title,
+            f'{head}{part}: {_residual_words(curve, fit)}',
             f'{curve.name}, {part}: measured and predicted {kind}',
-            ('time' + several, 's'),
+            (axis, 's'),
             _without_breaks(curve.t),
             [
                 pane(
@@ -108,7 +113,7 @@ class Drawings:
                     TALL,
                     [self.line('measured, raw', 'raw', curve.y_raw), measured, predicted],
                 ),
-                pane(f'residual [{curve.unit}]', LOW, [*bands, residual]),
+                pane(f'residual [{curve.unit}]', LOW, below),
             ],
             link=part,
             marks=[{'x': x} for x in curve.starts],
@@ -116,31 +121,30 @@ class Drawings:
 
     def residuals(self, curve: Curve) -> list[str]:
         """Return the numbers of charts of a residual over speed and position, where known."""
-        turning = 'rad' if curve.unit == 'N m' else 'm'
-        return [
-            self.add(
-                f'residual over {words}',
-                f'{curve.name}: residual over {words}',
-                (words, unit),
-                curve.seen[key],
-                [
-                    pane(
-                        f'residual [{curve.unit}]',
-                        SMALL,
-                        [self.dots(curve.seen[key], curve.residual)],
-                    )
-                ],
+        _, length = of_rows(curve.unit)
+        numbers = []
+        for key, words, unit in (('v', 'speed', f'{length}/s'), ('q', 'position', length)):
+            if key not in curve.seen:
+                continue
+            dots = self.dots(curve.seen[key], curve.residual)
+            numbers.append(
+                self.add(
+                    f'residual over {words}',
+                    f'{curve.name}: residual over {words}',
+                    (words, unit),
+                    curve.seen[key],
+                    [pane(f'residual [{curve.unit}]', SMALL, [dots])],
+                )
             )
-            for key, words, unit in (('v', 'speed', f'{turning}/s'), ('q', 'position', turning))
-            if key in curve.seen
-        ]
+        return numbers
 
     def friction(self, curve: FrictionCurve) -> str:
         """Return the number of a chart of a friction ``curve`` over speed."""
+        _, length = of_rows(curve.unit)
         return self.add(
             curve.name,
             f'friction of {curve.name} over its speed',
-            ('speed', 'm/s' if curve.unit == 'N' else 'rad/s'),
+            ('speed', f'{length}/s'),
             curve.speed,
             [
                 pane(
@@ -168,19 +172,15 @@ class Drawings:
 
         name : of the joint; quantity, axis : words and unit of ``lines`` {name: (N,)} and x (N,)
         """
-        styles = ['measured', *['predicted', 'residual', 'raw'] * len(lines)]
+        what, unit = quantity
+        styles = chain(['measured'], cycle(['predicted', 'residual', 'raw']))
+        series = [self.line(line, style, y) for (line, y), style in zip(lines.items(), styles)]
         return self.add(
             name,
-            f'{quantity[0]} of {name}: {", ".join(lines)}',
+            f'{what} of {name}: {", ".join(lines)}',
             axis,
             x,
-            [
-                pane(
-                    f'{quantity[0]} [{quantity[1]}]',
-                    SMALL,
-                    [self.line(line, style, y) for (line, y), style in zip(lines.items(), styles)],
-                )
-            ],
+            [pane(f'{what} [{unit}]', SMALL, series)],
         )
 
     def recorded(
@@ -197,9 +197,12 @@ class Drawings:
         name : of the joint; t : (N,) [s]; signals : {label: (N,)}, NaN where samples are missing
         link : with whom the time is shared; windows : (name of a finding, start, end [s])
         """
-        findings = ', '.join(dict.fromkeys(found for found, *_ in windows))
+        findings = ', '.join(dict.fromkeys(finding for finding, *_ in windows))
+        title = name
+        if findings:
+            title += f': {findings}'
         return self.add(
-            f'{name}: {findings}' if findings else name,
+            title,
             f'{name} as recorded; shaded: {findings or "nothing was found"}',
             ('time', 's'),
             t,
@@ -208,7 +211,7 @@ class Drawings:
                 for label, y in signals.items()
             ],
             link=link,
-            marks=[{'x': start, 'to': end, 'name': found} for found, start, end in windows],
+            marks=[{'x': start, 'to': end, 'name': finding} for finding, start, end in windows],
         )
 
     def over_time(
@@ -244,13 +247,13 @@ class Drawings:
         values : (N, n); limits : (2, n) lowest and highest; those far from all values are left out
         """
         low, high = values.min(), values.max()
-        near, ends = NEAR * max(high - low, 1e-6), self.array(t[[0, -1]])
-        series = [
-            {'kind': 'limit', 'cls': cls, 'x': ends, 'y': self.array(np.full(2, limit))}
-            for (_, cls), both in zip(joints, limits.T)
-            for limit in both
-            if low - near < limit < high + near
-        ]
+        near, ends = NEAR_SPANS * max(high - low, 1e-6), self.array(t[[0, -1]])
+        series: list[dict[str, Any]] = []
+        for (_, cls), both in zip(joints, limits.T):
+            for limit in both:
+                if low - near < limit < high + near:
+                    y = self.array(np.full(2, limit))
+                    series.append({'kind': 'limit', 'cls': cls, 'x': ends, 'y': y})
         series += [self.line(name, cls, y) for (name, cls), y in zip(joints, values.T)]
         return self.add(
             quantity[0],
@@ -262,6 +265,13 @@ class Drawings:
         )
 
 
+def of_rows(unit: str) -> tuple[str, str]:
+    """Return the quantity of rows of a ``unit``, and the unit of the position of their joint."""
+    if unit == 'N m':
+        return 'torque', 'rad'
+    return 'force', 'm'
+
+
 def pane(label: str, height: int, series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a pane: label, ``height`` [px], ``series``."""
     return {'label': label, 'height': height, 'series': list(series)}
@@ -270,12 +280,29 @@ def pane(label: str, height: int, series: Sequence[Mapping[str, Any]]) -> dict[s
 def encoded(values: np.ndarray) -> Encoded:
     """Return ``values`` (N,) as the page has them: code k is the lowest value and k steps."""
     values = np.asarray(values, dtype=float)
-    finite = values[np.isfinite(values)]
-    low = float(finite.min()) if finite.size else 0.0
-    step = (float(finite.max()) - low) / STEPS if finite.size else 0.0
-    numbers = np.full(values.shape, STEPS + 1, dtype='<u2')
-    numbers[np.isfinite(values)] = np.rint((finite - low) / step) if step else 0
+    numbers = np.full(values.shape, ARRAY_STEPS + 1, dtype='<u2')
+    is_finite = np.isfinite(values)
+    finite = values[is_finite]
+    low = step = 0.0
+    if finite.size:
+        low = float(finite.min())
+        step = (float(finite.max()) - low) / ARRAY_STEPS
+        numbers[is_finite] = 0
+    if step:
+        numbers[is_finite] = np.rint((finite - low) / step)
     return low, step, b64encode(numbers.tobytes()).decode()
+
+
+def _residual_words(curve: Curve, fit: Mapping[str, Any]) -> str:
+    """Return the residual of a row group, of its measured torque where that is known."""
+    error = fit['rms'][curve.name]
+    measured = fit.get('measured_rms', {}).get(curve.name)
+    if not measured:
+        return f'residual {significant(error)} {curve.unit} RMS'
+    percent = significant(100 * error / measured)
+    return (
+        f'residual {significant(error)} of {significant(measured)} {curve.unit} RMS ({percent} %)'
+    )
 
 
 def _without_breaks(t: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from one that it excites, but only together with others (large inflation).  Numb
 with as many digits as they are worth.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 import math
 import re
@@ -27,7 +28,7 @@ WHERE = {
     'cross-validation': 'in cross-validation',
     'training': 'in sample',
 }
-SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
+DIFFERENT = 3.0  # standard errors: of fifty true statements few are contradicted by chance
 MOST_DECIMALS = 9  # of exact data: digits without end help nobody
 
 
@@ -59,67 +60,124 @@ class Knowledge:
 
     @property
     def kind(self) -> str:
-        """Return what shows it: 'gravity' (masses, moments), 'inertia', 'friction', 'offset'."""
-        law = self.lead.law
-        if not law or law in LAWS and LAWS[law].inertial:
-            return 'inertia' if 'm^2' in self.entry['unit'] else 'gravity'
-        return 'friction' if law == 'damper' or law in LAWS and LAWS[law].brakes else 'offset'
+        """Return the motion that excites it: gravity, inertia, friction or offset."""
+        if not self.lead.law:
+            return self._kind_of_inertial
+        if self.lead.law == 'damper':
+            return 'friction'
+        law = LAWS.get(self.lead.law)
+        if law is None:
+            return 'offset'
+        if law.inertial:
+            return self._kind_of_inertial
+        if law.brakes:
+            return 'friction'
+        return 'offset'
+
+    @property
+    def _kind_of_inertial(self) -> str:
+        """Return whether a mass or first moment (gravity), or a moment of inertia."""
+        if 'm^2' in self.entry['unit']:
+            return 'inertia'
+        return 'gravity'
+
+    @property
+    def undetermined(self) -> bool:
+        """Whether the data do not determine it."""
+        return self.grade == NOT
+
+    @property
+    def described(self) -> bool:
+        """Whether it is determined, and the description gives a value to compare with."""
+        return self.has_nominal and not self.undetermined
+
+    @property
+    def unconstrained(self) -> tuple[float, float]:
+        """Return value and standard error by the data alone."""
+        entry = self.entry
+        value, error = entry.get('unconstrained') or (entry['value'], entry['standard_error'])
+        return value, error
+
+    @property
+    def _cannot_be_negative(self) -> bool:
+        return self.never_negative and self.entry['determined']
 
     @property
     def impossible(self) -> bool:
-        """Return whether the data alone have it significantly negative, which is impossible."""
-        entry = self.entry
-        if not (self.never_negative and entry['determined']):
+        """Whether the data alone have it significantly negative, which is impossible."""
+        if not self._cannot_be_negative:
             return False
-        value, error = entry.get('unconstrained') or (entry['value'], entry['standard_error'])
-        return bool(value + SURE * error < 0.0)
+        value, error = self.unconstrained
+        return bool(value + DIFFERENT * error < 0.0)
 
     @property
     def negative(self) -> bool:
-        """Return whether its value is negative, significantly or not, which is impossible."""
-        return bool(self.never_negative and self.entry['determined'] and self.entry['value'] < 0.0)
+        """Whether its value is negative, significantly or not, which is impossible."""
+        return bool(self._cannot_be_negative and self.entry['value'] < 0.0)
+
+    @property
+    def deviation(self) -> float | None:
+        """Return description minus value in standard errors, None where either is not known."""
+        entry = self.entry
+        if not (self.has_nominal and entry['determined'] and entry['standard_error']):
+            return None
+        return float((entry['nominal'] - entry['value']) / entry['standard_error'])
 
     @property
     def difference(self) -> float:
-        """Return the difference from the robot description's value in standard errors."""
-        entry = self.entry
-        if not self.has_nominal or not entry['determined'] or not entry['standard_error']:
-            return 0.0
-        return abs(entry['value'] - entry['nominal']) / entry['standard_error']
+        """Return the size of the deviation, 0 where there is none."""
+        return abs(self.deviation or 0.0)
 
 
 def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    known, silent = model.statistics.get('dependence', {}), _not_described(model)
-    out = []
-    for entry in model.base:
-        lead = parameters[next(iter(entry['grouping']))]
-        shared = known.get(entry['name'], {'inflation': 1.0, 'partner': '', 'correlation': 0.0})
-        out.append(
-            Knowledge(
-                entry,
-                lead,
-                _grade(entry),
-                shared['inflation'],
-                shared['partner'],
-                shared['correlation'],
-                _never_negative(entry['grouping'], parameters),
-                not lead.law and lead.owner not in silent,
-            )
-        )
-    return out
+    dependence, without_inertia = (
+        model.statistics.get('dependence', {}),
+        _links_without_inertia(model),
+    )
+    independent = {'inflation': 1.0, 'partner': '', 'correlation': 0.0}
+    return [
+        _knowledge(entry, parameters, dependence.get(entry['name'], independent), without_inertia)
+        for entry in model.base
+    ]
+
+
+def _knowledge(
+    entry: dict[str, Any],
+    parameters: Mapping[str, Parameter],
+    dependence: Mapping[str, Any],
+    without_inertia: set[str],
+) -> Knowledge:
+    """
+    Return the Knowledge of one ``entry``.
+
+    dependence : on other parameters; without_inertia : links of the description
+    """
+    lead = parameters[next(iter(entry['grouping']))]
+    return Knowledge(
+        entry=entry,
+        lead=lead,
+        grade=_grade(entry),
+        inflation=dependence['inflation'],
+        partner=dependence['partner'],
+        correlation=dependence['correlation'],
+        never_negative=_never_negative(entry['grouping'], parameters),
+        has_nominal=not lead.law and lead.owner not in without_inertia,
+    )
 
 
 def fits(model: IdentifiedModel) -> dict[str, Any]:
     """Return {training, cross-validation, validation: {filtered, raw}} of a ``model``."""
     s = model.statistics
-    out = {'training': s['training']} if 'training' in s else {}  # none of a description
+    parts = {}
+    if 'training' in s:  # a description has none
+        parts['training'] = s['training']
     if s.get('cross_validation'):
-        out['cross-validation'] = {'filtered': s['cross_validation']}
+        parts['cross-validation'] = {'filtered': s['cross_validation']}
     if 'validation' in s:
-        out['validation'] = s['validation']
-    return out
+        parts['validation'] = s['validation']
+    return parts
 
 
 def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
@@ -142,30 +200,30 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     if alone:
         errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
         covariance += np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0))
-    place = {p.name: k for k, p in enumerate(model.parameters)}
-    known = np.flatnonzero(np.diag(covariance) > 0.0)
+    informative = np.flatnonzero(np.diag(covariance) > 0.0)
     sd = np.array([p.prior_sd for p in model.parameters])
-    K = np.zeros((len(known), len(sd)))  # of parameters in units of their prior
-    for row, k in enumerate(known):
+    column_of = {p.name: k for k, p in enumerate(model.parameters)}
+    K = np.zeros((len(informative), len(sd)))  # of parameters in units of their prior
+    for row, k in enumerate(informative):
         for name, coefficient in model.base[k]['grouping'].items():
-            K[row, place[name]] = coefficient * sd[place[name]]
-    size = np.linalg.norm(K, axis=1)
-    K, C = K / size[:, None], covariance[np.ix_(known, known)]
-    gain = np.linalg.solve(K @ K.T + C / np.outer(size, size), K)
+            K[row, column_of[name]] = coefficient * sd[column_of[name]]
+    scale = np.linalg.norm(K, axis=1)
+    K, C = K / scale[:, None], covariance[np.ix_(informative, informative)]
+    gain = np.linalg.solve(K @ K.T + C / np.outer(scale, scale), K)
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
 
 
-def _not_described(model: IdentifiedModel) -> set[str]:
+def _links_without_inertia(model: IdentifiedModel) -> set[str]:
     """Return the links whose inertial parameters the description does not give: all are zero."""
     largest: dict[str, float] = {}
     for p in model.parameters:
         if not p.law:
             largest[p.owner] = max(largest.get(p.owner, 0.0), abs(p.nominal))
-    return {owner for owner, size in largest.items() if not size}
+    return {owner for owner, nominal in largest.items() if not nominal}
 
 
-def _never_negative(grouping: dict[str, float], parameters: dict[str, Parameter]) -> bool:
-    """Return whether a sum adds up only what no body and no drive has below zero."""
+def _never_negative(grouping: Mapping[str, float], parameters: Mapping[str, Parameter]) -> bool:
+    """Whether a sum adds up only what no body and no drive has below zero."""
     return all(
         coefficient > 0.0 and never_negative(parameters[name])
         for name, coefficient in grouping.items()
@@ -178,7 +236,9 @@ def _grade(entry: dict[str, Any]) -> str:
     relative = entry['relative_percent']
     if relative is None or relative > ROUGH_PERCENT:
         return ZERO
-    return WELL if relative <= WELL_PERCENT else ROUGH
+    if relative <= WELL_PERCENT:
+        return WELL
+    return ROUGH
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -188,28 +248,48 @@ def significant(value: float | None, digits: int = 3) -> str:
     text = f'{value:#.{digits}g}'
     if 'e+0' in text:  # 130, where two digits would be 1.3e+02
         return f'{float(text):.0f}'
-    return f'{value:.{digits - 1}e}' if 'e' in text else text.rstrip('.')
+    if 'e' in text:
+        return f'{value:.{digits - 1}e}'
+    return text.rstrip('.')
 
 
 def ratio(value: float | None) -> str:
     """Return a condition number or gap ``value``; None is how a model file writes infinity."""
-    return 'infinite' if value is None or not math.isfinite(value) else f'{value:.4g}'
+    if value is None or not math.isfinite(value):
+        return 'infinite'
+    return f'{value:.4g}'
 
 
 def percent(value: float | None) -> str:
     """Return a ``value`` in percent: two significant digits, no decimals from ten on."""
-    return '-' if value is None else f'{value:.0f}' if value >= 10.0 else significant(value, 2)
+    if value is None:
+        return '-'
+    if value >= 10.0:
+        return f'{value:.0f}'
+    return significant(value, 2)
 
 
 def with_error(value: float, error: float | None) -> tuple[str, str]:
     """Return (value, error) as texts: the error to two digits, the value to the same decimals."""
+    if error is None:
+        return f'{value:.6g}', '-'
     if not error or not math.isfinite(error):
-        return f'{value:.6g}', '-' if error is None else significant(error, 2)
+        return f'{value:.6g}', significant(error, 2)
     decimals = 1 - math.floor(math.log10(error))
     if decimals > MOST_DECIMALS:  # exact data: digits without end help nobody
         return f'{value:.{MOST_DECIMALS}f}', f'{error:.1e}'
     decimals = max(0, decimals)
     return f'{value:.{decimals}f}', f'{error:.{decimals}f}'
+
+
+def shortened(names: Iterable[str], listed: int) -> str:
+    """Return the first of ``names``, as many as are ``listed``, and the number of the others."""
+    names = list(names)
+    shown = ', '.join(names[:listed])
+    more = len(names) - listed
+    if more > 0:
+        shown += f' and {more} more'
+    return shown
 
 
 def joined(text: str) -> str:

@@ -6,6 +6,7 @@ of parameters with the prior about each (``knowledge.posterior``): where the dat
 sum, the error of its parts stays that of the prior.
 """
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..identification.identified_model import IdentifiedModel
 
 QUANTITIES = ('mass', 'x', 'y', 'z', 'I1', 'I2', 'I3', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
 UNITS = ('kg', 'm', 'm', 'm', *['kg m^2'] * 9)
-STEP = 1e-5  # of a prior standard deviation, for derivatives
+DIFFERENCE_STEP = 1e-5  # of a prior standard deviation, for derivatives
 DECIDED = 4.0  # variance of the prior over that with the data, above which the data decide
 POSITIVE = (0, 4, 5, 6, 7, 8, 9)  # quantities that mean something from two standard errors on
 
@@ -40,49 +41,73 @@ class Link:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: a mapping per quantity."""
-        nominal = [None] * len(QUANTITIES) if self.nominal is None else self.nominal
-        columns = zip(QUANTITIES, self.values, self.errors, nominal, UNITS, self.determined)
+        nominal: Sequence[float | None] = [None] * len(QUANTITIES)
+        if self.nominal is not None:
+            nominal = list(self.nominal)
         numbers = {
             name: {
-                'value': value,
-                'standard_error': error,
-                'nominal': given,
-                'unit': unit,
-                'determined': bool(sure),
+                'value': self.values[k],
+                'standard_error': self.errors[k],
+                'nominal': nominal[k],
+                'unit': UNITS[k],
+                'determined': bool(self.determined[k]),
             }
-            for name, value, error, given, unit, sure in columns
+            for k, name in enumerate(QUANTITIES)
         }
         return {'link': self.name, **numbers}
 
 
 def links_of(model: IdentifiedModel) -> list[Link]:
     """Return the Links of a ``model`` that have a positive mass, none of a rig without bodies."""
-    first = bodies(model.parameters)
-    if not first:
+    first_columns = bodies(model.parameters)
+    if not first_columns:
         return []
     covariance = posterior(model, alone=True)
-    undetermined = {
-        name for entry in model.base if not entry['determined'] for name in entry['grouping']
-    }
-    out = []
-    for name, k in first.items():
-        parameters, ten = model.parameters[k : k + 10], model.values[k : k + 10]
-        if ten[0] <= 0.0:
-            continue
-        prior_sd = np.array([p.prior_sd for p in parameters])
-        slope = _slopes(ten, STEP * prior_sd)
-        before = np.sum((slope * prior_sd) ** 2, axis=1)
-        now = np.einsum('ij,jk,ik->i', slope, covariance[k : k + 10, k : k + 10], slope)
-        nominal = np.array([p.nominal for p in parameters])
-        names = [p.name for p in parameters]
-        values, errors = _central(ten), np.sqrt(np.maximum(now, 0.0))
-        determined = DECIDED * now < before
-        determined[1:4] &= [n not in undetermined for n in names[1:4]]
-        determined[[*POSITIVE]] &= 2.0 * errors[[*POSITIVE]] < values[[*POSITIVE]]
-        out.append(
-            Link(name, values, errors, _central(nominal) if nominal[0] > 0.0 else None, determined)
-        )
-    return out
+    undetermined = _undetermined(model)
+    links = []
+    for name, first in first_columns.items():
+        ten = slice(first, first + 10)
+        if model.values[first] > 0.0:
+            links.append(_link(name, model, ten, covariance[ten, ten], undetermined))
+    return links
+
+
+def _undetermined(model: IdentifiedModel) -> set[str]:
+    """Return the parameters that stand in sums of which the data say nothing."""
+    names: set[str] = set()
+    for entry in model.base:
+        if not entry['determined']:
+            names.update(entry['grouping'])
+    return names
+
+
+def _link(
+    name: str,
+    model: IdentifiedModel,
+    ten: slice,
+    covariance: np.ndarray,
+    undetermined: Set[str],
+) -> Link:
+    """
+    Return the Link of ten parameters of a ``model``.
+
+    ten : their numbers; covariance : (10, 10) with the data; undetermined : names
+    """
+    parameters, values = model.parameters[ten], model.values[ten]
+    prior_sd = np.array([p.prior_sd for p in parameters])
+    slope = _slopes(values, DIFFERENCE_STEP * prior_sd)
+    before = np.sum((slope * prior_sd) ** 2, axis=1)
+    now = np.einsum('ij,jk,ik->i', slope, covariance, slope)
+    quantities, errors = _central(values), np.sqrt(np.maximum(now, 0.0))
+    determined = DECIDED * now < before
+    determined[1:4] &= [p.name not in undetermined for p in parameters[1:4]]
+    positive = [*POSITIVE]
+    determined[positive] &= 2.0 * errors[positive] < quantities[positive]
+    described = np.array([p.nominal for p in parameters])
+    nominal = None
+    if described[0] > 0.0:
+        nominal = _central(described)
+    return Link(name, quantities, errors, nominal, determined)
 
 
 def _central(ten: np.ndarray) -> np.ndarray:

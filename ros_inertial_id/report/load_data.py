@@ -11,6 +11,7 @@ All give the inertia about the centre of mass, along the axes of the controller'
 - URDF, for MoveIt, ros2_control and simulators
 """
 
+from collections.abc import Sequence
 from itertools import permutations
 import json
 from typing import TYPE_CHECKING
@@ -36,11 +37,8 @@ def load_data(load: 'Payload') -> dict[str, str]:
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
 
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
-    place = (*np.round(1e3 * center, 2), *np.round(angles, 3))
-    krl = [
-        ','.join(f'{name} {written(x)}' for name, x in zip(names, numbers))
-        for names, numbers in (('XYZABC', place), ('XYZ', np.round(moments, 7)))
-    ]
+    pose = (*np.round(1e3 * center, 2), *np.round(angles, 3))
+    krl_center, krl_moments = krl('XYZABC', pose), krl('XYZ', np.round(moments, 7))
     desk = {
         'mass': mass,
         'centerOfMass': center.tolist(),
@@ -51,7 +49,7 @@ def load_data(load: 'Payload') -> dict[str, str]:
         'UR': f'set_target_payload({m}, [{c}], [{", ".join(six)}])',
         'Franka': f'robot.setLoad({m}, {{{{{c}}}}}, {{{{{nine}}}}})',
         'Franka Desk': json.dumps(desk),
-        'KUKA': f'LOAD_DATA[1]={{M {m},CM {{{krl[0]}}},J {{{krl[1]}}}}}',
+        'KUKA': f'LOAD_DATA[1]={{M {m},CM {{{krl_center}}},J {{{krl_moments}}}}}',
         'URDF': f'<link name="load"><inertial><origin xyz="{c.replace(",", "")}"/><mass '
         f'value="{m}"/><inertia {named}/></inertial></link><joint name="load_joint" '
         f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>',
@@ -70,6 +68,11 @@ def load_lines(load: 'Payload') -> list[str]:
 def written(x: float) -> str:
     """Return a number ``x`` without an exponent, which not every controller reads."""
     return np.format_float_positional(x + 0.0, trim='-')
+
+
+def krl(names: str, numbers: Sequence[float] | np.ndarray) -> str:
+    """Return ``numbers`` by their ``names``, a letter each, as KRL has them."""
+    return ','.join(f'{name} {written(x)}' for name, x in zip(names, numbers))
 
 
 def listed(numbers: np.ndarray) -> str:

@@ -1,8 +1,7 @@
 """
-Sheets: what a page says, as plain values; all pages but the live one are Sheets in one template.
+Sheets: the content of pages as plain values; all but the live one are Sheets in one template.
 
-A function per kind of result returns a Sheet; ``write_sheet`` makes the HTML file of it, which
-needs nothing else.
+``sections`` composes them; ``write_sheet`` makes the HTML file of one, which needs nothing else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,19 +10,16 @@ from datetime import datetime, timezone
 from functools import cache
 import json
 from pathlib import Path
-import re
 import shlex
-from shutil import get_terminal_size
 from typing import Any, NamedTuple
 
 from .drawings import Drawings
 from .knowledge import joined, typeset
+from .text_table import text_lines
 from .. import __version__
 from ..errors import ConfigError
 from ..identification.files import write_text
 from ..identification.identified_model import plain
-
-WIDTH = 118  # characters of a line, where no terminal and no COLUMNS says another
 
 
 class Cell(NamedTuple):
@@ -40,6 +36,12 @@ class Card(NamedTuple):
     word: str
     text: str
     alarm: bool = False
+
+
+def _text_of(cell: Cell | str) -> str:
+    if isinstance(cell, Cell):
+        return cell.text
+    return cell
 
 
 @dataclass(frozen=True)
@@ -62,28 +64,8 @@ class Table:
 
     def lines(self) -> list[str]:
         """Return the table as lines of text; columns beyond the terminal's width stand below."""
-        heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
-        rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
-        rows += [
-            [cell.text if isinstance(cell, Cell) else cell for cell in row] for row in self.rows
-        ]
-        rows = [row for row in rows if any(row)]
-        width = [max(map(len, column)) for column in zip(*rows)]
-        longest, parts = get_terminal_size((WIDTH, 0)).columns, [[0]]
-        for k, w in enumerate(width[1:], 1):
-            if sum(width[i] + 2 for i in parts[-1]) + w > longest and len(parts[-1]) > 1:
-                parts.append([0])
-            parts[-1].append(k)
-        left = {0, *self.words}
-        return [
-            '  '.join(
-                row[k].ljust(width[k]) if k in left else row[k].rjust(width[k]) for k in part
-            )
-            .rstrip()
-            .replace('±', '+-')
-            for part in parts
-            for row in rows
-        ]
+        texts = [list(map(_text_of, row)) for row in self.rows]
+        return text_lines(self.heads, texts, self.words)
 
 
 @dataclass(frozen=True)
@@ -110,15 +92,9 @@ class Section:
 
     @property
     def empty(self) -> bool:
-        """Return whether there is nothing to show."""
-        return not (
-            self.texts
-            or self.charts
-            or self.figures
-            or self.code
-            or self.view
-            or any(table.rows for table in self.tables)
-        )
+        """Whether there is nothing to show."""
+        has_rows = any(table.rows for table in self.tables)
+        return not any((self.texts, self.charts, self.figures, self.code, self.view, has_rows))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,21 @@
 """The summary of an identification: as text for terminals and logs, as numbers for programs."""
 
+from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any
 
 from .knowledge import ratio
 from .links import links_of
-from .tables import friction_table, joints_table
+from .parameter_tables import friction_table
+from .tables import joints_table
 from .uses import uses_of
 from .words import chapters, verdict
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.summary import Summary
 
-WIDTH = 98  # of sentences
-LISTED = 4  # names in a sentence
+SENTENCE_WIDTH = 98  # characters
+LISTED_NAMES = 4  # in a sentence
+NOT_IN_SUMMARY = 'Parameters'  # chapter that the report lists
 ENTRY_KEYS = (
     'name',
     'expression',
@@ -31,53 +34,65 @@ def summary(model: IdentifiedModel) -> str:
     uses = uses_of(model)
     lines = [*_head(model), '', *joints_table(uses.joints).lines()]
     friction = friction_table(model)
-    lines += ['', *friction.lines()] if friction.rows else []
-    for title, texts in {'Uses': uses.sentences(), **chapters(model, LISTED)}.items():
-        if title != 'Parameters' and texts:  # which the report lists
-            lines += ['', f'{title}:']
-            lines += [
-                line
-                for text in texts
-                for line in wrap(text, WIDTH, initial_indent='- ', subsequent_indent='  ')
-            ]
+    if friction.rows:
+        lines += ['', *friction.lines()]
+    texts = {'Uses': uses.sentences(), **chapters(model, LISTED_NAMES)}
+    for title, sentences in texts.items():
+        if sentences and title != NOT_IN_SUMMARY:
+            lines += ['', f'{title}:', *_items(sentences)]
     return '\n'.join(lines)
 
 
+def _items(sentences: Iterable[str]) -> list[str]:
+    """Return ``sentences`` as lines of a list."""
+    lines = []
+    for text in sentences:
+        lines += wrap(text, SENTENCE_WIDTH, initial_indent='- ', subsequent_indent='  ')
+    return lines
+
+
 def _head(model: IdentifiedModel) -> list[str]:
-    s, first = model.statistics, Summary.of(model.preprocessing[0])
-    gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base'])
-    bags = len(model.preprocessing)
-    signal = []
+    s, robot, first = model.statistics, model.robot, Summary.of(model.preprocessing[0])
+    directions = '; '.join(map(_vector, model.mounting['gravity_base']))
+    recordings = '1 recording'
+    if len(model.preprocessing) > 1:
+        recordings = f'{len(model.preprocessing)} recordings'
+    signal = [f'low-pass {first.cutoff:.3g} Hz', f'{first.velocity} velocity']
     if first.rate:
-        signal.append(f'{first.rate:.4g} Hz')
-    signal += [f'low-pass {first.cutoff:.3g} Hz', f'{first.velocity} velocity']
+        signal.insert(0, f'{first.rate:.4g} Hz')
     return [
-        f'{model.robot["name"]}: {model.method}, gravity [{gravity}] m/s^2 in '
-        f'{model.robot["base_link"]}',
-        f'{s["samples"]} samples of {bags} recording{"s" if bags > 1 else ""}, '
-        f'{", ".join(signal)}; rank {s["rank_in_data"]} of {s["rank"]}, condition number '
-        f'{ratio(s["condition_number"])}',
+        f'{robot["name"]}: {model.method}, gravity [{directions}] m/s^2 in {robot["base_link"]}',
+        f'{s["samples"]} samples of {recordings}, {", ".join(signal)}; rank {s["rank_in_data"]} '
+        f'of {s["rank"]}, condition number {ratio(s["condition_number"])}',
     ]
+
+
+def _vector(components: Iterable[float]) -> str:
+    return ' '.join(f'{x:.3g}' for x in components)
 
 
 def outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return the numbers of a ``model`` for programs: those of --json and of the page."""
-    numbers = dict(model.statistics)
-    if 'unconstrained' in numbers:
-        numbers['unconstrained'] = {
-            k: v for k, v in numbers['unconstrained'].items() if k != 'values'
-        }
-    known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
+    statistics = dict(model.statistics)
+    if 'unconstrained' in statistics:
+        unconstrained = dict(statistics['unconstrained'])
+        unconstrained.pop('values', None)
+        statistics['unconstrained'] = unconstrained
+    mounting = dict(model.mounting)
+    of_parameters = {key: mounting.pop(key) for key in ('known', 'missing') if key in mounting}
     return {
         'method': model.method,
         'sentences': verdict(model),
-        **numbers,
+        **statistics,
         'uses': uses_of(model).to_dict(),
         'links': [link.to_dict() for link in links_of(model)],
-        'base_parameters': [
-            {k: entry[k] for k in ENTRY_KEYS if k in entry} for entry in model.base
-        ],
-        'mounting_parameters': known,
+        'base_parameters': [_entry(entry) for entry in model.base],
+        'mounting_parameters': of_parameters,
         'preprocessing': model.preprocessing,
-        'mounting': {k: v for k, v in model.mounting.items() if k not in known},
+        'mounting': mounting,
     }
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a base parameter that programs read."""
+    return {key: entry[key] for key in ENTRY_KEYS if key in entry}

@@ -14,14 +14,15 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .curves import friction_columns, top_speed, trained_range
-from .knowledge import best_fit, posterior, significant
-from ..checks.finding import DO_NOT_USE, WRONG
+from .knowledge import best_fit, posterior, shortened, significant
+from .model_statistics import ModelStatistics
+from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
@@ -32,7 +33,7 @@ from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 
-GRADES = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
+GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation',
     'feedforward',
@@ -40,20 +41,20 @@ GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'simulation',
     'payload',
 )
-WELL, NEVER = 0.1, 0.5  # ratios up to which a use is good, and beyond which it is none
+GOOD_UP_TO, NO_ABOVE = 0.1, 0.5  # ratios up to which a use is good, and beyond which it is none
 # Largest ratio that is good, largest that is not "no", and what it is the ratio of.
 LIMITS = {
-    GRAVITY: (WELL, NEVER, 'two standard errors to holding torque, or dry friction'),
-    FEEDFORWARD: (WELL, NEVER, 'residual {where} to measured torque'),
-    CONTACT: (WELL, NEVER, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (WELL, NEVER, 'residual of consistent links to torque'),
-    PAYLOAD: (WELL**2, WELL, 'mass detected in one posture to mass of all links'),
+    GRAVITY: (GOOD_UP_TO, NO_ABOVE, 'two standard errors to holding torque, or dry friction'),
+    FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'residual {where} to measured torque'),
+    CONTACT: (GOOD_UP_TO, NO_ABOVE, 'detected torque, 1 false alarm an hour, to largest torque'),
+    SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual of consistent links to torque'),
+    PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
 }
 TWO = 2.0  # standard errors
-POSTURES = 200  # at random within the training range
-SLOW = 0.05  # of the largest speed, where friction is dry
+HOLDING_POSTURES = 200  # at random, within the training range
+SLOW_SHARE = 0.05  # of the largest speed, where friction is dry
 PER_HOUR = 1.0  # false alarms of contact, as the node's default
-NAMED = 3  # joints in a sentence
+NAMED_JOINTS = 3  # in a sentence
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,24 @@ class JointUse:
             return 'data found wrong'
         if not self.moved and use != GRAVITY:
             return 'stood still'
-        value, unit = {
-            GRAVITY: (self.holding_error, self.unit),
-            CONTACT: (self.contact, self.unit),
-        }.get(use, (self.percent, '%'))
-        return '' if value is None else f'{significant(value, 2)} {unit}'
+        torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
+        value, unit = self.percent, '%'
+        if use in torques:
+            value, unit = torques[use], self.unit
+        if value is None:
+            return ''
+        return f'{significant(value, 2)} {unit}'
+
+
+class GradedUse(NamedTuple):
+    """A use with its grade, in words; ratio : that is graded; good_up_to, no_above : percent."""
+
+    use: str
+    grade: str
+    numbers: str
+    ratio: str
+    good_up_to: str
+    no_above: str
 
 
 @dataclass(frozen=True)
@@ -115,18 +129,22 @@ class Uses:
         """Return plain values for JSON."""
         return asdict(self)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return (use, grade, numbers, ratio that is graded, good up to, no above) of each."""
-        return [
-            (
-                use,
-                grade,
-                self._numbers(use),
-                LIMITS[use][2].format(where=self.where),
-                *(f'{100 * limit:g} %' for limit in LIMITS[use][:2]),
+    def rows(self) -> list[GradedUse]:
+        """Return every use with its grade and the numbers that decide it."""
+        rows = []
+        for use, grade in self.grades.items():
+            good, most, ratio = LIMITS[use]
+            rows.append(
+                GradedUse(
+                    use,
+                    grade,
+                    self._numbers(use),
+                    ratio.format(where=self.where),
+                    f'{100 * good:g} %',
+                    f'{100 * most:g} %',
+                )
             )
-            for use, grade in self.grades.items()
-        ]
+        return rows
 
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
@@ -135,174 +153,255 @@ class Uses:
                 f'Uses: none, the verdict is "{DO_NOT_USE}"; correct what it names, then '
                 'identify again.'
             ]
-        return [
-            f'{use.capitalize()}: '
-            + (numbers if numbers.startswith(grade) else f'{grade}, {numbers}')
-            + f' ({ratio}: good up to {good}, no above {most}).'
-            for use, grade, numbers, ratio, good, most in self.rows()
-        ]
+        sentences = []
+        for row in self.rows():
+            graded = row.numbers
+            if not graded.startswith(row.grade):
+                graded = f'{row.grade}, {graded}'
+            sentences.append(
+                f'{row.use.capitalize()}: {graded} ({row.ratio}: good up to {row.good_up_to}, '
+                f'no above {row.no_above}).'
+            )
+        return sentences
 
     def _numbers(self, use: str) -> str:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
         if use == PAYLOAD:
             return f'{significant(self.payload, 2)} kg'
+        if use == SIMULATION and self.consistent:
+            return 'as feedforward'
         if use == SIMULATION:
-            return (
-                'as feedforward'
-                if self.consistent
-                else ('identify with --consistent: the links may be physically impossible')
-            )
-        of = [joint for joint in self.joints if use in joint.uses]
-        worse = [
-            f'{grade} for '
-            + _listed([f'{j.name} ({j.number(use)})' for j in of if j.uses[use] == grade])
-            for grade in (WITH_CARE, NO)
-            if any(j.uses[use] == grade for j in of)
+            return 'identify with --consistent: the links may be physically impossible'
+        not_good = [self._graded(use, grade) for grade in (WITH_CARE, NO)]
+        return '; '.join(filter(None, not_good)) or self._largest_number(use)
+
+    def _graded(self, use: str, grade: str) -> str:
+        """Return the joints whose ``use`` has a ``grade``, with their numbers, '' for none."""
+        names = [
+            f'{joint.name} ({joint.number(use)})'
+            for joint in self.joints
+            if joint.uses.get(use) == grade
         ]
-        return '; '.join(worse) or 'at most ' + max(
-            (joint.number(use) for joint in of), key=lambda x: float(x.split()[0])
-        )
+        if not names:
+            return ''
+        return f'{grade} for {shortened(names, NAMED_JOINTS)}'
+
+    def _largest_number(self, use: str) -> str:
+        numbers = [joint.number(use) for joint in self.joints if use in joint.uses]
+        return 'at most ' + max(numbers, key=lambda number: float(number.split()[0]))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ', '.join(names[:NAMED]) + (f' and {more} more' if more > 0 else '')
+@dataclass(frozen=True)
+class Holding:
+    """
+    Torques of a joint that hold the robot at rest, over postures (N,) within the training range.
+
+    torque, error : RMS over postures, of it and of two standard errors [N m or N], None of a row
+        that no joint has
+    per_kg : (N,) of a mass on the last link [N m/kg or N/kg]
+    """
+
+    torque: float | None
+    error: float | None
+    per_kg: np.ndarray
 
 
-def _grade(use: str, value: float | None, whole: float | None, least: float = 0.0) -> str:
-    """Return the grade of a ``value`` relative to a ``whole``; below ``least`` it is good."""
-    good, most, *_ = LIMITS[use]
-    if value is None or whole is None or value > max(most * whole, least):
-        return NO
-    return GOOD if value <= max(good * whole, least) else WITH_CARE
+NOT_HELD = Holding(None, None, np.zeros(HOLDING_POSTURES))
 
 
 def uses_of(model: IdentifiedModel) -> Uses:
     """Return the Uses of a ``model``."""
-    (where, fit), consistent = best_fit(model), 'consistent' in model.statistics
-    stopped = model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
-    wrong = {
-        joint
-        for finding in model.statistics.get('checks') or ()
-        if finding['severity'] == WRONG
-        for joint in finding['joints']
-    }
-    wrong |= set(fit['rms']) if stopped else set()
-    robot, method = robot_of_model(model), METHODS[model.method]
-    at_rest = _at_rest(model, method, robot) if isinstance(method, JointTorques) else {}
-    units, joints = _units(model, robot), []
-    ratios = dict(
-        zip(
-            fit['rms'],
-            alarm_ratios(
-                model.statistics.get('prediction_band') or {}, list(fit['rms']), PER_HOUR
-            ),
-        )
-    )
-    largest = max(fit.get('measured_rms', {}).values(), default=0.0)
-    for name, residual in fit['rms'].items():
-        torque = fit.get('measured_rms', {}).get(name) or None
-        moved = bool(np.ptp(model.validity_range.get(name, {}).get('q', (0.0, np.inf))) >= AT_REST)
-        holding, error, _ = at_rest.get(name, (None, None, 0.0))
-        dry, contact = _dry_friction(model, name), _contact(model, name, ratios[name])
-        contact, measured = (contact, torque) if moved else (None, None)
-        uses = {GRAVITY: _grade(GRAVITY, error, holding, dry)} if name in at_rest else {}
-        if name in robot.joint_names:
-            uses |= {
-                FEEDFORWARD: _grade(FEEDFORWARD, residual, measured),
-                CONTACT: _grade(CONTACT, contact, largest),
-                SIMULATION: _grade(SIMULATION, residual, measured) if consistent else NO,
-            }
-        uses = dict.fromkeys(uses, NO) if name in wrong else uses
-        joints.append(
-            JointUse(
-                name,
-                units[name],
-                residual,
-                torque,
-                100.0 * residual / measured if measured else None,
-                holding,
-                error,
-                dry,
-                contact,
-                uses,
-                moved,
-                name in wrong,
-            )
-        )
-    grades = {
-        use: _of_all([joint.uses[use] for joint in joints if use in joint.uses])
-        for use in LIMITS
-        if any(use in joint.uses for joint in joints)
-    }
-    payload = _payload(at_rest, fit['rms'])
+    assessment = _Assessment(model)
+    joints = tuple(assessment.joint(name) for name in assessment.fit['rms'])
+    payload = _payload(assessment.holding, assessment.fit['rms'])
+    grades = _of_all_joints(joints)
     if payload is not None:
-        mass = sum(model.values[k] for k in bodies(model.parameters).values())
-        grades[PAYLOAD] = NO if stopped else _grade(PAYLOAD, payload, mass)
-    return Uses(tuple(joints), where, payload, consistent, stopped, grades)
+        grades[PAYLOAD] = assessment.grade_of_payload(payload)
+    return Uses(
+        joints,
+        assessment.where,
+        payload,
+        assessment.consistent,
+        assessment.stopped,
+        grades,
+    )
 
 
-def _of_all(grades: Sequence[str]) -> str:
-    return grades[0] if len(set(grades)) == 1 else WITH_CARE
+class _Assessment:
+    """What the uses of all joints of a model are graded by; ``joint`` grades one."""
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self.model = model
+        self.where, self.fit = best_fit(model)
+        self._statistics = ModelStatistics(model)
+        self.consistent = 'consistent' in model.statistics
+        self.stopped = self._statistics.refused
+        self.robot, self.method = robot_of_model(model), METHODS[model.method]
+        self.holding: Mapping[str, Holding] = {}
+        if isinstance(self.method, JointTorques):
+            self.holding = _holding(model, self.method, self.robot)
+        self.measured = self.fit.get('measured_rms', {})
+        self.largest_torque = max(self.measured.values(), default=0.0)
+        self._units = _units(model, self.robot)
+        self._wrong = self._joints_found_wrong()
+        names = list(self.fit['rms'])
+        ratios = alarm_ratios(self._statistics.band, names, PER_HOUR)
+        self._alarm_ratios = dict(zip(names, ratios))
+
+    def _joints_found_wrong(self) -> set[str]:
+        """Return the joints whose data a finding calls wrong: all of a model that is refused."""
+        if self.stopped:
+            return set(self.fit['rms'])
+        return {joint for finding in self._statistics.wrong for joint in finding.joints}
+
+    def joint(self, name: str) -> JointUse:
+        """Return the numbers and grades of one joint or row, by its name."""
+        residual, torque = self.fit['rms'][name], self.measured.get(name) or None
+        moved = self._moved(name)
+        percent = contact = None
+        if moved:
+            contact = _contact(self.model, name, self._alarm_ratios[name])
+        if moved and torque:
+            percent = 100.0 * residual / torque
+        held = self.holding.get(name, NOT_HELD)
+        use = JointUse(
+            name=name,
+            unit=self._units[name],
+            residual=residual,
+            torque=torque,
+            percent=percent,
+            holding=held.torque,
+            holding_error=held.error,
+            dry_friction=_dry_friction(self.model, name),
+            contact=contact,
+            uses={},
+            moved=moved,
+            wrong=name in self._wrong,
+        )
+        return replace(use, uses=self._grades(use))
+
+    def _moved(self, name: str) -> bool:
+        """Whether a joint moved in the training; a row without a joint is taken to."""
+        positions = self.model.validity_range.get(name, {}).get('q')
+        return positions is None or bool(np.ptp(positions) >= AT_REST)
+
+    def _grades(self, joint: JointUse) -> dict[str, str]:
+        """Return {use: grade} of a ``joint``; a row of a sensor has no uses."""
+        grades = {}
+        if joint.name in self.holding:
+            grades[GRAVITY] = _grade(
+                GRAVITY, joint.holding_error, joint.holding, joint.dry_friction
+            )
+        if joint.name in self.robot.joint_names:
+            torque = None  # that says nothing where the joint stood still
+            if joint.moved:
+                torque = joint.torque
+            grades[FEEDFORWARD] = _grade(FEEDFORWARD, joint.residual, torque)
+            grades[CONTACT] = _grade(CONTACT, joint.contact, self.largest_torque)
+            grades[SIMULATION] = NO
+            if self.consistent:
+                grades[SIMULATION] = _grade(SIMULATION, joint.residual, torque)
+        if joint.wrong:
+            return dict.fromkeys(grades, NO)
+        return grades
+
+    def grade_of_payload(self, mass: float) -> str:
+        """Return the grade of the ``mass`` [kg] that is detected in one posture."""
+        if self.stopped:
+            return NO
+        columns = bodies(self.model.parameters).values()
+        return _grade(PAYLOAD, mass, sum(self.model.values[k] for k in columns))
+
+
+def _grade(use: str, value: float | None, reference: float | None, least: float = 0.0) -> str:
+    """Return the grade of a ``value`` relative to a ``reference``; below ``least`` it is good."""
+    good, most, _ = LIMITS[use]
+    if value is None or reference is None:
+        return NO
+    if value <= max(good * reference, least):
+        return GOOD
+    if value <= max(most * reference, least):
+        return WITH_CARE
+    return NO
+
+
+def _of_all_joints(joints: Sequence[JointUse]) -> dict[str, str]:
+    """Return {use: grade} of all ``joints`` together, "with care" where they differ."""
+    grades = {}
+    for use in LIMITS:
+        of_joints = {joint.uses[use] for joint in joints if use in joint.uses}
+        if len(of_joints) == 1:
+            grades[use] = of_joints.pop()
+        elif of_joints:
+            grades[use] = WITH_CARE
+    return grades
 
 
 def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
     """Return row group -> unit of its numbers, of all rows that the method has."""
     method = METHODS[model.method]
     state = method.random_state(robot, 1, np.random.default_rng(0))
-    return {
-        group.name: group.unit
-        for block in method.regress(state, robot, model.parameters)
-        for group in block.groups
-    }
+    units = {}
+    for block in method.regress(state, robot, model.parameters):
+        for group in block.groups:
+            units[group.name] = group.unit
+    return units
 
 
-def _at_rest(
+def _holding(
     model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
-) -> dict[str, tuple[float, float, np.ndarray]]:
-    """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
+) -> dict[str, Holding]:
+    """Return {joint: Holding} of a ``model`` in postures at random."""
     low, high = trained_range(model)
-    q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
+    q = np.random.default_rng(0).uniform(low, high, (HOLDING_POSTURES, len(robot)))
     covariance = posterior(model)
     state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
     blocks = list(method.regress(state, robot, model.parameters))
-    mass = next(
-        (
-            k
-            for k, p in enumerate(model.parameters)
-            if p.owner == robot.link_names[-1] and p.unit == 'kg'
-        ),
-        None,
-    )
-    out = {}
+    mass = _mass_of_last_link(model, robot)
+    holding = {}
     for k, group in enumerate(blocks[0].groups):
-        W = np.zeros((POSTURES, len(model.parameters)))
+        W = np.zeros((HOLDING_POSTURES, len(model.parameters)))
         W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
         variance = ((W @ covariance) * W).sum(1)
-        out[group.name] = (
+        per_kg = np.zeros(HOLDING_POSTURES)
+        if mass is not None:
+            per_kg = W[:, mass]
+        holding[group.name] = Holding(
             float(np.sqrt(np.mean((W @ model.values) ** 2))),
             TWO * float(np.sqrt(max(np.mean(variance), 0.0))),
-            W[:, mass] if mass is not None else np.zeros(POSTURES),
+            per_kg,
         )
-    return out
+    return holding
 
 
-def _payload(
-    at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: Mapping[str, float]
-) -> float | None:
-    """Return the mass [kg] on the last link of two standard errors of torque in one posture."""
-    information = sum(
-        float(np.mean((per_kg / residual[name]) ** 2))
-        for name, (_, _, per_kg) in at_rest.items()
-        if residual.get(name)
-    )
-    # Less is rounding: no torque depends on it.
-    return TWO / information**0.5 if information > (TWO / HEAVIEST) ** 2 else None
+def _mass_of_last_link(model: IdentifiedModel, robot: RobotModel) -> int | None:
+    """Return the number of the parameter that is its mass, None where it has none."""
+    for k, parameter in enumerate(model.parameters):
+        if parameter.owner == robot.link_names[-1] and parameter.unit == 'kg':
+            return k
+    return None
+
+
+def _payload(holding: Mapping[str, Holding], residuals: Mapping[str, float]) -> float | None:
+    """
+    Return the mass [kg] on the last link of two standard errors of torque in one posture.
+
+    residuals : {joint: RMS}; None where no torque depends on a mass
+    """
+    information = 0.0
+    for name, held in holding.items():
+        residual = residuals.get(name)
+        if residual:
+            information += float(np.mean((held.per_kg / residual) ** 2))
+    rounding = (TWO / HEAVIEST) ** 2
+    if information <= rounding:
+        return None
+    return TWO / information**0.5
 
 
 def _dry_friction(model: IdentifiedModel, joint: str) -> float:
     """Return the friction of a joint that does not depend on speed [N m or N]."""
-    columns = friction_columns(model, joint, SLOW * top_speed(model, joint))
+    columns = friction_columns(model, joint, SLOW_SHARE * top_speed(model, joint))
     ends = sum(model.values[k] * (x[-1] - x[0]) / 2.0 for k, (_, x) in columns.items())
     return max(0.0, float(ends))
 
@@ -313,16 +412,16 @@ def _contact(model: IdentifiedModel, joint: str, ratio: float) -> float | None:
 
     ratio : to half the width of the band, here at its widest within the training range
     """
-    terms = model.statistics.get('prediction_band', {}).get('joints', {}).get(joint)
+    terms = ModelStatistics(model).band.get('joints', {}).get(joint)
     if not terms or not np.isfinite(ratio):
         return None
-    seen = model.validity_range.get(joint, {})
-    speed, acceleration = (max(map(abs, seen.get(name, (0.0,)))) for name in 'va')
-    return float(
-        ratio
-        * (
-            terms['constant']
-            + terms['per_acceleration'] * acceleration
-            + max(terms['near_reversal'], terms['per_speed'] * speed)
-        )
-    )
+    acceleration = _largest_size(model, joint, 'a')
+    of_speed = max(terms['near_reversal'], terms['per_speed'] * _largest_size(model, joint, 'v'))
+    half = terms['constant'] + terms['per_acceleration'] * acceleration + of_speed
+    return float(ratio * half)
+
+
+def _largest_size(model: IdentifiedModel, joint: str, quantity: str) -> float:
+    """Return the largest size of a ``quantity`` (v or a) of a joint in the training."""
+    ends = model.validity_range.get(joint, {}).get(quantity, (0.0,))
+    return max(map(abs, ends))

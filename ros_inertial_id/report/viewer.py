@@ -19,17 +19,20 @@ Tool = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint
 
 def joint_styles(robot: RobotModel) -> list[tuple[str, str]]:
     """Return (name, style) of the joints of a ``robot``, as curves and links are drawn."""
-    return [
-        (name, f'j{j % HUES}' + ' further' * (j >= HUES))
-        for j, name in enumerate(robot.joint_names)
-    ]
+    styles = []
+    for j, name in enumerate(robot.joint_names):
+        style = f'j{j % HUES}'
+        if j >= HUES:
+            style += ' further'
+        styles.append((name, style))
+    return styles
 
 
 def arm_view(
     drawings: Drawings, robot: RobotModel, tree: TreePass, tool: Tool | None = None, **more: Any
 ) -> dict[str, Any]:
     """
-    Return what viewer.js draws.
+    Return the links of an arm and their places as plain values, which viewer.js draws.
 
     tree : of the postures of a motion, or of one; tool : the end effector, where there is one
     more : period [s] of a motion, charts over its time, bounds (sphere, box), ellipsoids
@@ -69,12 +72,13 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
     q = trained_range(model).mean(axis=0)[:, None]
     tree = TreePass(Chain.of(robot), q, 0.0 * q, 0.0 * q, robot.gravity_base)
     nominal = np.array([p.nominal for p in model.parameters])
-    ellipsoids = [
-        (kind, *_ellipsoid(values[k : k + 10], tree.R[:, :, i, 0], tree.p[:, i, 0]))
-        for i, k in enumerate(columns[link] for link in robot.link_names)
-        for kind, values in (('nominal', nominal), ('identified', model.values))
-        if values[k] > 0.0
-    ]
+    ellipsoids = []
+    for i, link in enumerate(robot.link_names):
+        ten = slice(columns[link], columns[link] + 10)
+        for kind, values in (('nominal', nominal[ten]), ('identified', model.values[ten])):
+            if values[0] > 0.0:
+                shape = _ellipsoid(values, tree.R[:, :, i, 0], tree.p[:, i, 0])
+                ellipsoids.append((kind, *shape))
     return arm_view(drawings, robot, tree, ellipsoids=ellipsoids)
 
 

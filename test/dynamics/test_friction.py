@@ -20,7 +20,7 @@ from ros_inertial_id.dynamics.friction import (
 )
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.report.tables import friction_table
+from ros_inertial_id.report.parameter_tables import friction_table
 
 OPTIONS = options_class('serial_arm')(friction=arm.LAWS, find_time_offset=False)
 

@@ -14,9 +14,9 @@ from test_sheet import ARM, FOUND, LOAD
 
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import watch_page, write_report
-from ros_inertial_id.report.comparison import compare_models, comparison_sheet
+from ros_inertial_id.report.comparison import compare_models
 from ros_inertial_id.report.sheet import write_sheet
-from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
+from ros_inertial_id.report.sheets import checkup_sheet, comparison_sheet, payload_sheet
 
 BROWSER = (
     shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')

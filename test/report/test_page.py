@@ -16,9 +16,9 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import verdict, write_report
 from ros_inertial_id.report.comparison import compare_models
 from ros_inertial_id.report.curves import curves
+from ros_inertial_id.report.decision_tables import settings_table
 from ros_inertial_id.report.knowledge import evaluate
-from ros_inertial_id.report.tables import settings_table
-from ros_inertial_id.report.words import worst_joint
+from ros_inertial_id.report.prediction_facts import worst_joint
 
 
 @pytest.fixture(scope='module')

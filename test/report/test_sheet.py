@@ -11,8 +11,9 @@ from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
 from ros_inertial_id.dynamics.inertial_parameters import about_origin
 from ros_inertial_id.identification.model.outcome import described_model
 from ros_inertial_id.procedures.payload import Payload
+from ros_inertial_id.report.checkup_page import thinned
 from ros_inertial_id.report.sheet import Table, write_sheet
-from ros_inertial_id.report.sheets import _drawn, checkup_sheet, payload_sheet
+from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
 from ros_inertial_id.report.viewer import _ellipsoid
 
 LOAD = Payload(
@@ -116,7 +117,7 @@ def test_what_is_drawn_has_the_extremes_and_breaks_in_gaps():
     t = np.delete(np.arange(20_000) / 1000.0, slice(9000, 9500))
     y = np.sin(t)
     y[4321] = 50.0
-    drawn, (values,) = _drawn(t, y[None])
+    drawn, (values,) = thinned(t, y[None])
     assert len(drawn) < 2100 and drawn[np.nanargmax(values)] == t[4321]
     gap = np.flatnonzero(np.isnan(values))
     assert len(gap) == 1 and (drawn[gap - 1], drawn[gap + 1]) == (t[8999], t[9000])

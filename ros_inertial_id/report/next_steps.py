@@ -1,0 +1,78 @@
+"""What next: the commands that the page of an identification offers, a table of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+import shlex
+
+from .model_statistics import ModelStatistics
+from ..identification.identified_model import IdentifiedModel
+from ..methods import METHODS
+from ..methods.capabilities import JointTorques, Live
+
+# (attribute of _Situation that must be true, what for, command)
+STEPS = (
+    (
+        'refused',
+        'What is wrong with a recording',
+        'inertial-id check BAG --report check.html',
+    ),
+    ('to_validate', 'Validate it', 'inertial-id validate {file} OTHER_BAG'),
+    (
+        'consistent',
+        'Corrected URDF',
+        'python3 -c "import ros_inertial_id as rid; '
+        "rid.load_model({text}).to_urdf('identified.urdf')\"",
+    ),
+    (
+        'consistent_arm',
+        'MuJoCo model',
+        'python3 -c "import ros_inertial_id as rid; '
+        "rid.load_model({text}).to_mjcf('identified.xml')\"",
+    ),
+    (
+        'consistent_arm',
+        'Better motion',
+        'inertial-id design identified.urdf --model {file} --out motion',
+    ),
+    ('live', 'Live prediction', 'ros2 launch ros_inertial_id predict.launch.py {argument}'),
+)
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """What can be done next with a model; of one that is refused only ``refused`` is true."""
+
+    refused: bool
+    to_validate: bool
+    consistent: bool
+    consistent_arm: bool
+    live: bool
+
+
+def _situation(model: IdentifiedModel) -> _Situation:
+    if ModelStatistics(model).refused:
+        return _Situation(True, False, False, False, False)
+    method = METHODS[model.method]
+    consistent = 'consistent' in model.statistics
+    return _Situation(
+        refused=False,
+        to_validate='validation' not in model.statistics,
+        consistent=consistent,
+        consistent_arm=consistent and isinstance(method, JointTorques),
+        live=isinstance(method, Live),
+    )
+
+
+def next_steps(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
+    """Return [(what for, command)] of what to do with a ``model`` in a ``file``."""
+    situation = _situation(model)
+    names = {
+        'file': shlex.quote(file),  # in a shell
+        'text': repr(file),  # in Python
+        'argument': shlex.quote(f'model:={Path(file).absolute()}'),
+    }
+    return [
+        (what_for, command.format(**names))
+        for attribute, what_for, command in STEPS
+        if getattr(situation, attribute)
+    ]

@@ -1,0 +1,182 @@
+"""Tables of parameters: every base parameter, friction joint by joint, what names stand for."""
+
+from collections.abc import Callable, Mapping
+import re
+from typing import Any
+
+from .knowledge import (
+    CORRELATED,
+    evaluate,
+    Knowledge,
+    NOT,
+    percent,
+    significant,
+    typeset,
+    with_error,
+)
+from .sheet import Cell, Table
+from ..dynamics.friction import LAWS, nonlinear_unit
+from ..identification.identified_model import IdentifiedModel
+
+MISSING = 'not determined by the data'
+COV_TYPES = {
+    'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
+    'segments).',
+    'rows': ' Standard errors allow for the autocorrelation of the residuals (cov_type: rows).',
+}
+
+
+def _value(item: Knowledge) -> Cell:
+    if not item.entry['determined']:
+        return Cell(MISSING, '', 'missing')
+    return _with_error(item, 'unit')
+
+
+def _with_error(item: Knowledge, style: str) -> Cell:
+    """Return value and error, flagged where the value is negative; style : of others."""
+    value = item.entry['value']
+    text = ' ± '.join(with_error(value, item.entry['standard_error']))
+    if item.negative:
+        return Cell(f'{text} !', value, 'flag')
+    return Cell(text, value, style)
+
+
+def _relative_error(item: Knowledge) -> Cell:
+    relative = item.entry['relative_percent']
+    if not item.entry['determined']:
+        return Cell('', relative)
+    return Cell(percent(relative), relative)
+
+
+def _unit(item: Knowledge) -> Cell:
+    return Cell(typeset(item.entry['unit']), None, 'unit')
+
+
+def _nominal(item: Knowledge) -> Cell:
+    if not item.has_nominal:
+        return Cell('', '')
+    return Cell(f'{item.entry["nominal"]:.4g}', item.entry['nominal'])
+
+
+def _deviation(item: Knowledge) -> Cell:
+    """Return the difference from the description, which the page draws as a whisker."""
+    deviation = item.deviation
+    if deviation is None:
+        return Cell('', None, 'whisker')
+    return Cell(f'{abs(deviation):.1f}', deviation, 'whisker')
+
+
+def _partner(item: Knowledge) -> str:
+    if item.inflation <= CORRELATED:
+        return ''
+    return f'{item.partner} ({item.correlation:+.2f})'
+
+
+def _expression(item: Knowledge) -> Cell:
+    return Cell(item.entry['expression'], None, 'mono')
+
+
+# {head: cell of a base parameter}
+PARAMETER_COLUMNS: Mapping[str, Callable[[Knowledge], Cell | str]] = {
+    'name': lambda item: item.name,
+    'value': _value,
+    'relative error [%]': _relative_error,
+    'unit': _unit,
+    'description': _nominal,
+    'difference [standard errors]': _deviation,
+    'strongly correlated with': _partner,
+    'expression': _expression,
+}
+
+
+def parameter_table(model: IdentifiedModel) -> Table:
+    """Return the base parameters of a ``model``: what they are worth, and the description's."""
+    cov_type = model.statistics.get('cov_type', '')
+    rows, grades = [], []
+    for item in evaluate(model):
+        rows.append([cell(item) for cell in PARAMETER_COLUMNS.values()])
+        grades.append(item.grade)
+    return Table(
+        [*PARAMETER_COLUMNS],
+        rows,
+        (3, 6, 7),
+        grades=grades,
+        note='The number that ends a name is that of the link or joint; R marks a sum. Moments of '
+        "inertia are about the origin of the link's joint frame, products are tensor elements. "
+        '! is negative, which is physically impossible. Bars: two standard errors about the '
+        'value; diamond: the description, at most eight standard errors away.'
+        + COV_TYPES.get(cov_type, ''),
+    )
+
+
+def friction_table(model: IdentifiedModel) -> Table:
+    """Return the friction coefficients per joint and law, and their nonlinear parameters."""
+    by_joint: dict[str, dict[str, Knowledge]] = {}
+    units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
+    nonlinear_units: dict[str, dict[str, None]] = {}
+    for item in evaluate(model):
+        law, unit = item.lead.law, item.entry['unit']
+        if law not in LAWS:
+            continue
+        by_joint.setdefault(item.lead.owner, {})[law] = item
+        units.setdefault(law, {})[unit] = None
+        if item.lead.nonlinear is not None and item.entry['determined']:
+            nonlinear_units.setdefault(law, {})[nonlinear_unit(law, unit)] = None
+    constants = model.statistics.get('nonlinear_parameters', {})
+    rows = []
+    for joint, by_law in by_joint.items():
+        coefficients = [_coefficient(by_law.get(law)) for law in units]
+        nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
+        rows.append((joint, *coefficients, *nonlinear))
+    heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
+    heads += [
+        f'{law}, nonlinear [{" or ".join(of_law)}]' for law, of_law in nonlinear_units.items()
+    ]
+    return Table(('joint', *heads), rows)
+
+
+def _coefficient(item: Knowledge | None) -> Cell:
+    """Return a friction coefficient; None stands in a sum with others."""
+    if item is None:
+        return Cell('in a sum', None, 'dim')
+    if item.grade == NOT:
+        return Cell(MISSING, None, 'missing')
+    return _with_error(item, '')._replace(sort=None)
+
+
+def _nonlinear(item: Knowledge | None, constants: Mapping[str, Any]) -> str:
+    """Return the constant in a law, or the end of those tried that it lies at: none is known."""
+    if item is None:
+        return ''
+    ends = constants.get(item.name, {})
+    if 'least' not in ends:
+        return significant(item.lead.nonlinear)
+    least, greatest = ends['least'], ends['greatest']
+    if least is None and greatest is None:
+        return 'not determined'
+    if greatest is None:
+        return f'at least {least:.3g}'
+    if least is None:
+        return f'at most {greatest:.3g}'
+    return significant(item.lead.nonlinear)
+
+
+def names_table(model: IdentifiedModel) -> Table:
+    """Return (number, link, joint) of a ``model``: what numbers in parameter names stand for."""
+    links: dict[str, str] = {}
+    joints: dict[str, str] = {}
+    for parameter in model.parameters:
+        number = re.search(r'\d+$', parameter.name)
+        if not number or not parameter.owner:
+            continue
+        owners = links
+        if parameter.law:
+            owners = joints
+        owners.setdefault(number[0], parameter.owner)
+    carriers = model.robot['joints']
+    if len(carriers) == len(links):  # every link is carried by a joint of its own
+        joints = {**dict(zip(links, carriers)), **joints}
+    rows = [
+        (number, links.get(number, ''), joints.get(number, '')) for number in {**links, **joints}
+    ]
+    return Table(('number', 'link', 'joint'), rows, (1, 2), title='Numbers in the names')

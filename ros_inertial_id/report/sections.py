@@ -1,0 +1,114 @@
+"""
+Sections: what the pages consist of. Copy a list, reorder it, leave some out, add your own.
+
+A section is a function of the numbers of a result and the Drawings of the page that yields its
+Section: heading, sentences, tables, charts. Where there is nothing to show it yields none.
+
+    def masses(numbers, drawings):
+        rows = [(link.name, f'{link.values[0]:.2f}') for link in numbers.links]
+        yield Section('Masses', tables=[Table(('link', 'mass [kg]'), rows)])
+
+    page = replace(IDENTIFICATION, sections=(masses, friction, parameters))
+    page.write(IdentifiedNumbers(result.identification), 'mine.html')
+
+===================  ==================================  =======================================
+section              heading                             reads
+===================  ==================================  =======================================
+of IdentifiedNumbers
+prediction           How well it predicts                residuals, curves, uses, sentences
+links                What the links weigh                links, bodies of the model
+friction             Friction                            friction curves of the training
+decisions            What was decided, and why           choices, findings, sensors, settings
+parameters           Parameters                          base parameters and their errors
+provenance           Provenance                          recordings, versions, the command
+of CheckedNumbers
+recordings           Recording 1, 2, ...                 recorded signals, windows of findings
+joints               Joints                              verdicts and residuals of joints
+findings             Findings                            findings of the checks
+of WeighedNumbers
+holding              Holding torque                      the arm with and without the load
+components           Centre of mass and inertia          numbers of the load with their errors
+for_controllers      For controllers                     the load in the words of controllers
+of a Drift
+robots               name of the robot, number of bags   changes and series of each robot
+bags_left_out        Bags left out                       paths and reasons
+of a Design
+moving_arm           The moving arm                      the motion, its limits and torques
+limits_used          Share of each limit used            use of limits, errors of torque
+of a Comparison
+residuals            Residuals                           relative residuals of all models
+base_parameters      Base parameters                     estimates and their differences
+on_one_bag           Predictions on one bag              residuals on the same recording
+friction_over_speed  Friction over speed                 friction curves of all models
+===================  ==================================  =======================================
+"""
+
+from typing import TYPE_CHECKING
+
+from . import checkup_page, comparison_page, design_page, drift_page, identified_page, payload_page
+from .checkup_page import CheckedNumbers, findings, joints, recordings
+from .comparison import Comparison
+from .comparison_page import base_parameters, friction_over_speed, on_one_bag, residuals
+from .design_page import limits_used, moving_arm
+from .drift_page import bags_left_out, robots
+from .identified_page import (
+    decisions,
+    friction,
+    IdentifiedNumbers,
+    links,
+    parameters,
+    prediction,
+    provenance,
+)
+from .page import Page
+from .payload_page import components, for_controllers, holding, WeighedNumbers
+
+__all__ = [
+    'bags_left_out',
+    'base_parameters',
+    'CheckedNumbers',
+    'CHECKUP',
+    'COMPARISON',
+    'components',
+    'decisions',
+    'DESIGN',
+    'DRIFT',
+    'findings',
+    'for_controllers',
+    'friction',
+    'friction_over_speed',
+    'holding',
+    'IDENTIFICATION',
+    'IdentifiedNumbers',
+    'joints',
+    'limits_used',
+    'links',
+    'moving_arm',
+    'on_one_bag',
+    'Page',
+    'parameters',
+    'PAYLOAD',
+    'prediction',
+    'provenance',
+    'recordings',
+    'residuals',
+    'robots',
+    'WeighedNumbers',
+]
+
+if TYPE_CHECKING:  # scipy behind them takes a third of the time to start
+    from ..excitation.design import Design
+    from ..procedures.drift_result import Drift
+
+IDENTIFICATION: Page[IdentifiedNumbers] = Page(
+    identified_page.head,
+    (prediction, links, friction, decisions, parameters, provenance),
+)
+CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
+PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (holding, components, for_controllers))
+DRIFT: 'Page[Drift]' = Page(drift_page.head, (robots, bags_left_out))
+DESIGN: 'Page[Design]' = Page(design_page.head, (moving_arm, limits_used))
+COMPARISON: Page[Comparison] = Page(
+    comparison_page.head,
+    (residuals, base_parameters, on_one_bag, friction_over_speed),
+)

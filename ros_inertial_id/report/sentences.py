@@ -1,0 +1,255 @@
+"""
+Sentences: the one table of words about a model and its recordings, and what reads it.
+
+Per kind of facts it says which attribute must be true, and the text with the facts' attributes in
+braces.  Where there is nothing to say, nothing is said.  Subject, verb, standard term; number with
+unit; advice.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import choice_facts, parameter_facts, prediction_facts, recording_facts
+from .knowledge import DIFFERENT
+from .model_statistics import Facts
+
+# {facts: ((attribute that must be true, sentence), ...)}, said in this order.
+SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
+    prediction_facts.VerdictFacts: (
+        ('explained', 'Verdict: {word}: {reasons}.'),
+        ('bare', 'Verdict: {word}.'),
+    ),
+    prediction_facts.GravityFacts: (
+        (
+            'estimated',
+            'Gravity in the base frame is estimated from the torques, {direction}; '
+            'log-likelihood higher by {evidence:.0f} (odds {odds}) than for the mounting '
+            '({mounting}).',
+        ),
+        (
+            'contradicted',
+            'Alarm: the torques contradict the mounting ({mounting}). {direction} has a '
+            'log-likelihood higher by {evidence:.0f} (odds {odds}); check mounting:, or leave it '
+            'out and the direction is estimated.',
+        ),
+    ),
+    prediction_facts.ValidatedFacts: (
+        (
+            'always',
+            'Validation recording: relative residual {percent} ({rms}raw {raw}), in training '
+            '{training}: {conclusion}.',
+        ),
+    ),
+    prediction_facts.CrossedFacts: (
+        (
+            'always',
+            'No validation recording. 5-fold cross-validation: relative residual {percent} '
+            '(training {training}): {conclusion}.',
+        ),
+    ),
+    prediction_facts.TrainedFacts: (
+        (
+            'always',
+            'No validation recording: the relative residual of {training} in training says '
+            'nothing about other motions.',
+        ),
+    ),
+    prediction_facts.RangeFacts: (
+        (
+            'worth_a_word',
+            '{percent:.0f} % of the validation recording lies outside the validity range; '
+            'relative residual {beyond} there, {inside} inside; most: {farthest}.',
+        ),
+    ),
+    prediction_facts.CutoffFacts: (
+        (
+            'always',
+            'Behind a low-pass of {cutoff:.0f} Hz, as other tools state it, the relative '
+            'residual of the validation is {percent}.',
+        ),
+    ),
+    prediction_facts.WorstFacts: (
+        ('hidden', 'Worst joint: {name}, residual {percent} of its own torque.'),
+    ),
+    prediction_facts.ConsistencyFacts: (
+        (
+            'always',
+            'The model uses the physically consistent parameters; their weighted training '
+            'residual is {loss_percent} % above that of unconstrained least squares.',
+        ),
+    ),
+    prediction_facts.NoiseFacts: (
+        (
+            'white',
+            'The residuals are autocorrelated for {longest:.2g} s at most, as filtered noise.',
+        ),
+        (
+            'coloured',
+            'The residuals of {joints} are autocorrelated for up to {longest:.2g} s (filtered '
+            'noise: {noise:.2g} s): friction, elasticity or sensor drift is not modelled. '
+            'Effective sample size: {effective:.0f} of {samples}; the standard errors are widened '
+            'accordingly.',
+        ),
+    ),
+    parameter_facts.StructureFacts: (
+        (
+            'uncertain',
+            'Alarm: the structure of the mechanism is not certain. Its bodies have {by_torque} '
+            'base parameters by the torques and {by_energy} by the energy; check start: and '
+            'independent:, and round the placements of the URDF.',
+        ),
+    ),
+    parameter_facts.ParameterFacts: (
+        ('always', 'Relative standard errors of the base parameters: {grades}.'),
+        ('missing', 'Not determined by the data, no value is given: {missing}.'),
+        (
+            'described',
+            f'Different from the robot description by more than {DIFFERENT:.0f} standard errors: '
+            '{far} of {described} inertial parameters.',
+        ),
+        (
+            'corrected',
+            'Negative, which is physically impossible: {corrected}; the model uses the '
+            'constrained estimates.',
+        ),
+        (
+            'uncorrected',
+            'Negative, which is physically impossible: {uncorrected}; an effect that is not '
+            'modelled: give single values no meaning.',
+        ),
+        (
+            'chance',
+            'Negative, though not significantly (physically impossible): {chance}; --consistent '
+            'gives possible values.',
+        ),
+    ),
+    parameter_facts.MotionFacts: (
+        (
+            'enough',
+            'All parameters that motion under this mounting can determine are significant.',
+        ),
+        ('faster', 'Faster motion reduces the errors of {faster} parameters.'),
+        ('wider', 'Wider motion reduces the errors of {wider} parameters.'),
+        (
+            'mixed_of_arm',
+            '{correlated} parameters are strongly correlated (condition number {condition}); a '
+            'designed motion separates them: inertial-id design --model.',
+        ),
+        (
+            'mixed_of_rig',
+            '{correlated} parameters are strongly correlated (condition number {condition}); '
+            'moving everything at once, at several frequencies, separates them.',
+        ),
+    ),
+    parameter_facts.MountingFacts: (
+        (
+            'missing',
+            'Under this mounting no motion excites {missing}; other mountings need them. Record '
+            'with the base tilted before the robot is mounted another way.',
+        ),
+    ),
+    recording_facts.UnusedFacts: (('always', 'Recording not used: {path}: {reason}'),),
+    recording_facts.ManyUnusedFacts: (
+        ('some', '{more} more recordings not used, see provenance of the model file.'),
+    ),
+    recording_facts.RoundedMountingFacts: (
+        (
+            'read',
+            'The mounting "{given}" is read as {read}: an angle within {tolerance:g} rad of a '
+            'right one is that.',
+        ),
+    ),
+    recording_facts.FindingFacts: (('always', '{sentence}{where}.'),),
+    recording_facts.MaskedFacts: (
+        ('some', 'Masked as bad: {percents} of the samples of each recording.'),
+    ),
+    recording_facts.MarkerFacts: (
+        (
+            'lost',
+            'Marker {marker} of {source} was lost for {seconds:.2f} s, from {since:.2f} s '
+            'on{where}.',
+        ),
+    ),
+    recording_facts.ImuFacts: (
+        (
+            'fell_silent',
+            'The IMU on {body} was silent for {silent:.2f} s, from {since:.2f} s on; markers were '
+            'used alone{where}.',
+        ),
+        (
+            'is_turned',
+            'The IMU on {body} is turned {turned:.1f} degrees from its description; this was '
+            'estimated from the motion and corrected{where}.',
+        ),
+    ),
+    recording_facts.WristSensorFacts: (
+        (
+            'always',
+            'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} degrees '
+            'about its x, y, z axes; this was estimated from the motion and corrected{where}.',
+        ),
+    ),
+    choice_facts.CandidateFacts: (
+        ('crossed', 'cross-validated residual {left_out_error} %'),
+        ('worse', 'worse by {difference} %'),
+        ('better', 'better by {difference} %'),
+        ('more_likely', 'log-likelihood higher by {amount:.3g} (odds {odds})'),
+        ('less_likely', 'log-likelihood lower by {amount:.3g} (odds {odds})'),
+    ),
+    prediction_facts.CurvesFacts: (
+        (
+            'always',
+            'Drag to zoom, double click for the whole range; arrow keys, + and - on a selected '
+            'chart, Ctrl and the wheel on any. All joints share their time.',
+        ),
+        ('is_thinned', 'Decimated {thinned}:1, extremes kept.'),
+        (
+            'has_band',
+            'Shaded: the band that holds {band_percent:.0f} % of the residuals of motion like the '
+            'training (by cross-validation); it widens outside the validity range.',
+        ),
+    ),
+}
+
+# {Generalization.conclusion: how a sentence about residuals ends}
+CONCLUSIONS = {
+    'incomparable': 'they cannot be compared',
+    'unusable': 'more than half of the torque, so the model must not be used',
+    'not other data': 'no validation, since the model was identified from these samples '
+    '({of_training})',
+    'unsound recording': 'not meaningful while the checks call the recording wrong',
+    'generalizes': 'the model generalizes to {unseen}',
+    'generalizes in part': 'the model generalizes to {unseen}, but not for {lost}',
+    'somewhat worse': 'somewhat worse than in training ({times:.1f} times)',
+    'outside the range': '{times:.1f} times worse than in training: the validation moves outside '
+    'the validity range',
+    'overfits': '{times:.1f} times worse than in training: the model overfits one motion',
+    'lacks something': '{times:.1f} times worse than in training: the motion shows what the model '
+    'lacks, or the robot has changed in between',
+}
+
+
+class _Attributes(dict[str, Any]):
+    """The attributes of facts by their names, as texts ask for them."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(self._facts, name)
+
+
+def said(*subjects: Facts | None) -> list[str]:
+    """Return the sentences that apply to ``subjects``, none to those that nothing is known of."""
+    texts = []
+    for facts in filter(None, subjects):
+        for attribute, text in SENTENCES[type(facts)]:
+            if getattr(facts, attribute):
+                texts.append(text.format_map(_Attributes(facts)))
+    return texts
+
+
+def concluded(compared: prediction_facts.Generalization) -> str:
+    """Return the end of a sentence that compares residuals of other data with the training's."""
+    return CONCLUSIONS[compared.conclusion].format_map(_Attributes(compared))
