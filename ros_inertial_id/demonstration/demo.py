@@ -37,8 +37,8 @@ from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
-from ..nodes.excitation import FINISHED
 from ..nodes.isolation import isolate, NAMESPACE
+from ..nodes.player import FINISHED
 from ..nodes.running import SIGNALS, without_type_lookup
 from ..report import summary
 from ..report.design_files import write_design
