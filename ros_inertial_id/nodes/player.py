@@ -27,7 +27,7 @@ LAST_STATES = 1.0  # [s] that joint states of the end of a motion may come late:
 CREEP = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
 GOAL_ANSWERS = 1.0  # [s] for answers that came while this process was held up
 LATEST_PIECE = 3.0  # [s] that a piece may be late; more ends the motion
-TOLD_DELAY = 1e-3  # [s] that a motion was stretched, from which it is said
+SAID_DELAY = 1e-3  # [s] that a motion was stretched, from which it is said
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Player:
         if joints.newest_ns <= end_ns and joints.now_ns() <= end_ns + LAST_STATES * 1e9:
             return Event.WORD_DUE, ''
         words = FINISHED
-        if sender.delay > TOLD_DELAY:
+        if sender.delay > SAID_DELAY:
             words += f', {sender.delay:.2f} s later than planned, as this computer was busy'
         return Event.COURSE_OVER, words
 
@@ -260,5 +260,5 @@ class Player:
     def _publish_periods(self):
         course = self._motion.course
         bounds = self._sender.stamps(course.period_starts()).tolist()
-        told = {'period_s': course.motion.period / course.speed, 'bounds_ns': bounds}
-        self._periods.publish(String(data=yaml.safe_dump(told)))
+        periods = {'period_s': course.motion.period / course.speed, 'bounds_ns': bounds}
+        self._periods.publish(String(data=yaml.safe_dump(periods)))
