@@ -87,7 +87,7 @@ class Player:
             Action.SEND_FIRST_PIECE: self._send_first_piece,
             Action.SEND_NEXT_PIECE: self._send_next_piece,
             Action.SEND_WAY_TO_REST: self._send_way_to_rest,
-            Action.SEND_NO_MORE: self._send_no_more,
+            Action.STOP_SENDING: self._stop_sending,
             Action.WITHDRAW_LAST_PIECE: self._withdraw_last_piece,
             Action.SAY_THAT_IT_IS_FINISHED: self._end,
         }
@@ -226,15 +226,15 @@ class Player:
         try:
             self._sender.brake()
         finally:
-            self._send_no_more(reason)
+            self._stop_sending(reason)
 
     def _withdraw_last_piece(self, reason):
         try:
             self.controller.withdraw()
         finally:
-            self._send_no_more(reason)
+            self._stop_sending(reason)
 
-    def _send_no_more(self, reason):
+    def _stop_sending(self, reason):
         self._end(f'stopped: {reason}')
 
     def _end(self, status):

@@ -40,7 +40,7 @@ class Action(Enum):
     SEND_FIRST_PIECE = auto()  # on the robot's clock as it is now, and not before planning
     SEND_NEXT_PIECE = auto()
     SEND_WAY_TO_REST = auto()  # along the course, as fast as the limits allow
-    SEND_NO_MORE = auto()  # the last piece ends at rest by itself; a way to rest would leap, too
+    STOP_SENDING = auto()  # the last piece ends at rest by itself; a way to rest would leap, too
     WITHDRAW_LAST_PIECE = auto()  # which is not to be followed when it comes late
     SAY_THAT_IT_IS_FINISHED = auto()
 
@@ -60,7 +60,7 @@ TRANSITIONS = {
     (State.PLAYING, Event.WORD_DUE): Step(State.PLAYING, Action.NOTHING),
     (State.PLAYING, Event.COURSE_OVER): Step(State.ENDING, Action.SAY_THAT_IT_IS_FINISHED),
     (State.PLAYING, Event.DOUBT): Step(State.ENDING, Action.SEND_WAY_TO_REST),
-    (State.PLAYING, Event.WOULD_LEAP): Step(State.ENDING, Action.SEND_NO_MORE),
+    (State.PLAYING, Event.WOULD_LEAP): Step(State.ENDING, Action.STOP_SENDING),
     (State.PLAYING, Event.UNANSWERED): Step(State.ENDING, Action.WITHDRAW_LAST_PIECE),
     (State.ENDING, Event.CLOSED): Step(State.IDLE, Action.NOTHING),
 }

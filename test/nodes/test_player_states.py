@@ -35,5 +35,5 @@ def test_every_doubt_ends_a_motion_for_good():
 def test_only_what_may_be_followed_is_sent():
     playing = steps(State.PLAYING)
     assert playing[Event.DOUBT].action is Action.SEND_WAY_TO_REST
-    assert playing[Event.WOULD_LEAP].action is Action.SEND_NO_MORE
+    assert playing[Event.WOULD_LEAP].action is Action.STOP_SENDING
     assert playing[Event.UNANSWERED].action is Action.WITHDRAW_LAST_PIECE
