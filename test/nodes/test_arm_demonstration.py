@@ -37,7 +37,9 @@ def test_an_arm_is_identified_from_what_is_played_and_predicted_live(graph, tmp_
     graph.spin(PATIENCE, lambda: not demo.alive())
     assert demo.wait() == 0, demo.output
     result = json.loads((out / 'result.json').read_text())
-    assert result['recorded'] == result['published'] > PERIOD * 500.0  # Hz; all, with the way there
+    assert (
+        result['recorded'] == result['published'] > PERIOD * 500.0
+    )  # Hz; all, with the way there
     # Of ten numbers one is beyond three standard errors in a run of forty.
     assert result['within_3_standard_errors'] >= 1.0 - 1.5 / result['base_parameters']
     assert result['validation_relative_percent'] < 2.0  # the noise, 0.1 N m of about 10
