@@ -186,7 +186,7 @@ def _counted(recording, rate):
 
 def _true_parameters(truth, model):
     """Return {parameter: value}; what the arm does not have is zero."""
-    true = {}
+    true: dict[str, float] = {}
     for entry in model.base:
         true |= dict.fromkeys(entry['grouping'], 0.0)
     robot = load_robot_model(truth['true_urdf'])
