@@ -76,7 +76,7 @@ class Identification(GuardedNode):
         own = self._own = declare_options(
             self, NodeOptions, settable=('recording', 'validation', 'urdf_file', 'out')
         )
-        self._description = read_description(own.urdf_file) if own.urdf_file else ''
+        self._description = _description(own)
         _, defaults = load_options(own.config, own.method, description=self._description)
         self._kind = options_class(own.method)
         options = declare_options(self, self._kind, defaults, check=self._check)
@@ -110,11 +110,12 @@ class Identification(GuardedNode):
         level, words, values = self._state
         if self._work.busy:
             level, words, values = 'ok', self._work.words, self._work.values
-        if self._online:
-            worse, about, more = self._online.health()
-            values = {**values, **more}
-            if worse == 'error' or worse == 'warn' and level == 'ok':
-                level, words = worse, about
+        if self._online is None:
+            return level, words, values
+        online_level, online_words, online_values = self._online.health()
+        values = {**values, **online_values}
+        if online_level == 'error' or (online_level, level) == ('warn', 'ok'):
+            return online_level, online_words, values
         return level, words, values
 
     def _check(self, options):
@@ -133,7 +134,10 @@ class Identification(GuardedNode):
         self._last = message.data
 
     def _have_failed(self, words):
-        self._state = ('warn' if words == CANCELLED else 'error', words, {})
+        level = 'error'
+        if words == CANCELLED:
+            level = 'warn'
+        self._state = level, words, {}
 
     def _bag(self, own):
         path = own.recording or self._last
@@ -166,20 +170,17 @@ class Identification(GuardedNode):
         own = read_options(self, NodeOptions)
         options = read_options(self, self._kind)
         path = self._bag(own)
-        urdf = read_description(own.urdf_file) if own.urdf_file else ''
+        urdf = _description(own)
         if own.out:
             make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
-        bags, others = (
-            [
-                read_bag(bag, progress=partial(self._work.step, 'read'))
-                for bag in find_bags([where] if where else [])
-            ]
-            for where in (path, own.validation)
-        )
+        bags = self._read(path)
+        validation_bags = []
+        if own.validation:
+            validation_bags = self._read(own.validation)
         result = identify(
             bags,
-            validate=others,
+            validate=validation_bags,
             urdf=urdf,
             progress=self._work.step,
             method=own.method,
@@ -191,27 +192,29 @@ class Identification(GuardedNode):
             result.report(Path(own.out, 'report.html'))
         return result.summary()
 
+    def _read(self, path):
+        """Return the Recordings of a bag, or of a folder or pattern of several."""
+        progress = partial(self._work.step, 'read')
+        return [read_bag(bag, progress=progress) for bag in find_bags([path])]
+
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(
-            table(
-                self,
-                base_rows(
-                    model.base, model.parameters, model.values, model.mounting['gravity_base'][0]
-                ),
-            )
-        )
+        gravity = model.mounting['gravity_base'][0]
+        rows = base_rows(model.base, model.parameters, model.values, gravity)
+        self._table.publish(table(self, rows))
         self._band.publish(table(self, band_rows(model)))
         urdf = identified_urdf(model)
         if urdf:
             self._urdf.publish(String(data=urdf))
         statistics = model.statistics
         fit, verdict = fits(model)['training']['filtered'], statistics['verdict']
-        useless = verdict['word'] == DO_NOT_USE
+        level = 'ok'
+        if verdict['word'] == DO_NOT_USE:
+            level = 'warn'
         words = '; '.join([f'model published, verdict: {verdict["word"]}', *verdict['reasons']])
         self._state = (
-            'warn' if useless else 'ok',
+            level,
             words,
             {
                 'base parameters': statistics['rank'],
@@ -227,6 +230,13 @@ class Identification(GuardedNode):
         """End what is under way before the node."""
         self._work.close()
         super().destroy_node()
+
+
+def _description(options: NodeOptions) -> str:
+    """Return the text of the robot description that is given, '' for none."""
+    if not options.urdf_file:
+        return ''
+    return read_description(options.urdf_file)
 
 
 main = main_of(Identification, __name__)

@@ -22,7 +22,7 @@ from ..errors import ConfigError
 NAMESPACE = '/inertial_id_demo'
 DOMAINS = range(1, 102)  # above, the ports of DDS are those that Linux gives to other programs
 PORTS, FIRST = 250, 7400  # UDP ports of a domain, from the first one of domain 0 on (RTPS 9.6.1)
-TRIED = 5  # domains without such ports, at random
+DOMAINS_TRIED = 5  # domains without such ports, at random
 LISTENS = 2.0  # [s] in each: nodes of one computer find one another in less
 REMOTE = ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_LOCALHOST_ONLY')
 
@@ -39,7 +39,7 @@ def isolate() -> str:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     taken = []
     free = (d for d in random.sample(DOMAINS, len(DOMAINS)) if _ports_are_free(d))
-    for domain in islice(free, TRIED):
+    for domain in islice(free, DOMAINS_TRIED):
         others = sorted(set(_others(domain)))
         if not others:
             os.environ['ROS_DOMAIN_ID'] = str(domain)

@@ -35,7 +35,8 @@ from ..share import shared_file
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] between looks whether a signal came
-START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
+START = 60.0  # [s] for a node to be made or refused
+LEAVE = 30.0  # [s] for a node to end
 
 
 def run(node_class: type, args: Sequence[str] | None = None) -> int:
@@ -114,11 +115,10 @@ def _leave() -> None:
 
 def _init(args):
     """Begin the middleware; ConfigError for arguments that it does not understand."""
+    if args is not None:
+        args = list(args)
     try:
-        rclpy.init(
-            args=None if args is None else list(args),
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
@@ -134,6 +134,13 @@ def _spin(node: Any, signals: Sequence[int]) -> None:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
         executor.remove_node(node)
         executor.shutdown()
+
+
+def _failure(error: Exception) -> str:
+    """Return in words what went wrong in a callback."""
+    if isinstance(error, InertialIdError):
+        return str(error)
+    return f'message dropped: callback raised {type(error).__name__}: {error}'
 
 
 class GuardedNode(Node):
@@ -227,14 +234,11 @@ class GuardedNode(Node):
             except Exception as error:
                 if not self.context.ok():
                     raise
-                what = (
-                    ''
-                    if isinstance(error, InertialIdError)
-                    else f'dropped, for it breaks what reads it; {type(error).__name__}: '
-                )
-                words = f'{where}: {what}{error}'
+                words = f'{where}: {_failure(error)}'
             self.fault(words)
-            response: Any = args[1] if len(args) > 1 else None
+            if len(args) < 2:
+                return None
+            response: Any = args[1]  # of a service
             if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
                 response.success, response.message = False, words
             return response

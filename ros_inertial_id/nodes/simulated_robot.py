@@ -22,14 +22,14 @@ from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import main_of
-from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
+from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, WALL_TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
 from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
-STILL = 1e-6  # [rad or m] by which a trajectory that rests moves at most
+AT_REST = 1e-6  # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 
 
@@ -73,7 +73,7 @@ class SimulatedRobot(Simulator):
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = 0
         self.begin(own, urdf, self._true(own))
-        every(self, max(TICK, 1 / own.rate), self._tick)
+        every(self, max(WALL_TICK, 1 / own.rate), self._tick)
         self.report(self._health)
         self.get_logger().info(
             f'simulating {", ".join(self._arm.joint_names)} '
@@ -90,7 +90,8 @@ class SimulatedRobot(Simulator):
 
     def _tick(self):
         """Publish the samples that are due by now, unless time has to wait."""
-        step, samples, stamps = 1 / self._arm.options.rate, [], []
+        samples, stamps = [], []
+        step = 1 / self._arm.options.rate
         for stamp_ns in self._sim_clock.steps(self._ticks * step, step):
             samples.append(self._arm.step())
             stamps.append(stamp_ns)
@@ -133,7 +134,7 @@ class SimulatedRobot(Simulator):
             self._arm.follow(times, positions, *rest)
             # A trajectory with a past is one of many: they are sent piece by piece.
             ahead = positions[times > NEXT_PIECE]
-            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > STILL)
+            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > AT_REST)
             self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')
@@ -157,12 +158,10 @@ class SimulatedRobot(Simulator):
 
     def _controller_parameters(self, request, response):
         """Answer, as the controller would, whether it goes on from its command."""
-        response.values = [
-            ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
-            if name == CONTINUES
-            else ParameterValue()
-            for name in request.names
-        ]
+        known = {
+            CONTINUES: ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
+        }
+        response.values = [known.get(name, ParameterValue()) for name in request.names]
         return response
 
     def _health(self):

@@ -33,7 +33,7 @@ CURVES = {
         'predicted_band/upper',
     )
 }
-LOOK = 0.05  # [s] between looks at the curves
+CURVES_LOOK = 0.05  # [s] between looks at the curves
 NODES = {
     'prediction': 'torque_prediction',
     'identification': 'identification',
@@ -89,7 +89,7 @@ class Watch(GuardedNode):
         self.server = WatchServer(
             own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call
         )
-        every(self, LOOK, lambda: self._streams.hand_to(self._samples))
+        every(self, CURVES_LOOK, lambda: self._streams.hand_to(self._samples))
         every(self, 0.5, self._look_for_others)
         self.get_logger().info(f'look at {self.server.url}')
 
@@ -103,8 +103,8 @@ class Watch(GuardedNode):
         for status in message.status:
             values = _values(status)
             if 'value' in values:  # gravity has none
-                numbers = float(values['value']), float(values['standard_error'])
-                rows.append([status.name, *(x if math.isfinite(x) else None for x in numbers)])
+                numbers = _finite(values['value']), _finite(values['standard_error'])
+                rows.append([status.name, *numbers])
         self.state.set(fact, rows)
 
     def _bag(self, message):
@@ -141,15 +141,24 @@ class Watch(GuardedNode):
 
     def _done(self, words: str, future: Future) -> None:
         answer = future.result()
-        self.state.set(
-            'answer', f'{words}: {"" if answer.success else "refused, "}{answer.message}'
-        )
+        if answer.success:
+            self.state.set('answer', f'{words}: {answer.message}')
+        else:
+            self.state.set('answer', f'{words}: refused, {answer.message}')
 
     def destroy_node(self) -> None:
         """End the page before the node."""
         if self.server is not None:
             self.server.close()
         super().destroy_node()
+
+
+def _finite(text):
+    """Return the number in a text, None where it is not finite."""
+    number = float(text)
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _values(status):
