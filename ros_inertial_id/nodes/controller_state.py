@@ -22,8 +22,8 @@ CONTROLLER_ANSWERS = 1.0  # [s]
 CONTINUES, INTERFACES = 'interpolate_from_desired_state', 'command_interfaces'
 EFFORT_RATE = 1000.0  # [N m/s or N/s] that is no jerk: Franka allows as much
 FADING_EFFORT = EFFORT_RATE * 0.5 * LEAD  # [N m or N] that fade without a jerk before the start
-STATE = 'control_msgs/msg/JointTrajectoryControllerState'
-LIST = 'controller_manager_msgs/srv/ListControllers'
+STATE_TYPE = 'control_msgs/msg/JointTrajectoryControllerState'
+LIST_TYPE = 'controller_manager_msgs/srv/ListControllers'
 STATE_AGE = 1.0  # [s] by which the controller's word may be older than the joint states
 
 
@@ -38,7 +38,7 @@ class Controllers:
     def __init__(self, beside: Node, topic: str) -> None:
         namespace, self._name = topic.rsplit('/', 2)[:2]
         self._manager: Any = None  # where its messages are not installed
-        kind = message_class(LIST)
+        kind = message_class(LIST_TYPE)
         if kind is not None:
             self._manager = beside.create_client(
                 kind, f'{namespace}/controller_manager/list_controllers'
@@ -147,7 +147,7 @@ class HeldPosition:
     ) -> None:
         self._node, self._scaled = node, scaled
         self._topic = f'{controller.rpartition("/")[0]}/controller_state'
-        self._kind = message_class(STATE)
+        self._kind = message_class(STATE_TYPE)
         self._state: Any = None
         self._state_at = -np.inf
         self._reader: Any = None  # where its messages are not installed

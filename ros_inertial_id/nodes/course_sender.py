@@ -16,7 +16,9 @@ from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
 ATTEMPTS = 3  # to make a piece in time
 SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
-PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+PIECE_PERIOD = (
+    0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+)
 UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
 
 
@@ -51,11 +53,13 @@ class CourseSender:
         """
         self._course, self._names, self._tracking = course, joint_names, tracking
         self._began = self._now_ns() + round(LEAD * 1e9)
-        self._first = -LEAD if held else 0.0
+        self._first, past = 0.0, 0
+        if held:
+            self._first, past = -LEAD, PAST
         self._clock = PathClock(0.0, brakes)
         self._clock.go_on(self._first, HORIZON, MARGIN)
         self._sent = {}
-        self._send(self._first, self._message(self._clock, self._first, PAST if held else 0))
+        self._send(self._first, self._message(self._clock, self._first, past))
 
     @property
     def now(self) -> float:

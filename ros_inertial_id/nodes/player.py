@@ -12,7 +12,7 @@ import yaml
 from .controller_link import controller_link
 from .controller_state import HeldPosition
 from .conversions import every, latched
-from .course_sender import CourseSender, PIECE
+from .course_sender import CourseSender, PIECE_PERIOD
 from .joint_watch import DriverWatch, JointWatch
 from .player_states import Action, Event, State, TRANSITIONS
 from .running import GuardedNode
@@ -91,7 +91,7 @@ class Player:
             Action.WITHDRAW_LAST_PIECE: self._withdraw_last_piece,
             Action.SAY_THAT_IT_IS_FINISHED: self._end,
         }
-        node.create_timer(PIECE, self.go_on)
+        node.create_timer(PIECE_PERIOD, self.go_on)
         every(node, WATCH_PERIOD, self.watch)
 
     def happens(self, event: Event, reason: str = '') -> bool:
@@ -163,7 +163,7 @@ class Player:
         joints, sender = self.joints, self._sender
         if joints.simulated and joints.resumes(HORIZON):  # /clock may leap
             return Event.WORD_DUE, ''
-        if sender.passed(PIECE):
+        if sender.passed(PIECE_PERIOD):
             return self._due_at_the_end()
         try:  # a controller that was restarted holds the arm
             self.controller.check_ready()
@@ -214,10 +214,10 @@ class Player:
         self._say('playing')
 
     def _send_next_piece(self, reason):
-        behind = self._sender.behind
+        late = self._sender.behind - PIECE_PERIOD
         if self._sender.send():
             self._log.warning(
-                f'a piece left {behind - PIECE:.2f} s late: the motion goes on from where the arm '
+                f'a piece left {late:.2f} s late: the motion goes on from where the arm '
                 f'is, {self._sender.delay:.2f} s later than planned'
             )
             self._publish_periods()

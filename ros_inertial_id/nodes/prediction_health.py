@@ -10,7 +10,7 @@ from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
-FORGETTING = 10.0  # [s] over which the running RMS forgets
+RMS_MEMORY = 10.0  # [s] over which the running RMS forgets
 WORSE = 2.0  # times the RMS of the model's own residual, from which it is worth a warning
 SMALLEST_RMS = 1e-12  # [N m, N] that is no zero
 
@@ -41,7 +41,7 @@ class PredictionHealth:
         if self._newest is not None:
             since = newest - self._newest
         self._newest = newest
-        share = float(np.clip(since / FORGETTING, 0.0, 1.0))
+        share = float(np.clip(since / RMS_MEMORY, 0.0, 1.0))
         self._weight = (1 - share) * self._weight + share
         for name, square in zip(torques.names, np.mean(torques.residual**2, axis=0)):
             if np.isfinite(square):

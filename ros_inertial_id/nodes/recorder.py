@@ -25,7 +25,7 @@ from .parameters import (
     driver_of,
     JOINT_STATES,
 )
-from .running import GuardedNode, LEAVE, main_of
+from .running import GuardedNode, main_of, NODE_ENDS
 from .streams import TopicClocks
 from .subscriptions import Subscriptions
 from ..checks.channel_checks import channel_checks
@@ -42,7 +42,7 @@ STRING = 'std_msgs/msg/String'
 READ = 0.005  # [s] between looks at what came, where time is simulated: what unstamped data get
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SLOW_RATE = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
-HEADER = 12  # bytes of a message with its stamp, which is not all of it
+HEADER_BYTES = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
@@ -143,7 +143,7 @@ class Recorder(GuardedNode):
             self._give_up(error)
             return
         if topic in self._stamps:
-            self._stamps[topic] += [header_stamp_ns(m) for m in messages if len(m) > HEADER]
+            self._stamps[topic] += [header_stamp_ns(m) for m in messages if len(m) > HEADER_BYTES]
             self._newest[topic] = received_ns[-1]
 
     def _append(self, bag, topic, messages, times):
@@ -343,7 +343,7 @@ class Recorder(GuardedNode):
         if self._bag is not None:
             faulthandler.cancel_dump_traceback_later()  # a slow disk is waited for
             self._flush()  # before the middleware is asked for more, which may not answer
-            faulthandler.dump_traceback_later(LEAVE, exit=True)
+            faulthandler.dump_traceback_later(NODE_ENDS, exit=True)
             with suppress(RecordingError):  # published by then
                 self._stop()
                 deliver(self._finished)

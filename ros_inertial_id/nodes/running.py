@@ -35,8 +35,8 @@ from ..share import shared_file
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] between looks whether a signal came
-START = 60.0  # [s] for a node to be made or refused
-LEAVE = 30.0  # [s] for a node to end
+NODE_STARTS = 60.0  # [s] for a node to be made or refused
+NODE_ENDS = 30.0  # [s] for a node to end
 
 
 def run(node_class: type, args: Sequence[str] | None = None) -> int:
@@ -52,15 +52,15 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
 
     Fast DDS can lock itself for ever while other nodes come and go (eProsima/Fast-DDS#6502).  A
     call of it keeps Python's own lock meanwhile, so that neither signals nor threads get a turn: a
-    node that is not made after START, or not gone after LEAVE, is ended by faulthandler's thread,
-    which needs no such lock, with status 1 and all stacks on standard error.
+    node that is not made after NODE_STARTS, or not gone after NODE_ENDS, is ended by the thread of
+    faulthandler, which needs no such lock, with status 1 and all stacks on standard error.
     """
     signals: list[int] = []  # that came
     for number in SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))
     node: Any = None
     try:
-        faulthandler.dump_traceback_later(START, exit=True)
+        faulthandler.dump_traceback_later(NODE_STARTS, exit=True)
         without_type_lookup()
         _init(args)
         with one_thread():  # small matrices by many threads: they would burn the other cores
@@ -131,7 +131,7 @@ def _spin(node: Any, signals: Sequence[int]) -> None:
         while node.context.ok() and not signals:
             executor.spin_once(WAKE)  # alone: a node that is always late has no quiet moment
     finally:
-        faulthandler.dump_traceback_later(LEAVE, exit=True)
+        faulthandler.dump_traceback_later(NODE_ENDS, exit=True)
         executor.remove_node(node)
         executor.shutdown()
 

@@ -29,7 +29,7 @@ from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
-AT_REST = 1e-6  # [rad or m] by which a trajectory that rests moves at most
+TRAJECTORY_RESTS = 1e-6  # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 
 
@@ -134,7 +134,7 @@ class SimulatedRobot(Simulator):
             self._arm.follow(times, positions, *rest)
             # A trajectory with a past is one of many: they are sent piece by piece.
             ahead = positions[times > NEXT_PIECE]
-            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > AT_REST)
+            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > TRAJECTORY_RESTS)
             self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')

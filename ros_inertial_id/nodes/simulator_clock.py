@@ -27,9 +27,7 @@ WALL_TICK = 0.008  # [s] of wall time between steps, each of all samples that ar
 CLOCK_STEP = 0.01  # [s] between two messages of /clock
 BURST = 0.02  # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-LOOKS_FOR_PIECE = (
-    250  # steps, WALL_TICK apart, that time waits for a piece: longer where all are late
-)
+LOOKS_FOR_PIECE = 250  # WALL_TICK apart, while time waits for a piece: longer where all are late
 STANDING = 0.1  # [s] of wall time between messages of a /clock that stands still
 
 

@@ -94,7 +94,7 @@ LOCK = ctypes.PyDLL(None).sleep  # keeps Python's lock, as a call of the middlew
 class Locked(Node):
     def __init__(self):
         super().__init__('locked')
-        if '{limit}' == 'START':
+        if '{limit}' == 'NODE_STARTS':
             LOCK(1000)
         self.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -106,8 +106,10 @@ sys.exit(running.run(Locked))
 
 
 def test_node_that_the_middleware_locks_up_is_ended_with_its_stacks(graph):
-    processes = {limit: graph.python(LOCKED.format(limit=limit)) for limit in ('START', 'LEAVE')}
-    for limit, where in (('START', '__init__'), ('LEAVE', 'destroy_node')):
+    processes = {
+        limit: graph.python(LOCKED.format(limit=limit)) for limit in ('NODE_STARTS', 'NODE_ENDS')
+    }
+    for limit, where in (('NODE_STARTS', '__init__'), ('NODE_ENDS', 'destroy_node')):
         assert processes[limit].wait() == 1
         assert 'Timeout' in processes[limit].output and where in processes[limit].output
 
