@@ -52,7 +52,7 @@ class Chain:
 
     @property
     def seconds(self) -> float:
-        """Return how long it took so far [s]."""
+        """Return the time since the beginning [s]."""
         return time.monotonic() - self._began
 
     def start(self, name: str, **parameters: Any) -> None:
@@ -203,7 +203,7 @@ def evaluate(model: IdentifiedModel, truth: Mapping[str, float]) -> tuple[float,
 
 
 def compared(model: IdentifiedModel, truth: Mapping[str, float]) -> list[Comparison]:
-    """Return what was determined of a ``model`` beside the ``truth``, {parameter: value}."""
+    """Return the Comparisons of a ``model`` and the ``truth``, {parameter: value}."""
     comparisons = []
     for entry in model.base:
         grouping = entry['grouping']

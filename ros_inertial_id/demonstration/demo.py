@@ -179,7 +179,7 @@ def in_bag(topic: str) -> str:
 
 
 def _counted(recording, rate):
-    """Return how many joint states were published from first to last, and are in the bag."""
+    """Return the numbers of joint states published from first to last, and in the bag."""
     stamps = recording.channels[in_bag('joint_states')].stamp_ns
     return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
 
@@ -222,7 +222,7 @@ SENTENCES = {  # of the numbers of an arm or a rig, each where there is such a n
 
 
 def sentences(result: Mapping[str, Any]) -> list[str]:
-    """Return what ``result`` of a demonstration of arm or rig has shown, one sentence each."""
+    """Return one sentence for each number in the ``result`` of a demonstration of arm or rig."""
     share, count = result['within_3_standard_errors'], result['base_parameters']
     return [
         _recorded(result['published'], result['recorded']),

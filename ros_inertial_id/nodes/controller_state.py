@@ -103,12 +103,12 @@ def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | 
     state = states.get(name, (ACTIVE, ''))[0]
     if state == ACTIVE:
         return None
-    others = [
+    active = [
         other
         for other, (word, kind) in states.items()
         if word == ACTIVE and 'JointTrajectoryController' in kind
     ]
-    if not others:
+    if not active:
         return MotionError(
             f'controller {name} does not move the arm',
             expected=ACTIVE,
@@ -119,9 +119,9 @@ def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | 
         f'controller {name} does not move the arm',
         expected=ACTIVE,
         found=state,
-        exists=[f'{other} (active)' for other in others],
-        do=f'set controller: to {others[0]}/joint_trajectory, or ros2 control '
-        f'switch_controllers --deactivate {others[0]} --activate {name}',
+        exists=[f'{other} (active)' for other in active],
+        do=f'set controller: to {active[0]}/joint_trajectory, or ros2 control '
+        f'switch_controllers --deactivate {active[0]} --activate {name}',
     )
 
 

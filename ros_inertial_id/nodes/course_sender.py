@@ -73,7 +73,7 @@ class CourseSender:
 
     @property
     def delay(self) -> float:
-        """Return by how much late pieces have stretched the course [s]."""
+        """Return the time [s] by which late pieces have stretched the course."""
         return float(self._clock.delay)
 
     @property

@@ -39,24 +39,24 @@ class Excitation(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        own = declare_options(self, PlaybackOptions, settable=SETTABLE)
-        declare_design(self, own.config)
+        settings = declare_options(self, PlaybackOptions, settable=SETTABLE)
+        declare_design(self, settings.config)
         self._urdf = ''
         self._built: Any = None  # (description and options, what was made of them)
         self._status = 'idle'
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._work = LongWork(self)
-        driver = driver_of(self, own.config)
-        controller = own.controller or driver.controller
+        driver = driver_of(self, settings.config)
+        controller = settings.controller or driver.controller
         self._player = Player(
             self,
             controller,
-            (driver.joint_states, _unless_none(own.speed_scaling_topic)),
+            (driver.joint_states, _unless_none(settings.speed_scaling_topic)),
             self._say,
             self._work.step,
         )
         self._controllers = Controllers(self._work.beside, self.resolve_topic_name(controller))
-        recorder = _unless_none(own.recorder)
+        recorder = _unless_none(settings.recorder)
         self._recorder = RecorderDialogue(
             self._work, recorder and self.resolve_service_name(recorder)
         )
@@ -69,7 +69,7 @@ class Excitation(GuardedNode):
         self._say('idle')
         self.get_logger().info(
             f'would move {self.resolve_topic_name(controller)} at speed '
-            f'{own.speed:g}; off until asked: call ~/check, then ~/play'
+            f'{settings.speed:g}; off until asked: call ~/check, then ~/play'
         )
 
     # In the node's thread
@@ -190,7 +190,7 @@ class Excitation(GuardedNode):
         return status
 
     def _play_and_record(self, options):
-        """Return how the motion ended, what the controller said of it, and the recorder."""
+        """Return the last status of a motion, then the words of controller and recorder."""
         player, work = self._player, self._work
         work.step('planning')
         motion = self._planned(options)  # refused before a bag is opened

@@ -119,15 +119,17 @@ class ExternalTorque:
         stamps = channel.stamp_ns[rows][good]
         if not len(stamps):
             return
-        found = self._observer.add(_seconds(stamps), q[good], v[good], tau[good])
-        for publisher, torques in zip(self._torque, (found.torque, found.standard_deviation)):
+        external = self._observer.add(_seconds(stamps), q[good], v[good], tau[good])
+        for publisher, torques in zip(
+            self._torque, (external.torque, external.standard_deviation)
+        ):
             publish_joint_states(publisher, stamps, names, effort=torques)
-        self._publish_wrenches(stamps, q[good], found)
-        self._publish_contacts(found)
+        self._publish_wrenches(stamps, q[good], external)
+        self._publish_contacts(external)
 
-    def _publish_contacts(self, found: External) -> None:
+    def _publish_contacts(self, external: External) -> None:
         """Publish which joints are in contact, when that is another than before."""
-        newest = zip(found.contact[-1].tolist(), found.unknown[-1].tolist())
+        newest = zip(external.contact[-1].tolist(), external.unknown[-1].tolist())
         states = [CONTACT[contact, unknown] for contact, unknown in newest]
         if states == self._said:
             return
@@ -143,11 +145,11 @@ class ExternalTorque:
         commanded = self._commands.at(t + self._shift)
         return self._commands.torques(commanded, self._commands.feedback(q, v))
 
-    def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, found: External) -> None:
+    def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, external: External) -> None:
         """Publish the wrench of every sample and its standard deviation to who listens."""
         if not any(publisher.get_subscription_count() for publisher in self._wrench):
             return
-        wrenches, covariances = self._wrenches.wrenches(q, found)
+        wrenches, covariances = self._wrenches.wrenches(q, external)
         deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
         message = WrenchStamped()
         message.header.frame_id = self._wrenches.link

@@ -73,12 +73,12 @@ class Identification(GuardedNode):
         super().__init__('identification', **node_options)
         self._work = LongWork(self, self._have_failed)
         self._online: Online | None = None
-        own = self._own = declare_options(
+        settings = self._settings = declare_options(
             self, NodeOptions, settable=('recording', 'validation', 'urdf_file', 'out')
         )
-        self._description = _description(own)
-        _, defaults = load_options(own.config, own.method, description=self._description)
-        self._kind = options_class(own.method)
+        self._description = _description(settings)
+        _, defaults = load_options(settings.config, settings.method, description=self._description)
+        self._kind = options_class(settings.method)
         options = declare_options(self, self._kind, defaults, check=self._check)
         self._last, self._identified = '', None
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
@@ -92,17 +92,17 @@ class Identification(GuardedNode):
         self._work.offer('identify', self._identify)
         self._work.offer('payload', self._weigh)
         self.offer('~/cancel', self._work.cancel)
-        joint_states = driver_of(self, own.config).joint_states
-        if own.online:
+        joint_states = driver_of(self, settings.config).joint_states
+        if settings.online:
             self._online = Online(
                 self,
-                own.topics or topics_of(options, joint_states),
+                settings.topics or topics_of(options, joint_states),
                 self._description,
-                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget),
+                lambda urdf: OnlineIdentification(urdf, options, settings.method, settings.forget),
             )
         self.report(self._health)
         self.get_logger().info(
-            f'method {own.method}, configuration {own.config or "none"}; call ~/identify'
+            f'method {settings.method}, configuration {settings.config or "none"}; call ~/identify'
         )
 
     def _health(self):
@@ -125,7 +125,7 @@ class Identification(GuardedNode):
             check_laws(friction_laws(options), loads=True)
 
     def _describe(self, message):
-        if not self._own.urdf_file:
+        if not self._settings.urdf_file:
             self._description = message.data
             if self._online:
                 self._online.describe(message.data)
@@ -139,8 +139,8 @@ class Identification(GuardedNode):
             level = 'warn'
         self._state = level, words, {}
 
-    def _bag(self, own):
-        path = own.recording or self._last
+    def _bag(self, settings):
+        path = settings.recording or self._last
         if not path:
             raise RecordingError(
                 'no recording to identify from', do='record one, or set the parameter recording'
@@ -149,11 +149,11 @@ class Identification(GuardedNode):
 
     def _weigh(self):
         """Weigh what the arm of the model carries in the recording; publish it."""
-        own = read_options(self, NodeOptions)
+        settings = read_options(self, NodeOptions)
         model = self._identified
         if model is None:
             raise ConfigError('no model of the bare arm', do='call ~/identify first')
-        path = self._bag(own)
+        path = self._bag(settings)
         self.get_logger().info(f'weighing the load in {path}')
         load = identify_payload(model, [read_bag(path, progress=partial(self._work.step, 'read'))])
         message = inertia_message(load)
@@ -167,29 +167,29 @@ class Identification(GuardedNode):
         return load.to_text()
 
     def _identify(self):
-        own = read_options(self, NodeOptions)
+        settings = read_options(self, NodeOptions)
         options = read_options(self, self._kind)
-        path = self._bag(own)
-        urdf = _description(own)
-        if own.out:
-            make_folder(own.out)
+        path = self._bag(settings)
+        urdf = _description(settings)
+        if settings.out:
+            make_folder(settings.out)
         self.get_logger().info(f'identifying from {path}')
         bags = self._read(path)
         validation_bags = []
-        if own.validation:
-            validation_bags = self._read(own.validation)
+        if settings.validation:
+            validation_bags = self._read(settings.validation)
         result = identify(
             bags,
             validate=validation_bags,
             urdf=urdf,
             progress=self._work.step,
-            method=own.method,
+            method=settings.method,
             **asdict(options),
         )
         self._publish(result.model.identified)
-        if own.out:
-            result.model.save(Path(own.out, 'model.yaml'))
-            result.report(Path(own.out, 'report.html'))
+        if settings.out:
+            result.model.save(Path(settings.out, 'model.yaml'))
+            result.report(Path(settings.out, 'report.html'))
         return result.summary()
 
     def _read(self, path):

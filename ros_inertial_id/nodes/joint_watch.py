@@ -95,7 +95,7 @@ class JointWatch:
 
     @property
     def silence(self) -> float:
-        """Return how long none had come at the last look, by the robot's time [s]."""
+        """Return the time [s] of the robot since the newest had come, at the last look."""
         by_wall_clock, by_its_clock = self._silent.tolist()
         if not self.simulated or by_wall_clock >= CLOCK_STANDS:
             return by_wall_clock
@@ -130,7 +130,7 @@ class JointWatch:
         return self.position
 
     def _missing(self, stale: float) -> MotionError | None:
-        """Return what is wrong where no joint states came, or none for ``stale`` [s]."""
+        """Return the error of joint states that never came, or not for ``stale`` [s], or None."""
         if self.position is None:
             return MotionError(
                 self._complaint or 'no joint states',

@@ -202,7 +202,7 @@ def _namespace(plan: Plan, given: Mapping[str, str]) -> str:
 
 
 def _node_setting(plan: Plan, node: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return what launch_ros.actions.Node takes of one node alone."""
+    """Return the arguments of launch_ros.actions.Node that are of one node alone."""
     names = {**offered(plan, node), 'use_sim_time': 'use_sim_time'}
     # rcl takes what is said of all nodes before what is said of one, whatever their order.
     rules: list[str] = []

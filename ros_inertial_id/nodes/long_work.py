@@ -76,7 +76,7 @@ class LongWork:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return what is done, and how far it is, for diagnostics."""
+        """Return {key: value} of the work and its progress, for diagnostics."""
         return {'work': self._name, 'step': self._step, 'fraction': round(self._fraction, 3)}
 
     def offer(self, name: str, work: Callable[[], str]) -> None:

@@ -140,7 +140,7 @@ class Online:
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         state = first_said(
-            ('error', '; '.join(found.says for found in self._watch.findings())),
+            ('error', '; '.join(finding.says for finding in self._watch.findings())),
             ('warn', self._streams.silent()),
             ('warn', self._streams.slow()),
         )

@@ -59,7 +59,7 @@ class Player:
     say : called with a new status; progress : called with words, done and whole [s], raises where
         the motion was cancelled before it began
     state : of now, which ``happens`` alone changes, in the thread of the node
-    ended : set while no motion is played; how : the status with which the last one ended
+    ended : set when the last motion has ended; how : the status with which the last one ended
     """
 
     def __init__(

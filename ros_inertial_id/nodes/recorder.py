@@ -74,11 +74,11 @@ class Recorder(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
-        own = self._options = declare_options(
+        settings = self._options = declare_options(
             self, RecorderOptions, settable=('name', 'mounting'), check=_check
         )  # of the next bag
         self._inputs = Subscriptions(self)
-        self._topics, self._commands = self._resolved_topics(own)
+        self._topics, self._commands = self._resolved_topics(settings)
         self._description = self.resolve_topic_name('robot_description')  # where there is one
         self._lost_before = 0
         self._problem: str | None = None
@@ -96,22 +96,22 @@ class Recorder(GuardedNode):
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
-            f'ready to record {", ".join(self._topics)} to {own.out}, '
+            f'ready to record {", ".join(self._topics)} to {settings.out}, '
             f'mounting {self._mounting()!r}; call ~/start'
         )
 
-    def _resolved_topics(self, own):
+    def _resolved_topics(self, settings):
         """Return the full names of all topics, and of those among them that are commands."""
-        efforts = configured(own.config, 'effort_topic').split()
-        joint_states = [driver_of(self, own.config).joint_states, *efforts]
+        efforts = configured(settings.config, 'effort_topic').split()
+        joint_states = [driver_of(self, settings.config).joint_states, *efforts]
         topics = []
-        for topic in own.topics:
+        for topic in settings.topics:
             if topic == JOINT_STATES:
                 topics += joint_states
             else:
                 topics.append(topic)
         commands = []
-        if is_commanded(configured(own.config, 'effort_kind')):
+        if is_commanded(configured(settings.config, 'effort_kind')):
             commands = efforts
         return self._inputs.resolved(topics), self._inputs.resolved(commands)
 
@@ -219,14 +219,14 @@ class Recorder(GuardedNode):
                 do='leave them out of topics:',
             )
         if missing:
-            others = [
+            published = [
                 topic
                 for topic, types in self.get_topic_names_and_types()
                 if types[0] in DECODERS and topic not in missing
             ]
             raise RecordingError(
                 f'nobody publishes {", ".join(missing)}',
-                exists=sorted(others),
+                exists=sorted(published),
                 do='start the driver, or correct topics:',
             )
         if self._clock_stands():
@@ -265,7 +265,7 @@ class Recorder(GuardedNode):
         return path, words
 
     def _lost(self):
-        """Return how many messages the middleware has lost since the bag was opened."""
+        """Return the number of messages that the middleware has lost since the bag was opened."""
         return self._inputs.lost - self._lost_before
 
     def _stop_and_check(self):
@@ -278,12 +278,12 @@ class Recorder(GuardedNode):
             measured = dict(bag.channels)
             for topic in self._commands:
                 measured.pop(topic, None)
-            found = channel_checks(replace(bag, channels=measured))
+            findings = channel_checks(replace(bag, channels=measured))
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
         shown = [
             f'{finding.severity}: {finding.sentence()}'
-            for finding in found
+            for finding in findings
             if finding.severity != NOTE
         ]
         for sentence in shown:
@@ -351,7 +351,7 @@ class Recorder(GuardedNode):
 
 
 def _rate(stamps):
-    """Return how often a sensor measures [Hz], by its stamps [ns]; 0 where they do not say."""
+    """Return the rate of a sensor [Hz] by its stamps [ns], 0 where they do not say."""
     if len(stamps) < 2:
         return 0
     step = np.median(np.diff(stamps))

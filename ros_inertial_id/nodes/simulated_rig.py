@@ -35,12 +35,16 @@ class SimulatedRig(Simulator):
 
     def __init__(self, **node_options):
         super().__init__('simulated_rig', **node_options)
-        own = declare_options(self, SimulatedRigOptions, settable=('running',))
-        kind = SIMULATED_RIGS[own.rig]
+        settings = declare_options(self, SimulatedRigOptions, settable=('running',))
+        kind = SIMULATED_RIGS[settings.rig]
         urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf'))
-        self._rig = kind(urdf, own.seed)
-        self._running = own.running
-        self.begin(own, urdf, {'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
+        self._rig = kind(urdf, settings.seed)
+        self._running = settings.running
+        self.begin(
+            settings,
+            urdf,
+            {'rig': settings.rig, 'parameters': self._rig.truth, 'seed': settings.seed},
+        )
         self._senders = {
             topic: self.create_publisher(message_class(kind), _public(topic), DEPTH)
             for topic, kind in kind.topics.items()
@@ -49,7 +53,7 @@ class SimulatedRig(Simulator):
         self.add_post_set_parameters_callback(self._have_set)
         every(self, WALL_TICK, self._tick)
         self.report(self._health)
-        self.get_logger().info(f'simulating {own.rig}')
+        self.get_logger().info(f'simulating {settings.rig}')
 
     def _tick(self):
         """Publish what is due by now, unless time has to wait."""

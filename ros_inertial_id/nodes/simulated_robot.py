@@ -55,13 +55,13 @@ class SimulatedRobot(Simulator):
 
     def __init__(self, **node_options):
         super().__init__('simulated_robot', **node_options)
-        own = declare_options(self, SimulatedRobotOptions, settable=())
-        if not own.urdf_file:
+        settings = declare_options(self, SimulatedRobotOptions, settable=())
+        if not settings.urdf_file:
             raise ConfigError(
                 'robot to simulate', expected='the parameter urdf_file', found='none'
             )
-        urdf = read_text(own.urdf_file)
-        self._arm = self._make_arm(urdf, own)
+        urdf = read_text(settings.urdf_file)
+        self._arm = self._make_arm(urdf, settings)
         self._commands = self.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
         self._joint_states = self.create_publisher(JointState, 'joint_states', DEPTH)
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
@@ -72,20 +72,20 @@ class SimulatedRobot(Simulator):
         )
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = 0
-        self.begin(own, urdf, self._true(own))
-        every(self, max(WALL_TICK, 1 / own.rate), self._tick)
+        self.begin(settings, urdf, self._true(settings))
+        every(self, max(WALL_TICK, 1 / settings.rate), self._tick)
         self.report(self._health)
         self.get_logger().info(
             f'simulating {", ".join(self._arm.joint_names)} '
-            f'at {own.rate:g} Hz, gravity {list(own.gravity_base)} m/s^2'
+            f'at {settings.rate:g} Hz, gravity {list(settings.gravity_base)} m/s^2'
         )
 
-    def _make_arm(self, urdf, own):
-        """Return the SimulatedArm of a ``urdf`` text as SimulatedRobotOptions ``own`` say."""
+    def _make_arm(self, urdf, settings):
+        """Return the SimulatedArm of a ``urdf`` text as SimulatedRobotOptions ``settings`` say."""
         return SimulatedArm(
             urdf,
-            options=ArmOptions(rate=own.rate, seed=own.seed),
-            gravity_base=list(own.gravity_base),
+            options=ArmOptions(rate=settings.rate, seed=settings.seed),
+            gravity_base=list(settings.gravity_base),
         )
 
     def _tick(self):
@@ -158,21 +158,21 @@ class SimulatedRobot(Simulator):
 
     def _controller_parameters(self, request, response):
         """Answer, as the controller would, whether it goes on from its command."""
-        known = {
+        parameters = {
             CONTINUES: ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
         }
-        response.values = [known.get(name, ParameterValue()) for name in request.names]
+        response.values = [parameters.get(name, ParameterValue()) for name in request.names]
         return response
 
     def _health(self):
         return 'ok', 'publishing', {'published': self._ticks}
 
-    def _true(self, own):
-        """Return what truth_file says."""
+    def _true(self, settings):
+        """Return the content of truth_file."""
         arm, friction = self._arm, self._arm.true_friction
         return {
             'joint_names': list(arm.joint_names),
-            'gravity_base': list(own.gravity_base),
+            'gravity_base': list(settings.gravity_base),
             'friction': {'law': friction.law, **plain(asdict(friction))},
             'options': asdict(arm.options),
             'true_urdf': arm.true_urdf,

@@ -41,10 +41,12 @@ class SimulatorOptions:
 class Simulator(GuardedNode):
     """A node that moves something in time of its own."""
 
-    def begin(self, own: SimulatorOptions, description: str, truth: Mapping[str, Any]) -> None:
+    def begin(
+        self, settings: SimulatorOptions, description: str, truth: Mapping[str, Any]
+    ) -> None:
         """Publish the ``description``, write the ``truth`` where that is asked for, start time."""
-        if own.truth_file:
-            write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
+        if settings.truth_file:
+            write_text(settings.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
         self._latched = self.create_publisher(String, 'robot_description', latched())
         self._latched.publish(String(data=description))
         self._sim_clock = SimulatorClock(self)

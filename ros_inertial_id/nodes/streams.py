@@ -67,7 +67,7 @@ class TopicClocks:
         )
 
     def values(self) -> dict[str, str]:
-        """Return what was wrong with stamps so far, {key: value}."""
+        """Return {key: value} of faults of the stamps so far, for diagnostics."""
         values = {}
         for topic, clock in self._clocks.items():
             if clock.left_out:

@@ -42,7 +42,7 @@ class Offer(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, publishers: Sequence[TopicEndpointInfo]) -> 'Offer':
-        """Return what the ``publishers`` of a topic of a type offer together."""
+        """Return the Offer that all ``publishers`` of a topic of a type keep."""
         qualities = [publisher.qos_profile for publisher in publishers]
         return cls(
             kind,
@@ -62,7 +62,7 @@ class Subscriptions:
     def __init__(self, node: GuardedNode, quality: QoSProfile = ALL) -> None:
         self._node, self._quality = node, quality
         self._readers: dict[str, Subscription] = {}  # all by resolved topic
-        self._left: list[Waiting] = []  # of ended subscriptions
+        self._unread: list[Waiting] = []  # of ended subscriptions
         self._offers: dict[str, Offer] = {}
         self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}
@@ -70,7 +70,7 @@ class Subscriptions:
 
     @property
     def lost(self) -> int:
-        """Return how many messages the middleware has lost on the way to us."""
+        """Return the number of messages that the middleware has lost on the way to us."""
         return sum(count.lost for count in self._counts.values())
 
     def latched(self, topic: str) -> bool:
@@ -127,8 +127,8 @@ class Subscriptions:
 
         It comes now where the middleware does not say.
         """
-        left, self._left = self._left, []
-        yield from left
+        unread, self._unread = self._unread, []
+        yield from unread
         for topic in [*self._readers]:
             yield from self._waiting(topic)
 
@@ -145,7 +145,7 @@ class Subscriptions:
 
     def _end(self, topic: str) -> None:
         """End the subscription of a topic; what waits of it is read next."""
-        self._left += self._waiting(topic)
+        self._unread += self._waiting(topic)
         self._node.destroy_subscription(self._readers.pop(topic))
 
 

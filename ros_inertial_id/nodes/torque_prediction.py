@@ -98,11 +98,11 @@ class TorquePrediction(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
-        own = self._options = declare_options(
+        settings = self._options = declare_options(
             self, PredictionOptions, settable=('mounting',), check=check_live_mounting
         )
-        self._joint_states = driver_of(self, own.config).joint_states
-        self._mounting = LiveMounting(self, own, self._reload_model)
+        self._joint_states = driver_of(self, settings.config).joint_states
+        self._mounting = LiveMounting(self, settings, self._reload_model)
         self._model: IdentifiedModel | None = None
         self._description = ''
         self._live: LiveModel | None = None
@@ -112,12 +112,12 @@ class TorquePrediction(GuardedNode):
             name: advertise(self, JointState, f'~/{name}', DEPTH) for name in OUTPUTS + BAND
         }
         self._external: ExternalTorque | None = None
-        if own.external_torque:
-            self._external = ExternalTorque(self, own)
+        if settings.external_torque:
+            self._external = ExternalTorque(self, settings)
         subscribe(self, String, 'robot_description', self._take_description, latched())
-        self._begin(own.model_file)
+        self._begin(settings.model_file)
         self.add_post_set_parameters_callback(self._have_set)
-        every(self, _period(own), self._predict)
+        every(self, _period(settings), self._predict)
         every(self, 0.2, self._look_for_publishers)
         self.report(self._report)
 
@@ -275,7 +275,7 @@ class TorquePrediction(GuardedNode):
 
 
 def _period(options: PredictionOptions) -> float:
-    """Return how often predictions are computed [s]: a batch takes a part of the lag only."""
+    """Return the time between predictions [s]: a batch takes a part of the lag only."""
     if options.lag == 0.0:
         return options.period
     return min(options.period, options.lag / PARTS)

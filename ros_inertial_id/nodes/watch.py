@@ -68,7 +68,7 @@ class Watch(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('watch', **node_options)
-        own = declare_options(self, WatchOptions, settable=())
+        settings = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
         self._nodes = {
             self.resolve_topic_name(name).lstrip('/'): role for role, name in NODES.items()
@@ -87,7 +87,11 @@ class Watch(GuardedNode):
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call
+            settings.port,
+            watch_page(tuple(self._triggers)),
+            self.state,
+            self._triggers,
+            self._call,
         )
         every(self, CURVES_LOOK, lambda: self._streams.hand_to(self._samples))
         every(self, 0.5, self._look_for_others)

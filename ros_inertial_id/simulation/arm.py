@@ -122,7 +122,7 @@ class SimulatedArm:
         return gains, self._decay(home, 2 * bandwidth * self._expected.mass_matrix(home))
 
     def _decay(self, home, damping):
-        """Return how fast a speed decays at most [1/s]; damping : (n, n) [N m s/rad]."""
+        """Return the fastest decay of a speed [1/s]; damping : (n, n) [N m s/rad]."""
         decays = np.linalg.eigvals(np.linalg.solve(self.bodies.mass_matrix(home), damping))
         return 2.0 * np.abs(decays).max()  # twice: the inertia depends on the posture
 
