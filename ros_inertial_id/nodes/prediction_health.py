@@ -1,4 +1,4 @@
-"""Whether live predictions are as good as the model promised, inside its validity range."""
+"""Whether live residuals are as small as those of the model, inside its validity range."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ class PredictionHealth:
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._range = model.validity_range
-        # On the validation, else in cross-validation, else in training.
+        # RMS on the validation, else in cross-validation, else in training.
         self.expected = [*fits(model).values()][-1]['filtered']['rms']
         self._square = dict.fromkeys(self.expected, 0.0)
         self._weight, self._count = 0.0, 0
@@ -66,16 +66,16 @@ class PredictionHealth:
         for name, rms in self._rms().items():
             expected = self.expected[name]
             values[f'{name} rms'] = f'{rms:.4g}'
-            values[f'{name} rms promised'] = f'{expected:.4g}'
+            values[f'{name} rms expected'] = f'{expected:.4g}'
             ratios[name] = rms / max(expected, SMALLEST_RMS)
         excursions, self._excursions = self._excursions, {}
         if excursions:
             return 'warn', 'outside the validity range', values | excursions
         worse = [name for name, ratio in ratios.items() if ratio > WORSE]
         if worse:
-            words = f'residual {max(ratios.values()):.1f} times what was promised: '
+            words = f'residual RMS {max(ratios.values()):.1f} times that of the model: '
             return 'warn', words + ', '.join(worse), values
-        return 'ok', 'as promised', values
+        return 'ok', 'predicting; residual RMS as that of the model', values
 
     def _rms(self) -> dict[str, float]:
         """Return {name: running RMS of the residual [N m, N]}, 0 before any sample."""

@@ -1,8 +1,8 @@
 """
 Node ``watch``: a page in the browser while the robot moves.
 
-It shows measured against predicted torque with its band, the residual beside what the model
-promised, the online estimate with its standard errors, verdict and diagnostics, and has buttons
+It shows measured against predicted torque with its band, the residual beside that of the model,
+the online estimate with its standard errors, verdict and diagnostics, and has buttons
 for recorder and identification.  Nothing on it moves the robot.
 """
 

@@ -189,9 +189,9 @@ def live(graph):
             KeyValue(key=key, value=value)
             for key, value in (
                 ('one rms', '0.5'),
-                ('one rms promised', '0.1'),
+                ('one rms expected', '0.1'),
                 ('two rms', '0.1'),
-                ('two rms promised', '0.1'),
+                ('two rms expected', '0.1'),
             )
         ]
         health.publish(
@@ -248,7 +248,7 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
     assert page.curves['upper'][0][1] == [2.0, 4.0]
     assert page.facts['identified'] == [['fv1', 2.0, 0.1], ['m1', None, None]]
     assert page.facts['prediction']['level'] == 'warn'
-    assert page.facts['prediction']['values']['one rms promised'] == '0.1'
+    assert page.facts['prediction']['values']['one rms expected'] == '0.1'
     assert page.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
     assert 'not ours' not in json.dumps(page.facts)
     own = {HEADER.replace('-', '_'): '1'}
@@ -319,9 +319,9 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
             'message': '5 times',
             'values': {
                 'one rms': '0.5',
-                'one rms promised': '0.1',
+                'one rms expected': '0.1',
                 'two rms': '0.1',
-                'two rms promised': '0.1',
+                'two rms expected': '0.1',
             },
         },
     )
