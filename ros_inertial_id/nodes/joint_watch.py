@@ -38,7 +38,7 @@ class JointWatch:
     driver : DriverWatch of the robot
     doubt : called with words when joint states cannot be read
     went_back : called with words when the driver's clock was set back
-    seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
+    take : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
     topic : of the joint states
     position : (n,) the newest, None before any came; newest_ns : its stamp [ns]
 
@@ -52,10 +52,10 @@ class JointWatch:
         driver: 'DriverWatch',
         doubt: Callable[[str], None],
         went_back: Callable[[str], None],
-        seen: Callable[[np.ndarray, dict[str, np.ndarray]], None],
+        take: Callable[[np.ndarray, dict[str, np.ndarray]], None],
         topic: str = JOINT_STATES,
     ):
-        self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
+        self._node, self._driver, self._doubt, self._hand_on = node, driver, doubt, take
         self._topic = topic
         self.streams = Streams(node, self._complain, went_back)
         self.simulated = simulated_time(node)
@@ -105,7 +105,7 @@ class JointWatch:
 
     def check_ready(self, stale: float) -> np.ndarray:
         """
-        Return where the joints are; MotionError without sound joint states.
+        Return where the joints are; MotionError where they are not known.
 
         For another thread than the node's, which reads meanwhile.
         stale : [s] for which none may have come
@@ -172,7 +172,7 @@ class JointWatch:
         if not self.simulated:
             ahead += self.streams.waited  # ahead as it was when they came
         self._driver.stamped(ahead)
-        self._seen(stamps, values)
+        self._hand_on(stamps, values)
 
 
 class DriverWatch:

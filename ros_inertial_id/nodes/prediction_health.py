@@ -28,12 +28,12 @@ class PredictionHealth:
         self._excursions: dict[str, str] = {}
 
     def account(
-        self, torques: LiveTorques, t: np.ndarray, seen: Mapping[str, Mapping[str, np.ndarray]]
+        self, torques: LiveTorques, t: np.ndarray, motion: Mapping[str, Mapping[str, np.ndarray]]
     ) -> None:
         """
         Take LiveTorques of N samples, stamped t (N,) [s], into the running mean squares.
 
-        torques : with residuals (N, n) [N m, N]; seen : {joint: {quantity: (N,)}} of the motion
+        torques : with residuals (N, n) [N m, N]; motion : {joint: {quantity: (N,)}}
         """
         self._count += len(t)
         newest = float(t[-1])
@@ -46,7 +46,7 @@ class PredictionHealth:
         for name, square in zip(torques.names, np.mean(torques.residual**2, axis=0)):
             if np.isfinite(square):
                 self._square[name] = (1 - share) * self._square[name] + share * float(square)
-        for where, quantities in seen.items():
+        for where, quantities in motion.items():
             for name, values in quantities.items():
                 self._note_excursion(where, name, (values.min(), values.max()))
 
