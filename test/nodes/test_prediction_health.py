@@ -55,14 +55,3 @@ def test_noise_as_in_the_training_is_no_fault():
 def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)
     assert level == 'warn' and said.endswith(' times that of the model: elbow')
-
-
-def test_what_is_over_fades_within_ten_seconds():
-    """Of a residual r for 10 s and none for 10 s a memory of 10 s keeps r^2 / (1 + e)."""
-    health, step = PredictionHealth(Model()), 0.02
-    for k in range(1000):
-        residual = np.full((1, 2), 1.0 if k < 500 else 0.0)
-        stamp = np.array([step * (k + 1)])
-        health.account(LiveTorques(('elbow', 'wrist'), residual, residual, residual), stamp, {})
-    rms = float(health.report()[2]['elbow rms'])
-    assert rms**2 == pytest.approx(1.0 / (1.0 + np.e), rel=0.01)
